@@ -30,20 +30,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 import clusters
-from stretto.campaign.ledger import Ledger
-from stretto.campaign.settings import Settings
+from stretto.campaign.begun import read_about
+from stretto.campaign.conclude import conclude
+from stretto.campaign.elimination import Policy
+from stretto.campaign.folder import Folder
+from stretto.campaign.layout import Layout
+from stretto.campaign.plan import read_plan
+from stretto.campaign.request import Request
+from stretto.campaign.status import read_status
+from stretto.campaign.worker import Worker
 from stretto.files.bench import Bench, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.table import read_table
-from stretto.sweep.begun import read_about
-from stretto.sweep.conclude import conclude
-from stretto.sweep.elimination import Policy
-from stretto.sweep.folder import Folder
-from stretto.sweep.layout import Layout
-from stretto.sweep.plan import read_plan
-from stretto.sweep.request import Request
-from stretto.sweep.status import read_status
-from stretto.sweep.worker import Worker
+from stretto.measure.ledger import Ledger
+from stretto.measure.settings import Settings
 
 CAMPAIGN = """
 collectives = ["allreduce", "bcast", "reduce", "allgather", "alltoall"]

@@ -22,17 +22,17 @@ from typing import Any
 
 from flag import Flag, add_arguments
 
-from stretto.campaign.compare import BARE, NATIVE, Timing, compare_times, timings
-from stretto.campaign.fitting import check_same
-from stretto.campaign.idle import busy_share, cores, idle_warning
-from stretto.campaign.runner import Campaign
-from stretto.campaign.settings import Case, Settings, make_case, parse_duration, variants_of
-from stretto.campaign.show import size_words, us
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import collect, collect_host
 from stretto.files.schema import encode
+from stretto.measure.compare import BARE, NATIVE, Timing, compare_times, timings
+from stretto.measure.fitting import check_same
+from stretto.measure.idle import busy_share, cores, idle_warning
+from stretto.measure.runner import Campaign
+from stretto.measure.settings import Case, Settings, make_case, parse_duration, variants_of
+from stretto.measure.show import size_words, us
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.progress import Progress
@@ -308,7 +308,7 @@ def overhead(times: dict[tuple[str, int, str, str], Timing], host: Side) -> dict
     if ours is None or bare is None:
         return None
     each = [1e3 * (x - y) for (_, x), (_, y) in zip(ours.by_launch, bare.by_launch, strict=False)]
-    from stretto.campaign.stats import median_interval
+    from stretto.measure.stats import median_interval
 
     found = median_interval(each)
     return {

@@ -21,16 +21,16 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stretto.campaign.idle import busy_share
+from stretto.campaign.elimination import Policy
+from stretto.campaign.expected import at_most_s, expected_s
+from stretto.campaign.pace import pace
+from stretto.campaign.request import make_request
+from stretto.campaign.run import system_of
 from stretto.errors import StrettoError
 from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import collect_host
 from stretto.files.schema import encode
-from stretto.sweep.elimination import Policy
-from stretto.sweep.expected import at_most_s, expected_s, limit_s
-from stretto.sweep.pace import pace
-from stretto.sweep.request import make_request
-from stretto.sweep.run import system_of
+from stretto.measure.idle import busy_share
 
 
 @dataclass
@@ -40,7 +40,6 @@ class Held:
     mpi: str
     layouts: str
     expected: float
-    limit: float
     everything: float
     took: float
     in_launches: float
@@ -87,7 +86,6 @@ def hold(arguments: argparse.Namespace, mpi: str, out: Path) -> Held:
         mpi=system.installation.name,
         layouts=", ".join(p.layout.words for p in system.plans),
         expected=sum(expected_s(system.plans, policy)),
-        limit=limit_s(system.plans, policy),
         everything=sum(at_most_s(p) for p in system.plans),
         took=took,
         in_launches=sum(e.seconds or 0.0 for e in ends),
@@ -117,12 +115,10 @@ def main() -> int:
             except StrettoError as error:  # the others' figures are good all the same
                 print("\n".join(error.lines()), file=sys.stderr)
                 exit_code = error.exit_code
-    print(
-        f"{'':<20} {'expected':>9} {'took':>6} {'limit':>6} {'all':>6} {'launches':>9} {'pace':>5}"
-    )
+    print(f"{'':<20} {'expected':>9} {'took':>6} {'all':>6} {'launches':>9} {'pace':>5}")
     for h in held:
         print(
-            f"{h.mpi:<20} {h.expected:>7.0f} s {h.took:>4.0f} s {h.limit:>4.0f} s "
+            f"{h.mpi:<20} {h.expected:>7.0f} s {h.took:>4.0f} s "
             f"{h.everything:>4.0f} s {h.launches:>9} {h.pace:>5.2f}"
         )
     print(f"before: {100 * (busy or 0.0):.0f}% of the machine busy")

@@ -12,7 +12,7 @@ candidate's residuals, is zero. `bench/regret.py` draws its noise from these. Gr
 four candidates are left out: they tell no residuals.
 
 With ``--reference``: how far launches of each candidate lie off their median, and how far they do
-as multiples of a power of the reference (`stretto.campaign.reference`), the exchange of messages
+as multiples of a power of the reference (`stretto.measure.reference`), the exchange of messages
 that was timed in the same launch (src/bench/reference.c). Results with launches apart have it
 (Intel MPI, ``--separate-launches``).
 """
@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from stretto.campaign.compare import timings
-from stretto.campaign.reference import Timed, exponent
 from stretto.files.bench import Bench, Sample, read_bench
+from stretto.measure.compare import timings
+from stretto.measure.reference import Timed, exponent
 
 FEWEST = 4
 #: of a launch's calls, as many as in a campaign: 24 batches on average instead of 40

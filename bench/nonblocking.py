@@ -23,8 +23,8 @@ from pathlib import Path
 
 from flag import Flag, add_arguments
 
-from stretto.campaign.idle import idle_warning
 from stretto.launch.library import library_for
+from stretto.measure.idle import idle_warning
 from stretto.mpi import from_launcher
 
 HERE = Path(__file__).resolve().parent

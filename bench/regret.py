@@ -4,7 +4,7 @@
                            [--apart] [--busy] [--noise 0.5] [--files] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
-best is known. Elimination and decisions are those of `stretto.sweep`; with ``--files``
+best is known. Elimination and decisions are those of `stretto.campaign`; with ``--files``
 its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
 are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
 and what each has of its own. With ``--collectives`` a campaign has so many, as real ones have, each
@@ -40,27 +40,27 @@ from typing import Any
 
 from synthetic import Noise, Surface
 
-from stretto.campaign.compare import BARE, NATIVE
-from stretto.campaign.ledger import Ledger
-from stretto.campaign.reference import REFERENCE, visits
-from stretto.campaign.settings import (
+from stretto.campaign.decide import decide_all
+from stretto.campaign.elimination import Policy, remaining
+from stretto.campaign.expected import expected_s
+from stretto.campaign.layout import Layout, ordered, teachers
+from stretto.campaign.plan import LayoutPlan, make_plan
+from stretto.campaign.request import Request
+from stretto.campaign.times import Medians, medians
+from stretto.campaign.worker import Worker
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Host, Identity, MPIIdentity, now
+from stretto.measure.compare import BARE, NATIVE
+from stretto.measure.ledger import Ledger
+from stretto.measure.reference import REFERENCE, visits
+from stretto.measure.settings import (
     CHECK_US_PER_BYTE,
     CHECKED_CALLS,
     STARTUP_S,
     Case,
     Settings,
 )
-from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
-from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, Identity, MPIIdentity, now
-from stretto.sweep.decide import decide_all
-from stretto.sweep.elimination import Policy, remaining
-from stretto.sweep.expected import expected_s
-from stretto.sweep.layout import Layout, ordered, teachers
-from stretto.sweep.plan import LayoutPlan, make_plan
-from stretto.sweep.request import Request
-from stretto.sweep.times import Medians, medians
-from stretto.sweep.worker import Worker
 
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8, 16, 32) for p in (1, 4, 16, 64))
 SIZES = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072, 600000, 1 << 20)

@@ -19,9 +19,9 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from stretto.campaign.idle import idle_warning
 from stretto.files.identity import collect_host
 from stretto.launch.library import library_for
+from stretto.measure.idle import idle_warning
 from stretto.mpi import from_launcher
 
 HERE = Path(__file__).resolve().parent

@@ -8,9 +8,9 @@ import random
 from pathlib import Path
 from statistics import fmean
 
-from stretto.campaign.compare import BARE, NATIVE
-from stretto.campaign.reference import REFERENCE
-from stretto.sweep.layout import Layout
+from stretto.campaign.layout import Layout
+from stretto.measure.compare import BARE, NATIVE
+from stretto.measure.reference import REFERENCE
 
 #: of calls of 64 KiB and 1 MiB, which are long enough to be compared with calls over a network
 RESULTS = Path(__file__).parent / "results"

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "docs" / "reference" / "cli.md"
 sys.path.insert(0, str(ROOT / "python"))
 
-from stretto.commands.app import available, build_app  # noqa: E402
+from stretto.cli.app import available, build_app  # noqa: E402
 
 NOTE = "<!-- Made by tools/make_cli_doc.py from the commands; do not edit. -->\n\n"
 HEAD = f"""# Commands

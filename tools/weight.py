@@ -113,7 +113,7 @@ def main() -> None:
                     long.append(f"{where}:{node.lineno} {node.name}: {length} lines")
             elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name] += 1
-        if own != "commands":  # what only one command needs is loaded when it runs
+        if own != "cli":  # what only one command needs is loaded when it runs
             local += [f"{where}:{number}" for number in sorted(set(local_imports(tree)))]
     twice = sorted(name for name, count in classes.items() if count > 1)
     rings = cycles(arrows)

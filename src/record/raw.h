@@ -1,5 +1,5 @@
 /* The recorder's raw file: one a rank, mapped while the program runs, so that whatever ends the
- * program leaves what was recorded. python/stretto/profiling/raw.py reads it; both change together
+ * program leaves what was recorded. python/stretto/profile/raw.py reads it; both change together
  * with STRETTO_RAW_VERSION.
  *
  * A header page range of STRETTO_RAW_HEADER bytes, then sections named by the directory in the

@@ -13,16 +13,16 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
-from stretto.campaign.ledger import Ledger
-from stretto.campaign.settings import Settings
+from stretto.campaign.elimination import Policy
+from stretto.campaign.layout import Layout, ordered
+from stretto.campaign.plan import LayoutPlan, make_plan
+from stretto.campaign.request import Request
+from stretto.campaign.worker import Worker
 from stretto.files.bench import Bench, Excluded, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
-from stretto.sweep.elimination import Policy
-from stretto.sweep.layout import Layout, ordered
-from stretto.sweep.plan import LayoutPlan, make_plan
-from stretto.sweep.request import Request
-from stretto.sweep.worker import Worker
+from stretto.measure.ledger import Ledger
+from stretto.measure.settings import Settings
 
 HOST = Host("login", "A CPU", 2, "6.1", 1 << 30)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")

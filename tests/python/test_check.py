@@ -12,16 +12,16 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
 from stretto import cli
-from stretto.checks.facts import Facts, collect_facts, parse_list, try_cma
-from stretto.checks.findings import Finding, judge, worst
-from stretto.checks.job import (
+from stretto.check.facts import Facts, collect_facts, parse_list, try_cma
+from stretto.check.findings import Finding, judge, worst
+from stretto.check.job import (
     Placed,
     judge_installations,
     judge_job,
     judge_placement,
     probe,
 )
-from stretto.checks.start import judge_start
+from stretto.check.start import judge_start
 from stretto.errors import StrettoError
 from stretto.launch.ask import before
 from stretto.launch.command import parse_command

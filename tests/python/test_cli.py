@@ -16,11 +16,11 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, missing
 from stretto import cli, progress
-from stretto.campaign import elements
-from stretto.commands import app
+from stretto.cli import app
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
+from stretto.measure import elements
 from stretto.version import __version__
 
 COMMANDS = [name for name, _ in app.available()]
@@ -68,11 +68,11 @@ def test_examples_can_be_typed(name: str, capsys: pytest.CaptureFixture[str]) ->
 def test_only_the_command_that_runs_is_imported() -> None:
     code = (
         "import sys; from stretto.cli import main; main(['run', '--help']);"
-        "print(sorted(m for m in sys.modules if m.startswith('stretto.commands.')"
+        "print(sorted(m for m in sys.modules if m.startswith('stretto.cli.')"
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = "['stretto.commands.app', 'stretto.commands.options', 'stretto.commands.run']"
+    expected = "['stretto.cli.app', 'stretto.cli.options', 'stretto.cli.run']"
     assert done.stderr.strip() == expected
 
 
@@ -308,7 +308,7 @@ def test_an_interrupt_inside_exec_is_handled(tmp_path: Path) -> None:
     """Dataclasses are made by exec(), while modules are imported: CPython ended us by SIGINT."""
     (tmp_path / "interrupted.py").write_text(
         "from stretto import cli\n"
-        "from stretto.commands import app\n"
+        "from stretto.cli import app\n"
         "app.build_app = lambda name: exec('raise KeyboardInterrupt')\n"
         "raise SystemExit(cli.main(['check']))\n"
     )
@@ -385,7 +385,7 @@ def test_a_user_without_a_name_or_home() -> None:
     assert "Traceback" not in found.stderr and found.stdout == (
         "/nonexistent/.local/share/stretto/tables\n"
     )
-    code = "from stretto import cli; from stretto.commands import app; "
+    code = "from stretto import cli; from stretto.cli import app; "
     code += "app.run = None; print(cli.main([]))"
     broken = shell(f'{become} -c "{code}"', TMPDIR="/tmp")
     assert broken.stdout == "1\n" and "holds the traceback" in broken.stderr, broken.stderr
@@ -472,8 +472,8 @@ def test_elements_are_those_of_the_measuring_program() -> None:
 @pytest.mark.parametrize("text", ["bare,native:A=1,B=2", "ring,bruck_k(8,2)"])
 def test_a_candidate_with_a_comma_needs_semicolons(text: str) -> None:
     """Cut at its comma, `B=2` was called no algorithm; nothing named the semicolon."""
-    from stretto.campaign.request import split_candidates
     from stretto.errors import UsageError
+    from stretto.measure.request import split_candidates
 
     with pytest.raises(UsageError) as found:
         split_candidates(text)
@@ -486,8 +486,8 @@ def test_a_platform_means_prices_where_there_are_hosts_to_measure_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As in a campaign's file; without hosts it means simulation."""
-    from stretto.commands import tune_simulated
-    from stretto.sweep import command
+    from stretto.campaign import command
+    from stretto.cli import tune_simulated
 
     seen: list[object] = []
 

@@ -18,9 +18,9 @@ import clusters
 import sweeps
 from clusters import inside_a_job, stretto, testbed
 from mpis import beside_others
+from stretto.campaign.layout import Layout
+from stretto.campaign.submit import SlurmJob, script
 from stretto.files.table import read_table
-from stretto.sweep.layout import Layout
-from stretto.sweep.submit import SlurmJob, script
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 

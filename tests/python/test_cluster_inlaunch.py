@@ -18,11 +18,11 @@ import pytest
 import clusters
 from clusters import inside_a_job, testbed
 from mpis import MPIS, beside_others
-from stretto.campaign.inlaunch import shared_launches, written_in
-from stretto.campaign.natives import resolve
-from stretto.campaign.settings import make_case
-from stretto.campaign.variants import shared_settings
 from stretto.files.bench import read_bench
+from stretto.measure.inlaunch import shared_launches, written_in
+from stretto.measure.natives import resolve
+from stretto.measure.settings import make_case
+from stretto.measure.variants import shared_settings
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.base import MPIInstallation

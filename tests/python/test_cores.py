@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, cores, crowd_words
-from stretto.campaign.request import announce, where
-from stretto.campaign.settings import Settings, make_case
-from stretto.sweep.hosts import Hosts, find_hosts
-from stretto.sweep.layout import Layout
-from stretto.sweep.placement import PROBE, RankPlace, _parse
-from test_sweep_kills import small
+from stretto.campaign.hosts import Hosts, find_hosts
+from stretto.campaign.layout import Layout
+from stretto.campaign.placement import PROBE, RankPlace, _parse
+from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, cores, crowd_words
+from stretto.measure.request import announce, where
+from stretto.measure.settings import Settings, make_case
+from test_campaign_kills import small
 
 
 def machine(root: Path, siblings: list[str]) -> Path:
@@ -69,7 +69,7 @@ def test_a_plan_says_that_ranks_share_cores(
     for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
         monkeypatch.delenv(name, raising=False)
     places = [RankPlace(0, "a", "A CPU", 4, 8), RankPlace(1, "b", "A CPU", 4, 8)]
-    monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: places)
+    monkeypatch.setattr("stretto.campaign.hosts.probe", lambda *of: places)
     mpi = sweeps.NoMPI()
     mpi.launcher = "mpirun"  # type: ignore[attr-defined]
     request = replace(small(tmp_path), hosts=("a", "b"))
@@ -79,9 +79,9 @@ def test_a_plan_says_that_ranks_share_cores(
 
 
 def test_bench_says_that_ranks_share_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.campaign.request.cores", lambda: 4)
-    monkeypatch.setattr("stretto.campaign.request.threads", lambda: 8)
-    monkeypatch.setattr("stretto.campaign.request.find_installation", lambda mpi: sweeps.NoMPI())
+    monkeypatch.setattr("stretto.measure.request.cores", lambda: 4)
+    monkeypatch.setattr("stretto.measure.request.threads", lambda: 8)
+    monkeypatch.setattr("stretto.measure.request.find_installation", lambda mpi: sweeps.NoMPI())
     for ranks, words in ((4, None), (8, HYPERTHREADS), (9, MORE_RANKS)):
         place = where(ranks, None, None, None)
         assert place.oversubscribed == (words is not None)

@@ -16,8 +16,8 @@ from stretto.diagnose import diagnose
 from stretto.diagnose.barriers import part_needless
 from stretto.diagnose.programs import other_program, others_words, ranks_apart
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, read_profile
-from stretto.profiling.barriers import Row, barrier_shares, with_all_evidence
-from stretto.profiling.show import parts, seconds, show, size
+from stretto.profile.barriers import Row, barrier_shares, with_all_evidence
+from stretto.profile.show import parts, seconds, show, size
 from test_diagnose import APPS, first, profile, row
 from test_profile import stretto
 

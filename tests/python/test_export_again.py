@@ -159,7 +159,7 @@ def test_what_another_export_has_set_is_named_and_not_looked_at(
     out = written(rules_of("allreduce"), tmp_path, "intel").parent
     monkeypatch.setenv(mark_of("intel"), f"{ALLREDUCE} {REDUCE}")
     monkeypatch.setenv(REDUCE, "5")
-    monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
+    monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(out)]) == 0
     said = capsys.readouterr().err
     assert f"warning: {REDUCE}=5 is set here by another export" in said
@@ -270,7 +270,7 @@ def test_a_directory_where_nothing_can_be_written_is_checked_from_elsewhere(
     assert error.value.remedy == "name one in which you may write: -o DIR"
     given: list[object] = []
     monkeypatch.setattr(check, "check", lambda out, plan, quiet: given.append(plan.folder) or [])
-    monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
+    monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(out), "-o", str(tmp_path / "x")]) == 0
     assert given == [tmp_path / "x"]
     capsys.readouterr()

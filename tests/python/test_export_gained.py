@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.campaign import settings as s
-from stretto.campaign.compare import Cell, Comparison
-from stretto.campaign.stats import Interval
-from stretto.campaign.verdict import judge
 from stretto.export import gain_show, gained, openmpi, verdicts
 from stretto.export.cases import CheckCase
 from stretto.export.gain import CANDIDATES, TimedCall
@@ -15,6 +11,10 @@ from stretto.export.gained import CallGain, ExportGain, OfRow
 from stretto.export.output import Export
 from stretto.export.rules import Rule
 from stretto.files.layout import RankLayout
+from stretto.measure import settings as s
+from stretto.measure.compare import Cell, Comparison
+from stretto.measure.stats import Interval
+from stretto.measure.verdict import judge
 
 TWO = RankLayout(1, 2, 2)
 

@@ -10,7 +10,6 @@ import pytest
 
 from exports import FIVE, FOUR, TUNED, preset, tuned
 from mpis import MPIS, REPOSITORY, Mpi
-from stretto.campaign.settings import REDUCTIONS
 from stretto.export import intel, openmpi, openmpi_json
 from stretto.export.check import read
 from stretto.export.openmpi_words import COMPOUND
@@ -18,6 +17,7 @@ from stretto.export.order import CALLED, CALLED_AT_TIMES, LOSES, loses
 from stretto.export.output import write
 from stretto.export.rules import Rule
 from stretto.files.layout import RankLayout
+from stretto.measure.settings import REDUCTIONS
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 

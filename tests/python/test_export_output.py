@@ -67,7 +67,7 @@ def test_what_the_user_has_set_is_named(
     capsys.readouterr()
     monkeypatch.setenv(forced, "4")
     monkeypatch.setenv(FILENAME, "/site/rules.conf")
-    monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
+    monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(out)]) == 0
     said = capsys.readouterr().err
     assert f"warning: {forced}=4 is set here: it may beat" in said

@@ -11,11 +11,11 @@ import pytest
 
 import sweeps
 from exports import FIVE, FOUR, result_file
+from stretto.campaign.conclude import conclude
+from stretto.campaign.layout import Layout
 from stretto.cli import main
 from stretto.files.rows import Row, Table
 from stretto.files.table import read_table, write_table
-from stretto.sweep.conclude import conclude
-from stretto.sweep.layout import Layout
 from stretto.tune.from_results import decide_from
 from sweeps import Fake, worker_of
 

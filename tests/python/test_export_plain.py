@@ -142,7 +142,7 @@ def test_check_warns_of_such_rows(
     export = openmpi.classic([Rule(collective, FOUR, 0, None, tuned(collective, number))], "5")
     export.lost = []
     write(export, tmp_path, "test", "openmpi-5", MPI4)
-    monkeypatch.setattr("stretto.commands.export._installed", lambda *_: None)
+    monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(tmp_path)]) == 0
     assert f"warning: {collective}: {name}: hangs" in capsys.readouterr().err
 

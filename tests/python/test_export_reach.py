@@ -125,14 +125,14 @@ def test_in_a_slurm_job_rows_are_checked_on_its_nodes(
         asked.append(hosts)
         return []
 
-    monkeypatch.setattr("stretto.commands.export._check", looked)
-    monkeypatch.setattr("stretto.commands.export.is_this", lambda *of: None)
+    monkeypatch.setattr("stretto.cli.export._check", looked)
+    monkeypatch.setattr("stretto.cli.export.is_this", lambda *of: None)
     for nodes, words in (
         (("n1", "n2"), []),
         (("n1", "n2"), ["--hosts", "a,b,c"]),
         (("n1",), []),
         ((), []),
     ):
-        monkeypatch.setattr("stretto.sweep.hosts.allocated", lambda environ, nodes=nodes: nodes)
+        monkeypatch.setattr("stretto.campaign.hosts.allocated", lambda environ, nodes=nodes: nodes)
         assert main(["export", "--check", "--out", str(tmp_path), *words]) == 0
     assert asked == ["n1,n2", "a,b,c", None, None]

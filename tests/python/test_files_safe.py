@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from stretto.campaign.alone import DIRECTORY, alone_on, in_turn, node_of
+from stretto.campaign.request import read_values
 from stretto.errors import StrettoError
 from stretto.files import io
 from stretto.files.append import LineFile
@@ -29,8 +31,6 @@ from stretto.imports.walk import text_of
 from stretto.launch.layout import read_hostfile
 from stretto.model.measurements import read_series
 from stretto.model.platform_file import parse_platform, read_platform
-from stretto.sweep.alone import DIRECTORY, alone_on, in_turn, node_of
-from stretto.sweep.request import read_values
 from stretto.tune.alone import alone_in
 from stretto.tune.place import LOCK, make_output
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
-from stretto.campaign import natives
-from stretto.campaign.natives import RULES_FILES, by_itself, unlisted
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import han, mpich_tree, openmpi, openmpi_json
 from stretto.export.openmpi import IDS
 from stretto.files.identity import Family
+from stretto.measure import natives
+from stretto.measure.natives import RULES_FILES, by_itself, unlisted
 from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable
 from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.algorithms.openmpi_names import TUNED

@@ -16,24 +16,24 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, alone_here, installation, rarely
-from stretto.campaign import inlaunch, runner
-from stretto.campaign.compare import timings
-from stretto.campaign.fitting import as_begun
-from stretto.campaign.inlaunch import shared_launches, written_in
-from stretto.campaign.job import format_job
-from stretto.campaign.ledger import Ledger
-from stretto.campaign.natives import resolve
-from stretto.campaign.runner import measure
-from stretto.campaign.settings import Settings, make_case, variants_of
-from stretto.campaign.variants import apart, launch_for, shared_settings, single_settings
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.identity import collect
+from stretto.measure import inlaunch, runner
+from stretto.measure.compare import timings
+from stretto.measure.fitting import as_begun
+from stretto.measure.inlaunch import shared_launches, written_in
+from stretto.measure.job import format_job
+from stretto.measure.ledger import Ledger
+from stretto.measure.natives import resolve
+from stretto.measure.runner import measure
+from stretto.measure.settings import Settings, make_case, variants_of
+from stretto.measure.variants import apart, launch_for, shared_settings, single_settings
 from stretto.mpi.algorithms.pairs import settings_environment
 from test_bench_program import bench, job, lines, program
-from test_campaign_runner import FakeMPI, clock_of_hangs, go, mpi, starts
+from test_measure_runner import FakeMPI, clock_of_hangs, go, mpi, starts
 
-__all__ = ["mpi"]  # the stand-in of test_campaign_runner, as a fixture
+__all__ = ["mpi"]  # the stand-in of test_measure_runner, as a fixture
 
 A, B, C = (f"native:coll_tuned_allreduce_algorithm={n}" for n in (1, 3, 4))
 TUNED = "natives:coll_tuned_use_dynamic_rules=1"

@@ -10,9 +10,9 @@ import pytest
 import typer
 
 from stretto import cli
-from stretto.commands import campaign
+from stretto.campaign import status
+from stretto.cli import campaign
 from stretto.errors import EXIT_INTERRUPTED, keeping
-from stretto.sweep import status
 
 
 def stopped() -> None:
@@ -41,12 +41,12 @@ def test_only_an_interrupt_is_called_one(
     how: Callable[[], None], said: str | None, words: list[str],
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    import stretto.commands.check
+    import stretto.cli.check
 
     def look(*of: object, **more: object) -> None:
         how()
 
-    monkeypatch.setattr(stretto.commands.check, "command", how)
+    monkeypatch.setattr(stretto.cli.check, "command", how)
     monkeypatch.setattr(status, "read_status", look)
     assert campaign.app is not None
     assert cli.main(words) == EXIT_INTERRUPTED
@@ -58,10 +58,10 @@ def test_an_interrupt_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What an earlier one kept has nothing to do with the next one."""
-    import stretto.commands.check
+    import stretto.cli.check
 
-    monkeypatch.setattr(stretto.commands.check, "command", stopped)
+    monkeypatch.setattr(stretto.cli.check, "command", stopped)
     assert cli.main(["check"]) == EXIT_INTERRUPTED
-    monkeypatch.setattr(stretto.commands.check, "command", aborted)
+    monkeypatch.setattr(stretto.cli.check, "command", aborted)
     assert cli.main(["check"]) == EXIT_INTERRUPTED
     assert "files that were complete" in capsys.readouterr().err

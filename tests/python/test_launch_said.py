@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.campaign import process
 from stretto.launch.said import telling
+from stretto.measure import process
 
 SAID = [
     ("openmpi4-nohost", "testbed: no node s9d17n7 is up (python3 tools/testbed list)"),

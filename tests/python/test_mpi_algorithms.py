@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
-from stretto.campaign import natives
 from stretto.errors import UsageError
+from stretto.measure import natives
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import NativeAlgorithm, discover, mpich, named, openmpi
 from stretto.mpi.base import MPIInstallation

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
-from stretto.campaign import natives
 from stretto.errors import UsageError
+from stretto.measure import natives
 from stretto.mpi import known
 from stretto.mpi.detect import find_installation
 from stretto.mpi.intel import IntelMPI

@@ -148,7 +148,7 @@ def test_wheel(tmp_path: Path, machine: str) -> None:
         archive.extractall(tmp_path)
         names = archive.namelist()
     check_libraries(tmp_path / "stretto" / "lib", f"EM_{machine.upper()}")
-    assert "stretto/cli.py" in names and "stretto/py.typed" in names
+    assert "stretto/cli/__init__.py" in names and "stretto/py.typed" in names
     strangers = ("stretto/", "stretto-", "stretto.libs/")
     assert [n for n in names if not n.startswith(strangers)] == []
     sources = [n for n in names if n.endswith((".c", ".h", ".pyc")) or "/tests/" in n]

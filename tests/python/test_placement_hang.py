@@ -10,16 +10,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from stretto.campaign import process
+from stretto.campaign.hosts import find_hosts
+from stretto.campaign.layout import Layout
+from stretto.campaign.placement import PROBE, HangError, StartError, _parse, probe
+from stretto.campaign.srun import srun_starter
 from stretto.errors import StrettoError
+from stretto.measure import process
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.intel import IntelMPI
 from stretto.mpi.mpich import MPICH
-from stretto.sweep.hosts import find_hosts
-from stretto.sweep.layout import Layout
-from stretto.sweep.placement import PROBE, HangError, StartError, _parse, probe
-from stretto.sweep.srun import srun_starter
 from sweeps import request_of
 
 #: says who it and its child are, and waits for ever; an mpirun also tells of a version

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto.cli import main
-from stretto.commands.plan_price import entries
+from stretto.cli.plan_price import entries
 from stretto.errors import StrettoError, UsageError
 
 NOISE = 'latency_sigma = { value = 0.3, source = "assumed: a test" }\n'

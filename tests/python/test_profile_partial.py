@@ -22,9 +22,9 @@ from stretto.files.profile import (
     format_profile,
     parse_profile,
 )
-from stretto.profiling.join import join_run, load_runs
-from stretto.profiling.raw import RUNNING
-from stretto.profiling.show import parts
+from stretto.profile.join import join_run, load_runs
+from stretto.profile.raw import RUNNING
+from stretto.profile.show import parts
 from stretto.report.breakdown import breakdown
 from stretto.report.figures.profile import ranks as ranks_figure
 from stretto.tune.needs import find_needs

@@ -13,8 +13,8 @@ import pytest
 from mpis import ALL, MPIS, REPOSITORY, Mpi, library, rarely
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
-from stretto.profiling.join import join_run, load_runs
-from stretto.profiling.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw, thinned
+from stretto.profile.join import join_run, load_runs
+from stretto.profile.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw, thinned
 
 APPS = REPOSITORY / "tests" / "apps"
 pytestmark = pytest.mark.mpi

@@ -8,7 +8,7 @@ import pytest
 
 from mpis import MPIS
 from stretto.files.profile import FileUse
-from stretto.profiling.join import join_run, load_runs
+from stretto.profile.join import join_run, load_runs
 from test_record import APPS, run_recorded
 
 pytestmark = pytest.mark.mpi

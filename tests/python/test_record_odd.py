@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mpis import ALL, MPIS, Mpi, rarely
-from stretto.profiling.join import Joined, join_run, load_runs
-from stretto.profiling.raw import ROOT, RawFile, split_key
+from stretto.profile.join import Joined, join_run, load_runs
+from stretto.profile.raw import ROOT, RawFile, split_key
 from test_record import APPS, calls, run_recorded
 
 pytestmark = pytest.mark.mpi

@@ -14,7 +14,7 @@ import pytest
 
 from mpis import MPIS, beside_others
 from stretto.cli import main
-from stretto.commands.apply import applied_to
+from stretto.cli.apply import applied_to
 from stretto.errors import StrettoError
 from stretto.files.identity import collect_host
 from stretto.files.locate import table_path
@@ -402,7 +402,7 @@ def test_run_through_a_container_does_not_say_that_the_choice_applies(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mpi = MPIS["openmpi4"].require()
-    monkeypatch.setattr("stretto.commands.start.execute", lambda *_: None)
+    monkeypatch.setattr("stretto.cli.start.execute", lambda *_: None)
     monkeypatch.chdir(folder)
     for wrapper, may_fail in (("apptainer", True), ("numactl", False)):
         (folder / wrapper).symlink_to("show.sh")

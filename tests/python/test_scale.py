@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
-from stretto.campaign.stats import Interval
-from stretto.campaign.verdict import judge
 from stretto.cli import main
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
@@ -29,6 +27,8 @@ from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, resize
+from stretto.measure.stats import Interval
+from stretto.measure.verdict import judge
 from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps

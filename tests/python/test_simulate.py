@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from stretto.campaign.settings import parse_counts
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.table import TUNABLE, read_table
+from stretto.measure.settings import parse_counts
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform_file import load
 from stretto.model.sweep import Answer, SimulatedCell, messages_of, rows, seconds_of, simulate

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from stretto.campaign.idle import HYPERTHREADS, MORE_RANKS, crowd_words
-from stretto.sweep.hosts import Hosts, cores_of_job, find_hosts
-from stretto.sweep.layout import Layout
-from stretto.sweep.placement import RankPlace
-from stretto.sweep.smt import per_core
-from test_sweep_kills import small
+from stretto.campaign.hosts import Hosts, cores_of_job, find_hosts
+from stretto.campaign.layout import Layout
+from stretto.campaign.placement import RankPlace
+from stretto.campaign.smt import per_core
+from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
+from test_campaign_kills import small
 
 #: what Slurm 22.05 says of a node (shortened): the processors in all are threads, then cores
 THREADS = (
@@ -72,7 +72,7 @@ def test_threads_that_slurm_counts_are_no_cores(
         monkeypatch.setenv("SLURM_THREADS_PER_CORE", asked)
     assert cores_of_job(os.environ) == wanted
     place = RankPlace(0, "n1", "A CPU", 64, 128)
-    monkeypatch.setattr("stretto.sweep.hosts.probe", lambda *of: [place])
+    monkeypatch.setattr("stretto.campaign.hosts.probe", lambda *of: [place])
     mpi = sweeps.NoMPI()
     mpi.launcher = "mpirun"  # type: ignore[attr-defined]
     request = replace(small(tmp_path), hosts=("n1",))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from stretto.campaign import stats
-from stretto.campaign.stats import (
+from stretto.measure import stats
+from stretto.measure.stats import (
     benjamini_hochberg,
     median_interval,
     order_rank,

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from stretto import cli
+from stretto.campaign import run, submit
+from stretto.campaign.layout import Layout
+from stretto.campaign.limit import LEAST_S, seconds
+from stretto.campaign.submit import SlurmJob, sbatch_time, script
 from stretto.errors import EXIT_AGAIN, EXIT_FAULT, StrettoError, UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
-from stretto.sweep import run, submit
-from stretto.sweep.layout import Layout
-from stretto.sweep.limit import LEAST_S, seconds
-from stretto.sweep.submit import SlurmJob, sbatch_time, script
 from sweeps import request_of
 
 CAMPAIGN = """#!/bin/bash

@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stretto.campaign.compare import Cell, Comparison
-from stretto.campaign.fitting import require_layout
-from stretto.campaign.stats import Interval
 from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
@@ -22,6 +19,9 @@ from stretto.files.profile import Call, Communicator, Node, Profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
+from stretto.measure.compare import Cell, Comparison
+from stretto.measure.fitting import require_layout
+from stretto.measure.stats import Interval
 from stretto.tune.needs import find_needs
 from stretto.tune.place import COPIES, MARK, Place, check_copy, fresh, make_output
 from stretto.tune.predict import predict

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from exports import FIVE, result_file
-from stretto.campaign.baseline import fair
-from stretto.campaign.compare import decisive, timings
+from stretto.campaign.decide import decide_all
+from stretto.campaign.layout import Layout
 from stretto.files.bench import read_bench
 from stretto.files.table import Row
-from stretto.sweep.decide import decide_all
-from stretto.sweep.layout import Layout
+from stretto.measure.baseline import fair
+from stretto.measure.compare import decisive, timings
 from stretto.tune.complete import calls_of
 from stretto.tune.decide import SizeRange, decide
 from stretto.tune.from_results import decide_from

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.campaign.compare import Cell, Comparison
-from stretto.campaign.stats import Interval
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.verdict import Metric, Run
+from stretto.measure.compare import Cell, Comparison
+from stretto.measure.stats import Interval
 from stretto.tune.decide import SizeRange, choose, decide, segments
 from stretto.tune.trials import gain, longest_s
 

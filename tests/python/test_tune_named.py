@@ -15,7 +15,7 @@ import pytest
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
-from stretto.commands.tune_show import job_words
+from stretto.cli.tune_show import job_words
 from stretto.errors import UsageError
 from stretto.files.verdict import Metric
 from stretto.launch.command import Command, parse_command

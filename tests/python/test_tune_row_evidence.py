@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from stretto.campaign.compare import Cell, Comparison
-from stretto.campaign.stats import Interval
-from stretto.commands.tune_show import rows_lines
+from stretto.campaign import conclude
+from stretto.campaign.command import lines_of
+from stretto.cli.tune_show import rows_lines
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.rows import Row
-from stretto.sweep import conclude
-from stretto.sweep.command import lines_of
+from stretto.measure.compare import Cell, Comparison
+from stretto.measure.stats import Interval
 from stretto.tune.decide import decide
 
 

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from stretto.campaign.compare import (
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Profile
+from stretto.files.usage import Usage, busy_words, usage_of
+from stretto.measure.compare import (
     Cell,
     best_words,
     compare,
     open_words,
     timings,
 )
-from stretto.campaign.idle import busy_before, busy_launches, busy_note
-from stretto.campaign.show import table_lines
-from stretto.campaign.stats import Interval
-from stretto.campaign.verdict import judge, launches_missing
-from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Profile
-from stretto.files.usage import Usage, busy_words, usage_of
+from stretto.measure.idle import busy_before, busy_launches, busy_note
+from stretto.measure.show import table_lines
+from stretto.measure.stats import Interval
+from stretto.measure.verdict import judge, launches_missing
 from stretto.report.findings import busy_notes
 from stretto.report.load import System
 

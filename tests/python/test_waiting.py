@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from stretto.files.profile import Communicator
-from stretto.profiling.barriers import Row
-from stretto.profiling.waiting import Samples, _join
+from stretto.profile.barriers import Row
+from stretto.profile.waiting import Samples, _join
 
 WAIT = "MPI_Wait"
 STAMPS = ("started", "enter", "leave")

@@ -1,153 +1,325 @@
-"""What the user asked for: where a campaign runs, with what; and what is said before it does."""
+"""What the user asked for: a campaign file (TOML), or the same by options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.cost import ask
-from stretto.campaign.idle import cores, crowd_words, idle_warning, threads
-from stretto.campaign.ledger import time_left
-from stretto.campaign.names import read_names
-from stretto.campaign.settings import Settings
-from stretto.campaign.show import size_words
-from stretto.counted import counted, duration
+from stretto.campaign.layout import Layout, parse_layout
+from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.mpi.algorithms.base import PREFIX
-from stretto.mpi.base import MPIInstallation
-from stretto.mpi.detect import find_installation
+from stretto.files.io import read_text
+from stretto.files.regular import MOST_SMALL_BYTES
+from stretto.files.table import TUNABLE
+from stretto.files.toml import toml_values
+from stretto.measure.names import read_names
+from stretto.measure.settings import (
+    REDUCTIONS,
+    parse_collectives,
+    parse_counts,
+    parse_duration,
+    parse_size,
+    parse_sizes,
+)
+from stretto.plan import MOST_RANKS
+
+#: powers of four, and sizes between them that are none: counts of real programs seldom are
+SIZES = "8:1M:4,24,1000,36000,600000"
+#: bytes of what reductions are measured with
+ELEMENT = 4
+#: stands for all of Stretto's own algorithms that fit
+OWN = "own"
+LAUNCHERS = ("auto", "mpirun", "srun")
+#: more than anybody waits for, and up to them a plan is made within seconds as a rule: its time
+#: grows with launches x layouts, and where the order of layouts is sought with their third power
+MOST_LAUNCHES = 200
+MOST_LAYOUTS = 256
+#: launches make seeds of their own of it, which a 64-bit word has to hold
+MOST_SEED = 10**12
+#: so many digits are a mistake; much longer ones Python refuses to read
+_ENDLESS = re.compile(r"\d{19}")
+EXAMPLE = """collectives = ["allreduce", "bcast"]
+nodes = [1, 2, 4]
+ppn = [1, 2]
+bytes = "8:1M:4,24,1000,36000"
+candidates = ["own", "native:all"]
+mpis = ["openmpi", "/opt/mpich"]
+hosts = ["n1", "n2", "n3", "n4"]
+"""
 
 
 @dataclass(frozen=True)
-class Where:
-    """MPI, ranks and nodes of a campaign; `each` is the number of ranks on a node."""
+class Request:
+    """A campaign as it was asked for.
 
-    installation: MPIInstallation
-    nranks: int
-    nodes: int
-    each: int
-    ppn: int | None
-    hosts: tuple[str, ...]
+    Attributes
+    ----------
+    out
+        Directory of everything that is measured and made.
+    mpis
+        As for ``--mpi``; several are measured one after another, each by itself.
+    layouts
+        Nodes x ranks per node.
+    sizes
+        In bytes; for reductions those that are whole numbers of elements.
+    candidates
+        ``own``, ``native:all``, ``native:every``, or single ones.
+    hosts
+        Nodes; empty: those of the batch system's allocation, or this machine.
+    launches
+        Of each candidate that is not dropped before.
+    eliminate
+        Drop hopeless candidates early.
+    budget_s
+        Time for this start; None: until all is measured.
+    stall_s
+        A candidate that does nothing for so long is taken to hang.
+    platform
+        Whose prices tell which of Stretto's candidates are hopeless from the start.
+    interpolate
+        Layouts that are not measured, but get rows from their neighbours.
+    refine
+        A simulated table, whose rows stay for what is not measured; None: no such rows.
+    mpi_type
+        For ``srun --mpi=``; None to find out.
+    separate_launches
+        The MPI's own algorithms have launches apart even where they could share one.
+    parallel
+        Layouts that need half of the nodes or fewer are measured side by side.
+    shared_cores
+        Others use the nodes' cores, too: ranks give way while they wait, and only batches of calls
+        are timed, for no two ranks can be told to begin together.
+    alone
+        One rank on one node was asked for as well.
+    """
 
-    @property
-    def oversubscribed(self) -> bool:
-        """More ranks than cores, of which hyperthreads are none."""
-        return self.nranks > cores() * self.nodes
+    out: Path
+    mpis: tuple[str, ...] = ()
+    collectives: tuple[str, ...] = TUNABLE
+    layouts: tuple[Layout, ...] = (Layout(1, 2),)
+    sizes: tuple[int, ...] = field(default_factory=lambda: tuple(parse_sizes(SIZES)))
+    candidates: tuple[str, ...] = (OWN, "native:all")
+    hosts: tuple[str, ...] = ()
+    launches: int = 36
+    eliminate: bool = True
+    seed: int = 1
+    budget_s: float | None = None
+    stall_s: float = 60.0
+    platform: str | None = None
+    interpolate: tuple[Layout, ...] = ()
+    refine: Path | None = None
+    launcher: str = "auto"
+    mpi_type: str | None = None
+    separate_launches: bool = False
+    parallel: bool = False
+    shared_cores: bool = False
+    alone: bool = False
+    file: Path | None = None
+
+    def sizes_of(self, collective: str) -> list[int]:
+        """Return the sizes at which a collective can be measured."""
+        return [0] if collective == "barrier" else _whole_elements(collective, self.sizes)
 
 
-def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
-    """Return where a campaign runs, from the options of the command line.
+def _whole_elements(collective: str, sizes: Sequence[int]) -> list[int]:
+    """Return the sizes that are whole numbers of what is reduced, of other collectives all."""
+    return [x for x in sizes if collective not in REDUCTIONS or x % ELEMENT == 0]
+
+
+def _words(value: Any, key: str) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise UsageError(f"{key} is empty", key, "leave it out for what holds without it")
+    if not all(isinstance(x, str) and x.strip() for x in items):
+        raise UsageError(f"{key} must be a list of words", key, f'write for example {key} = ["a"]')
+    return tuple(x.strip() for x in items)
+
+
+def _hosts(value: Any, key: str) -> tuple[str, ...]:
+    """Return names of nodes: a list, or as ``--hosts`` has them, with commas between."""
+    return read_names(_words(value, key), key)
+
+
+def _counts(value: Any, key: str) -> tuple[int, ...]:
+    if isinstance(value, str):
+        if _ENDLESS.search(value):
+            raise _too_many(key)
+        found: list[Any] = parse_counts(value, key)
+    else:
+        found = value if isinstance(value, list) else [value]
+    if not found:
+        raise UsageError(f"{key} is empty", key, f"write for example {key} = [1, 2]")
+    if not all(isinstance(x, int) and not isinstance(x, bool) for x in found):
+        raise UsageError(f"{key} must be whole numbers", key, f"write for example {key} = [1, 2]")
+    if min(found) < 1:
+        raise UsageError(f"{key} must be at least 1", key, f"write for example {key} = [1, 2]")
+    if max(found) > MOST_RANKS:
+        raise _too_many(key)
+    return tuple(dict.fromkeys(found))
+
+
+def _too_many(key: str) -> UsageError:
+    return UsageError(
+        f"{key} must be at most {MOST_RANKS}", key, "a campaign has no more ranks in all"
+    )
+
+
+def _sizes(value: Any, key: str) -> tuple[int, ...]:
+    items = value if isinstance(value, list) else [value]
+    found: set[int] = set()
+    if not items:
+        raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
+    for x in items:
+        if isinstance(x, bool) or not isinstance(x, int | str) or _ENDLESS.search(str(x)):
+            raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
+        found |= {parse_size(str(x))} if isinstance(x, int) else set(parse_sizes(x))
+    return tuple(sorted(found))
+
+
+def _whole(least: int, most: int) -> Callable[[Any, str], int]:
+    def read(value: Any, key: str) -> int:
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not good or not math.isfinite(value) or value != int(value):
+            raise UsageError(f"{key} must be a whole number", key, f"write for example {key} = 12")
+        if not least <= value <= most:
+            raise UsageError(f"{key} must be from {least} to {most}", key, "correct it")
+        return int(value)
+
+    return read
+
+
+def _truth(value: Any, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{key} must be true or false", key, "correct it")
+    return value
+
+
+def _one_of(*names: str) -> Callable[[Any, str], str]:
+    def read(value: Any, key: str) -> str:
+        if value not in names:
+            raise UsageError(f"{key} must be one of {', '.join(names)}", key, "correct it")
+        return str(value)
+
+    return read
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{key} must be one word", key, f'write for example {key} = "a"')
+    return value.strip()
+
+
+def _time(value: Any, key: str) -> float:
+    return parse_duration(str(value), key)
+
+
+#: key of the file -> how its value is read; those without a field of that name are put together
+KEYS: dict[str, Callable[[Any, str], Any]] = {
+    "mpis": _words,
+    "collectives": lambda v, k: tuple(parse_collectives(",".join(_words(v, k)))),
+    "nodes": _counts,
+    "ppn": _counts,
+    "bytes": _sizes,
+    "candidates": _words,
+    "hosts": _hosts,
+    "launches": _whole(1, MOST_LAUNCHES),
+    "eliminate": _truth,
+    "seed": _whole(0, MOST_SEED),
+    "budget": _time,
+    "stall": _time,
+    "platform": _text,
+    "interpolate": lambda v, k: tuple(parse_layout(x, k) for x in _words(v, k)),
+    "refine": _text,
+    "launcher": _one_of(*LAUNCHERS),
+    "mpi_type": _text,
+    "separate_launches": _truth,
+    "parallel": _truth,
+    "shared_cores": _truth,
+    "out": _text,
+}
+_FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Return the keys and values of a campaign file, as they stand there."""
+    remedy = f"write one, for example:\n{EXAMPLE}"
+    text = read_text(path, "a campaign file", remedy, MOST_SMALL_BYTES)
+    try:
+        return toml_values(text)
+    except ValueError as error:
+        raise UsageError(f"this is not TOML: {error}", str(path), "correct the line") from error
+
+
+def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Request:
+    """Return the request that keys and values say.
 
     Parameters
     ----------
-    nranks, ppn, hosts, mpi
-        The options.
+    values
+        As in a campaign file.
+    default_out
+        The directory when they say none; a relative ``out`` or ``refine`` lies beside
+        it.
+    place
+        Where they stand, for error messages.
     """
-    installation = find_installation(mpi)
-    names = read_names([hosts], "--hosts") if hosts else ()
-    nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
-    each = min(ppn, nranks) if ppn else -(-nranks // nodes)
-    if ppn and names:
-        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
-    return Where(installation, nranks, nodes, each, ppn, names)
-
-
-def split_candidates(text: str) -> list[str]:
-    """Split candidates at semicolons, or at commas where there is none.
-
-    What has commas of its own, ``native:A=1,B=2`` or ``bruck_k(8,2)``, needs the semicolons.
-    """
-    if ";" in text:
-        return [c.strip() for c in text.split(";") if c.strip()]
-    parts = [c.strip() for c in text.split(",") if c.strip()]
-    for part in parts:
-        if part.count("(") != part.count(")") or ("=" in part and not part.startswith(PREFIX)):
+    read: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}"
+            raise UsageError(f"a campaign knows no {key!r}", place, hint)
+        try:
+            read[key] = KEYS[key](value, key)
+        except UsageError as error:
+            if error.place in (None, key, "--bytes", "--collective"):
+                error.place = f"{place}: {key}"
+            raise
+    nodes, ppn = read.pop("nodes", (1,)), read.pop("ppn", None)
+    out = default_out.parent / read.pop("out") if "out" in read else default_out
+    if "refine" in read:
+        read["refine"] = default_out.parent / read["refine"]
+    ppn = ppn or ((2,) if nodes == (1,) else (1,))
+    _refuse_vast(nodes, ppn, read.get("interpolate", ()), place)
+    layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
+    read["alone"] = 1 in nodes and 1 in ppn
+    if not layouts:
+        raise UsageError("one rank has nobody to talk to", place, "take more nodes, or ppn = [2]")
+    for name in read.get("collectives", ()):
+        if name not in TUNABLE:
+            raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
+        if "bytes" in read and not _whole_elements(name, read["bytes"]):
             raise UsageError(
-                f"{part!r} is part of a candidate with a comma of its own, at which this was cut",
-                "--candidates",
-                "separate candidates by ';', and write one behind a single one, too: "
-                "--candidates 'native:A=1,B=2;'",
-            )
-    return parts
+                f"{name} has no size to be measured at: reductions are of elements of {ELEMENT} "
+                f"bytes, and no size is a multiple of that", f"{place}: bytes",
+                f"name sizes that are (bytes, --bytes), or leave {name} out",
+            )  # fmt: skip
+    fields = {_FIELDS.get(key, key): value for key, value in read.items()}
+    return Request(out=out, layouts=layouts, **fields)
 
 
-def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
-    """Return what a dry run says, for programs.
-
-    Parameters
-    ----------
-    settings, path, restart
-        As for `announce`.
-    """
-    return {
-        "dry_run": True,
-        "nranks": settings.nranks,
-        "launches": settings.launches,
-        "collectives": list(dict.fromkeys(c.collective for c in settings.cases)),
-        "bytes": sorted({c.bytes for c in settings.cases}),
-        "cost_s": round(time_left(settings, path, restart), 1),
-        "file": str(path),
-    }
-
-
-def announce(
-    settings: Settings,
-    name: str,
-    path: Path,
-    say: Callable[[str], None],
-    restart: bool = False,
-    yes: bool = False,
-    dry_run: bool = False,
-) -> bool:
-    """Say what will be measured and how long that takes; ask on a terminal when it takes long.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    name
-        The MPI's.
-    path
-        The results file.
-    say
-        Prints a sentence to the user.
-    restart, yes, dry_run
-        The options.
-
-    Returns
-    -------
-    bool
-        Whether to go on: not in a dry run.
-    """
-    collectives = list(dict.fromkeys(c.collective for c in settings.cases))
-    sizes = sorted({c.bytes for c in settings.cases})
-    most = max(len(c.candidates) for c in settings.cases)
-    seconds = time_left(settings, path, restart)
-    partly = ", for what is not in it yet" if seconds < settings.estimate_s() else ""
-    say(
-        f"stretto: {name}, {counted(settings.nranks, 'rank')}: {', '.join(collectives)}; "
-        f"{counted(len(sizes), 'size')} ({size_words(sizes[0])} to {size_words(sizes[-1])}); up to "
-        f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
-    )
-    say(
-        f"stretto: cost: about {duration(seconds)}{partly}; results go to {path} as they come "
-        "(Ctrl-C keeps them)"
-    )
-    if settings.launches < 6:
-        say(
-            "stretto: warning: with fewer than 6 launches no test can be made, so nothing will be "
-            "called faster or slower"
+def _refuse_vast(
+    nodes: Sequence[int], ppn: Sequence[int], interpolate: Sequence[Layout], place: str
+) -> None:
+    """Refuse what could be neither planned nor measured by anybody."""
+    most = f"at most {MOST_RANKS} in all (nodes x ppn)"
+    if max(nodes) * max(ppn) > MOST_RANKS:
+        words = Layout(max(nodes), max(ppn)).words
+        raise UsageError(
+            f"{words} is more ranks than can be looked at", f"{place}: nodes, ppn", most
         )
-    if settings.oversubscribed:
-        each = settings.ppn or settings.nranks
-        say(f"stretto: warning: {crowd_words(each, threads())}")
-    if dry_run:
-        say("stretto: dry run: nothing was measured")
-        return False
-    ask(seconds, yes or settings.budget_s is not None)
-    warning = idle_warning()
-    if warning:
-        say(f"stretto: warning: {warning}")
-    return True
+    for layout in interpolate:
+        if layout.nranks > MOST_RANKS:
+            words = f"{layout.words} is more ranks than can be looked at"
+            raise UsageError(words, f"{place}: interpolate", most)
+    if len(nodes) * len(ppn) > MOST_LAYOUTS:
+        raise UsageError(
+            f"{counted(len(nodes), 'number')} of nodes and {len(ppn)} of ranks per node are "
+            f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
+            f"take at most {MOST_LAYOUTS}; interpolate = [...] gives those between them rows, too",
+        )  # fmt: skip

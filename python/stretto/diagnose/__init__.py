@@ -38,8 +38,8 @@ from stretto.diagnose.files import FileCauses
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
-from stretto.profiling.join import rank_words
-from stretto.profiling.show import seconds, threads_note, whole_s
+from stretto.profile.join import rank_words
+from stretto.profile.show import seconds, threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 

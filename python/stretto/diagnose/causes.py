@@ -18,7 +18,7 @@ from stretto.diagnose.numbers import (
 from stretto.files.profile import Call
 from stretto.files.table import TUNABLE
 from stretto.files.usage import crowds, usage_of, usage_words
-from stretto.profiling.show import group_of, seconds, size
+from stretto.profile.show import group_of, seconds, size
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from stretto.diagnose.numbers import ENOUGH_CALLS, few, mean
 from stretto.files.profile import Call
-from stretto.profiling.show import group_of, seconds
+from stretto.profile.show import group_of, seconds
 
 
 @dataclass

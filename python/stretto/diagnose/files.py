@@ -8,7 +8,7 @@ from stretto.counted import counted
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import SERIAL_OTHERS, SERIAL_SHARE, mean
 from stretto.files.profile import FileUse
-from stretto.profiling.show import seconds, size
+from stretto.profile.show import seconds, size
 
 #: how many ranks read the same bytes, on average over a file, from which on it is a cause
 COPIES = 1.5

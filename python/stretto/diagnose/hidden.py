@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stretto.files.profile import Profile
-from stretto.profiling.show import tools_note
+from stretto.profile.show import tools_note
 
 
 def withheld(profile: Profile) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.profile import Call, Profile
-from stretto.profiling.show import awaits_message, compute_s
+from stretto.profile.show import awaits_message, compute_s
 
 #: below this share of the run a cause is minor
 MINOR = 0.03

@@ -11,7 +11,7 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.files.profile import Profile
 from stretto.mpi.detect import LAUNCHER_NAMES
-from stretto.profiling.show import seconds
+from stretto.profile.show import seconds
 
 #: of the other programs, how many are printed
 LISTED = 5

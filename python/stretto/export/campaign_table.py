@@ -1,7 +1,7 @@
 """The table that a campaign has made of its results.
 
 It has rows that no single layout's results give: borne out by its neighbours, interpolated, of a
-model (`stretto.sweep`). Deciding again from the results would lose them.
+model (`stretto.campaign`). Deciding again from the results would lose them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stretto.campaign.begun import CAMPAIGN
+from stretto.campaign.conclude import table_place
+from stretto.campaign.layout import parse_layout
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_bench
 from stretto.files.identity import cpu_slug
 from stretto.files.results import ENDING, PARTS
 from stretto.files.table import Row, Table, read_table
-from stretto.sweep.begun import CAMPAIGN
-from stretto.sweep.conclude import table_place
-from stretto.sweep.layout import parse_layout
 
 #: a table may seem so much older than its results: a copy of a directory gives its files new times,
 #: in any order, and those of file systems are coarse

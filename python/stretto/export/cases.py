@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.settings import REDUCTIONS
 from stretto.counted import counted
 from stretto.files.export import ExportManifest, ExportRow
+from stretto.measure.settings import REDUCTIONS
 
 #: bytes of all ranks' buffers together that a call may have
 MOST_BYTES = 64 << 20

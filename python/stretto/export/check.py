@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto.campaign.settings import REDUCTIONS
 from stretto.errors import StrettoError
 from stretto.export import examine, probe
 from stretto.export.cases import CheckCase, cases_of
@@ -23,6 +22,7 @@ from stretto.export.probe import Prints
 from stretto.export.users import family_of, waking, woken
 from stretto.export.verdicts import RowCheck, Seen, prints_of, unseen_of, verdicts_of
 from stretto.files.export import EXPORT, NAME, REMEDY, ExportManifest, filled
+from stretto.measure.settings import REDUCTIONS
 from stretto.mpi.algorithms.forced import MARKS, settable
 from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.algorithms.pairs import settings_environment

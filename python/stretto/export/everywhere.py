@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from stretto.campaign import process
+from stretto.measure import process
 from stretto.mpi.base import MPIInstallation
 
 #: kinds of file systems that one machine has for itself, unless it exports them

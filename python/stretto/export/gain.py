@@ -12,9 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.campaign import settings as s
-from stretto.campaign.compare import BARE
-from stretto.campaign.idle import cores
 from stretto.errors import StrettoError, from_oserror
 from stretto.export import examine
 from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
@@ -22,6 +19,9 @@ from stretto.export.check import read
 from stretto.files.bench import read_bench
 from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
 from stretto.files.layout import RankLayout
+from stretto.measure import settings as s
+from stretto.measure.compare import BARE
+from stretto.measure.idle import cores
 from stretto.mpi.algorithms.base import FILES
 from stretto.mpi.base import MPIInstallation
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.idle import crowd_words, threads
-from stretto.campaign.ledger import time_left
-from stretto.campaign.show import comparison_json, size_words, us
-from stretto.campaign.stats import FEWEST
-from stretto.campaign.verdict import THRESHOLD
 from stretto.counted import counted, duration
 from stretto.export.gain import TimingPlan
 from stretto.export.gained import CallGain, ExportGain
+from stretto.measure.idle import crowd_words, threads
+from stretto.measure.ledger import time_left
+from stretto.measure.show import comparison_json, size_words, us
+from stretto.measure.stats import FEWEST
+from stretto.measure.verdict import THRESHOLD
 
 _HEAD = (
     "collective", "ranks", "bytes", "without us", "with us", "x", "95%", "promised x", "result",

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.campaign.compare import (
+from stretto.counted import counted
+from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan, layout_of
+from stretto.files.bench import Bench, Excluded, standing_exclusions
+from stretto.files.layout import RankLayout
+from stretto.measure.compare import (
     BARE,
     Comparison,
     compare,
@@ -14,14 +18,10 @@ from stretto.campaign.compare import (
     shape_of_cell,
     timings,
 )
-from stretto.campaign.compare import Timing as Times
-from stretto.campaign.show import size_words
-from stretto.campaign.stats import benjamini_hochberg, geometric_mean
-from stretto.campaign.verdict import judge
-from stretto.counted import counted
-from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan, layout_of
-from stretto.files.bench import Bench, Excluded, standing_exclusions
-from stretto.files.layout import RankLayout
+from stretto.measure.compare import Timing as Times
+from stretto.measure.show import size_words
+from stretto.measure.stats import benjamini_hochberg, geometric_mean
+from stretto.measure.verdict import judge
 from stretto.mpi.algorithms.base import FILES
 
 #: the worst first

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from stretto.campaign.begun import earlier
 from stretto.errors import StrettoError
 from stretto.files.identity import Family, MPIIdentity
 from stretto.files.product import product_of
 from stretto.mpi import MPIInstallation, find_installation, installations
 from stretto.mpi.detect import TITLES
-from stretto.sweep.begun import earlier
 
 #: a campaign's results lie so deep in its directory, at most
 _ABOVE = 4

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stretto.campaign.baseline import fair
-from stretto.campaign.compare import NATIVE, timings
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.export.campaign_table import campaign_table
@@ -24,6 +22,8 @@ from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.results import results_in
 from stretto.files.table import Row, Table, write_table
+from stretto.measure.baseline import fair
+from stretto.measure.compare import NATIVE, timings
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.tune.from_results import table_from
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.campaign import process, programs
-from stretto.campaign.job import read_status
-from stretto.campaign.settings import REDUCTIONS
 from stretto.errors import StrettoError
 from stretto.export.cases import CheckCase
 from stretto.files.identity import Family
 from stretto.files.parse import json_value
+from stretto.measure import process, programs
+from stretto.measure.job import read_status
+from stretto.measure.settings import REDUCTIONS
 from stretto.mpi.base import MPIInstallation
 
 #: variables that would bring something else into the run than the MPI and its settings

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.campaign.compare import NATIVE, Comparison
 from stretto.files.export import ExportPoint
+from stretto.measure.compare import NATIVE, Comparison
 from stretto.tune.decide import Segment, one_shape_each
 
 

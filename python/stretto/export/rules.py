@@ -7,19 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.campaign.baseline import need_baseline
-from stretto.campaign.compare import (
-    BARE,
-    NATIVE,
-    Cell,
-    Comparison,
-    Timing,
-    compare,
-    decisive,
-    timings,
-)
-from stretto.campaign.stats import geometric_mean
-from stretto.campaign.verdict import THRESHOLD
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.promised import points_of
@@ -31,6 +18,19 @@ from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.layout import RankLayout
 from stretto.files.table import WITHOUT_SIZE
+from stretto.measure.baseline import need_baseline
+from stretto.measure.compare import (
+    BARE,
+    NATIVE,
+    Cell,
+    Comparison,
+    Timing,
+    compare,
+    decisive,
+    timings,
+)
+from stretto.measure.stats import geometric_mean
+from stretto.measure.verdict import THRESHOLD
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.tune.complete import calls_of, complete

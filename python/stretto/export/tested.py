@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing
-from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
 from stretto.files.bench import Bench
+from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing
+from stretto.measure.stats import FEWEST
 from stretto.tune.decide import one_shape_each
 
 _CALLED = "can be called faster"

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.compare import cell_of
-from stretto.campaign.show import size_words
 from stretto.counted import counted
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.bench import Header, Launch, LaunchEnd, Record, Sample
@@ -19,6 +17,8 @@ from stretto.files.identity import now
 from stretto.imports.mpis import UNKNOWN, written
 from stretto.imports.placing import Asked, FileLayout, Item, Which
 from stretto.imports.printed import REDUCTIONS, TableLine
+from stretto.measure.compare import cell_of
+from stretto.measure.show import size_words
 from stretto.version import __version__
 
 

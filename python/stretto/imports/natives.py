@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from stretto.campaign.compare import BARE
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product, product_of
 from stretto.imports.mpis import UNKNOWN
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for
+from stretto.measure.compare import BARE
 from stretto.mpi.algorithms import NativeAlgorithm, discover
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation

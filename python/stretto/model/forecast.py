@@ -21,7 +21,7 @@ from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
-from stretto.profiling.show import awaits_message
+from stretto.profile.show import awaits_message
 
 Scaling = Literal["strong", "weak"]
 #: seconds of one call: collective, nodes, ppn, bytes

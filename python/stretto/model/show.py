@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.campaign.show import size_words
 from stretto.counted import counted
 from stretto.files.forecast import ForecastFile
+from stretto.measure.show import size_words
 from stretto.model.fit import Fit
 from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto import plan
-from stretto.campaign.stats import geometric_mean
 from stretto.counted import duration
 from stretto.errors import EXIT_USAGE, StrettoError, UsageError
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
@@ -19,6 +18,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
+from stretto.measure.stats import geometric_mean
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.price import bound, price

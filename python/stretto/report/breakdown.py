@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stretto.files.profile import Call, Profile
-from stretto.profiling.show import group_of
+from stretto.profile.show import group_of
 
 COLLECTIVE = ("collective", "nonblocking_collective", "persistent_collective", "neighborhood")
 

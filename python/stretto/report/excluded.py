@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from stretto.campaign.show import size_words
 from stretto.files.bench import Bench, standing_exclusions
+from stretto.measure.show import size_words
 from stretto.report.sources import Source
 
 _WORDS = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from stretto.campaign.idle import busy_before, busy_note
-from stretto.campaign.verdict import ALPHA
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import VerdictFile
-from stretto.profiling.join import rank_words
-from stretto.profiling.show import threads_note, tools_note
+from stretto.measure.idle import busy_before, busy_note
+from stretto.measure.verdict import ALPHA
+from stretto.profile.join import rank_words
+from stretto.profile.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.format import gain_text, metric_name, value_text

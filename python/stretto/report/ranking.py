@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from stretto.campaign.compare import (
+from stretto.files.identity import MPIIdentity
+from stretto.files.outcome import Verdict
+from stretto.measure.compare import (
     BARE,
     NATIVE,
     Cell,
@@ -23,11 +25,9 @@ from stretto.campaign.compare import (
     put_beside,
     timings,
 )
-from stretto.campaign.settings import REDUCTIONS
-from stretto.campaign.stats import FEWEST, Interval, benjamini_hochberg
-from stretto.campaign.verdict import inconclusive, judge
-from stretto.files.identity import MPIIdentity
-from stretto.files.outcome import Verdict
+from stretto.measure.settings import REDUCTIONS
+from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg
+from stretto.measure.verdict import inconclusive, judge
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
 from stretto.mpi.algorithms.words import own_label

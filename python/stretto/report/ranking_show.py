@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stretto.campaign.show import size_words, us
-from stretto.campaign.stats import FEWEST
+from stretto.measure.show import size_words, us
+from stretto.measure.stats import FEWEST
 from stretto.report.ranking import (
     NOTHING_FASTER,
     Distance,

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from stretto.campaign.stats import order_rank
 from stretto.files.verdict import Run
+from stretto.measure.stats import order_rank
 
 Kind = Literal["launches", "range", "calls", "none"]
 

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import compare_times
-from stretto.campaign.idle import busy_before
-from stretto.campaign.stats import Interval, benjamini_hochberg, median_interval
-from stretto.campaign.verdict import THRESHOLD, judge
 from stretto.files.outcome import Verdict
 from stretto.files.scale import Kind, ScaleRun
 from stretto.files.verdict import Metric
 from stretto.launch.resize import RunPoint
+from stretto.measure.compare import compare_times
+from stretto.measure.idle import busy_before
+from stretto.measure.stats import Interval, benjamini_hochberg, median_interval
+from stretto.measure.verdict import THRESHOLD, judge
 
 
 @dataclass(frozen=True)

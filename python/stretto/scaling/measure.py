@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stretto.campaign.cost import ask
 from stretto.counted import counted, duration
 from stretto.errors import (
     CommandFailedError,
@@ -24,6 +23,7 @@ from stretto.files.scale import Kind, ScaleFile, ScaleHeader, ScaleRun, ScaleWri
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import RunPoint
+from stretto.measure.cost import ask
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign.settings import whole
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.launch.command import parse_command
 from stretto.launch.job import Job, understand
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, has_placeholders, resize
+from stretto.measure.settings import whole
 from stretto.mpi.detect import which
 from stretto.scaling.words import NUMBERS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
 from stretto.files.verdict import Metric
+from stretto.measure.stats import FEWEST
 from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from stretto.campaign.candidates import refuse_unknown
-from stretto.campaign.compare import NATIVE, Comparison, open_points, open_words
-from stretto.campaign.natives import by_itself
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
 from stretto.files.outcome import Verdict
@@ -19,6 +16,9 @@ from stretto.files.table import TUNABLE, Table, write_table
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import GainInterval
 from stretto.launch.library import library_for
+from stretto.measure.candidates import refuse_unknown
+from stretto.measure.compare import NATIVE, Comparison, open_points, open_words
+from stretto.measure.natives import by_itself
 from stretto.tune.alone import alone_in
 from stretto.tune.needs import find_needs
 from stretto.tune.place import check_copy, keep_input

@@ -10,9 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from stretto.campaign.compare import compare_times
-from stretto.campaign.verdict import judge
 from stretto.files.settings import NATIVE, SettingsFile, Tried
+from stretto.measure.compare import compare_times
+from stretto.measure.verdict import judge
 from stretto.mpi.settings import Setting
 from stretto.progress import Progress
 from stretto.tune.settings_runs import SettingRuns

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison
+from stretto.measure.compare import BARE, NATIVE, Cell, Comparison
 
 #: ranks, nodes and ranks per node
 Layout = tuple[int, int, int]
@@ -49,7 +49,7 @@ def calls_of(
     Parameters
     ----------
     times
-        From `stretto.campaign.compare.timings`.
+        From `stretto.measure.compare.timings`.
     layout
         Where several are decided on together: of these times.
     baselines

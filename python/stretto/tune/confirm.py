@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stretto.campaign.compare import compare_times
-from stretto.campaign.idle import busy_before
-from stretto.campaign.verdict import judge
 from stretto.files.settings import NATIVE, Tried
 from stretto.files.verdict import Run
+from stretto.measure.compare import compare_times
+from stretto.measure.idle import busy_before
+from stretto.measure.verdict import judge
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.combine import Combining, Spent, as_setting

@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.compare import BARE, NATIVE, Comparison
-from stretto.campaign.stats import geometric_mean, paired_test, rank_sum_test
-from stretto.campaign.verdict import ALPHA
 from stretto.files.table import WITHOUT_SIZE, Row
+from stretto.measure.compare import BARE, NATIVE, Comparison
+from stretto.measure.stats import geometric_mean, paired_test, rank_sum_test
+from stretto.measure.verdict import ALPHA
 from stretto.tune.complete import CallShape, complete
 from stretto.tune.evidence import evidence_of, shapes_of
 
@@ -291,7 +291,7 @@ def decide(
     Parameters
     ----------
     comparisons
-        One for each collective, size and candidate, from `stretto.campaign.compare.decisive`.
+        One for each collective, size and candidate, from `stretto.measure.compare.decisive`.
     nodes, ppn
         The layout that was measured.
     spans

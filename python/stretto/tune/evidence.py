@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.campaign.compare import BARE, NATIVE, Comparison
-from stretto.campaign.settings import REDUCTIONS, ROOTED
-from stretto.campaign.show import size_words
-from stretto.campaign.stats import geometric_mean
 from stretto.files.table import WITHOUT_SIZE
+from stretto.measure.compare import BARE, NATIVE, Comparison
+from stretto.measure.settings import REDUCTIONS, ROOTED
+from stretto.measure.show import size_words
+from stretto.measure.stats import geometric_mean
 
 
 def evidence_of(

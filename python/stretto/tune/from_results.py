@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign.baseline import fair, need_baseline
-from stretto.campaign.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
-from stretto.campaign.show import size_words
-from stretto.campaign.stats import FEWEST
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
 from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, write_table
+from stretto.measure.baseline import fair, need_baseline
+from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
+from stretto.measure.show import size_words
+from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign import programs
-from stretto.campaign import settings as s
-from stretto.campaign.baseline import fair, with_bare
-from stretto.campaign.candidates import default_candidates, need_interposer, refuse_unknown
-from stretto.campaign.compare import Cell, Comparison, Timing, decisive, timings
-from stretto.campaign.fitting import require_layout
-from stretto.campaign.natives import unlisted
-from stretto.campaign.request import Where, announce
-from stretto.campaign.runner import measure
 from stretto.files.identity import collect
 from stretto.files.locate import table_path
 from stretto.files.table import TUNABLE, Row, Table, write_table
+from stretto.measure import programs
+from stretto.measure import settings as s
+from stretto.measure.baseline import fair, with_bare
+from stretto.measure.candidates import default_candidates, need_interposer, refuse_unknown
+from stretto.measure.compare import Cell, Comparison, Timing, decisive, timings
+from stretto.measure.fitting import require_layout
+from stretto.measure.natives import unlisted
+from stretto.measure.request import Where, announce
+from stretto.measure.runner import measure
 from stretto.tune.complete import calls_of
 from stretto.tune.decide import decide
 

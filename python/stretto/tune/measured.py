@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto.campaign.baseline import fair, with_bare
-from stretto.campaign.candidates import default_candidates
-from stretto.campaign.commandline import Starter
-from stretto.campaign.compare import NATIVE, Comparison, decisive, timings
-from stretto.campaign.cost import ask
-from stretto.campaign.fitting import require_layout
-from stretto.campaign.idle import cores
-from stretto.campaign.ledger import time_left
-from stretto.campaign.runner import measure
-from stretto.campaign.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.counted import counted, duration
 from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.launch.inject import prepare
 from stretto.launch.job import understand
+from stretto.measure.baseline import fair, with_bare
+from stretto.measure.candidates import default_candidates
+from stretto.measure.commandline import Starter
+from stretto.measure.compare import NATIVE, Comparison, decisive, timings
+from stretto.measure.cost import ask
+from stretto.measure.fitting import require_layout
+from stretto.measure.idle import cores
+from stretto.measure.ledger import time_left
+from stretto.measure.runner import measure
+from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.tune.complete import CallShape, calls_of
 from stretto.tune.decide import SizeRange, decide
 from stretto.tune.needs import Need, Needs

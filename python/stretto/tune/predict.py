@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stretto.campaign.compare import NATIVE, Comparison
-from stretto.campaign.stats import bootstrap_medians
 from stretto.files.table import Table
 from stretto.files.verdict import GainInterval
+from stretto.measure.compare import NATIVE, Comparison
+from stretto.measure.stats import bootstrap_medians
 from stretto.tune.needs import Need, Needs
 
 DRAWS = 4000

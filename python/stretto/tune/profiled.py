@@ -15,8 +15,8 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.profiling.record import check_result, record
-from stretto.profiling.show import tools_note
+from stretto.profile.record import check_result, record
+from stretto.profile.show import tools_note
 from stretto.tune.place import fresh, make_output
 from stretto.tune.stage import Stage
 from stretto.tune.trials import find_value

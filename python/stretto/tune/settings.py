@@ -11,10 +11,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from stretto.campaign.cost import ask
-from stretto.campaign.idle import busy_before
-from stretto.campaign.stats import benjamini_hochberg
-from stretto.campaign.verdict import judge
 from stretto.counted import counted, duration
 from stretto.errors import StrettoError, keeping
 from stretto.files.identity import collect
@@ -28,6 +24,10 @@ from stretto.files.settings import (
     write_settings,
 )
 from stretto.launch.ask import ask as ask_ranks
+from stretto.measure.cost import ask
+from stretto.measure.idle import busy_before
+from stretto.measure.stats import benjamini_hochberg
+from stretto.measure.verdict import judge
 from stretto.mpi.known import check_settings
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, without

@@ -6,13 +6,13 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 
-from stretto.campaign.compare import compare_times
-from stretto.campaign.stats import Interval, median_interval
 from stretto.errors import CommandFailedError, from_oserror
 from stretto.files.io import write_atomic
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
 from stretto.files.verdict import GainInterval, Run, as_typed
 from stretto.launch.evidence import require_native
+from stretto.measure.compare import compare_times
+from stretto.measure.stats import Interval, median_interval
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs, stamps
 from stretto.tune.place import case_files, fresh

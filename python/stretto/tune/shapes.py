@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stretto.campaign.elements import ARITHMETIC, DATATYPES, LOGIC
-from stretto.campaign.settings import REDUCTIONS
 from stretto.files.profile import Call
+from stretto.measure.elements import ARITHMETIC, DATATYPES, LOGIC
+from stretto.measure.settings import REDUCTIONS
 
 #: shapes (datatype and operation) of a need that are measured: so much of its time, so many at most
 SHAPES_COVER, MOST_SHAPES = 0.9, 3

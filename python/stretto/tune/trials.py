@@ -12,10 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from stretto.campaign.compare import compare_times
-from stretto.campaign.idle import busy_before, busy_share
-from stretto.campaign.stats import FEWEST, Interval
-from stretto.campaign.verdict import inconclusive, judge
 from stretto.errors import UsageError
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run
@@ -23,6 +19,10 @@ from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
 from stretto.launch.execute import Result, run
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import understand
+from stretto.measure.compare import compare_times
+from stretto.measure.idle import busy_before, busy_share
+from stretto.measure.stats import FEWEST, Interval
+from stretto.measure.verdict import inconclusive, judge
 from stretto.tune.seen import RanksSeen, watching
 
 Kind = Literal["native", "tuned"]

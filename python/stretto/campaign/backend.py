@@ -1,0 +1,156 @@
+"""What measures: real launches of the measuring program, or anything else that writes records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from stretto.campaign.greeting import greet
+from stretto.campaign.layout import Layout
+from stretto.campaign.placement import RankPlace, check_places, probe
+from stretto.counted import counted
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench
+from stretto.files.bench_writer import BenchWriter
+from stretto.measure.commandline import Starter
+from stretto.measure.ledger import Ledger
+from stretto.measure.runner import Campaign
+from stretto.measure.settings import Settings
+from stretto.mpi.base import MPIInstallation
+from stretto.progress import Progress
+
+#: s: that a batch of a cell may take on the average. Slower ones (of ranks that poll, more of them
+#: than cores) get fewer: the fewest of the round as a rule, three where even those take long.
+BATCH_S = 0.05
+
+
+class Backend(Protocol):
+    """Measures launches of layouts."""
+
+    def fits(self, layout: Layout) -> str | None:
+        """Return why a layout cannot be measured here, None when it can."""
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        """Measure what is missing of a launch into `writer`; return whether all of it is there."""
+
+
+@dataclass
+class Launches:
+    """The measuring program, started by the MPI's launcher or by srun.
+
+    Attributes
+    ----------
+    hosts
+        Nodes that may be used, in order; empty: this machine, or as the batch system has it.
+    start
+        Makes the starter for a layout and its hosts; None: the MPI's own launcher.
+    place
+        A directory that all nodes see, for the start that tries the MPI itself.
+    notes
+        What the user should hear at the end.
+    """
+
+    installation: MPIInstallation
+    hosts: tuple[str, ...]
+    say: Callable[[str], None]
+    start: Callable[[Layout, Sequence[str]], Starter] | None = None
+    place: Path = Path()
+    notes: list[str] = field(default_factory=list)
+    dead: set[str] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
+
+    def alive(self) -> tuple[str, ...]:
+        """Return the nodes that still answer."""
+        return tuple(h for h in self.hosts if h not in self.dead)
+
+    def fits(self, layout: Layout) -> str | None:
+        """Return why a layout cannot be measured here: too few nodes."""
+        if not self.hosts:
+            return None if layout.nodes == 1 else "no hosts were named for more than one node"
+        if layout.nodes > len(self.alive()):
+            lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
+            needed = f"{counted(layout.nodes, 'node')} {'is' if layout.nodes == 1 else 'are'}"
+            there = f"{'is' if len(self.alive()) == 1 else 'are'} {len(self.alive())}"
+            return f"{needed} needed, and there {there}{lost}"
+        return None
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Ask every rank where it is, then try the MPI; nodes without an answer are set aside."""
+        while True:
+            hosts = self.alive()[: layout.nodes]
+            try:
+                places = self._places(layout, hosts, oversubscribed)
+            except StrettoError:
+                if not self._find_dead(hosts) or self.fits(layout) is not None:
+                    raise
+                continue
+            cpu = check_places(places, layout)
+            starter = self.start(layout, hosts) if self.start is not None else None
+            greet(self.installation, layout, hosts, starter, oversubscribed, self.place)
+            return cpu
+
+    def _places(
+        self, layout: Layout, hosts: Sequence[str], oversubscribed: bool
+    ) -> list[RankPlace]:
+        starter = self.start(layout, hosts) if self.start is not None else None
+        return probe(self.installation, layout, hosts, starter, oversubscribed)
+
+    def _find_dead(self, hosts: Sequence[str]) -> bool:
+        """Try each node by itself; return whether some, but not all, do not answer."""
+        if len(hosts) < 2:
+            return False
+        lost: list[str] = []
+        why: dict[str, str] = {}
+        for host in hosts:
+            try:
+                self._places(Layout(1, 1), [host], False)
+            except StrettoError as error:
+                lost.append(host)
+                why[host] = str(error)
+            if lost == list(hosts[:2]):
+                return False  # it is not the nodes: do not wait for all of them
+        for host in lost:
+            self.note(f"{host} does not start programs and is left out: {why[host]}")
+        self.dead |= set(lost)
+        return bool(lost)
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+        """Start the launch, and again as long as that brings something new."""
+        layout = Layout(
+            -(-settings.nranks // (settings.ppn or settings.nranks)),
+            settings.ppn or settings.nranks,
+        )
+        hosts = self.alive()[: layout.nodes]
+        starter = self.start(layout, hosts) if self.start is not None else None
+        here = replace(settings, hosts=hosts)
+        writer.previous = before
+        campaign = Campaign(
+            here, self.installation, writer, self._once, quiet=True, start=starter,
+            anew="a new directory (--out)",
+        )  # fmt: skip
+        cells = sum(len(c.candidates) for c in campaign.pending(launch))
+        seconds = cells * BATCH_S * settings.batches[1]
+        campaign.launch_once(launch, seconds, Progress("measuring", quiet=True))
+        self.notes += [n for n in campaign.notes if n not in self.notes]
+        return not campaign.pending(launch)
+
+    def note(self, text: str) -> None:
+        """Say something now, and again at the end."""
+        if text not in self.notes:
+            self.notes.append(text)
+            self.say(f"stretto: warning: {text}")
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
+
+
+def pending(settings: Settings, launch: int, bench: Bench) -> bool:
+    """Return whether a launch lacks something, by what is known of the layout."""
+    return bool(Ledger(settings, bench.records).pending(launch))

@@ -1,0 +1,292 @@
+"""The nodes of a campaign: named, or those of the Slurm allocation; and how ranks start on them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stretto.campaign.backend import Launches
+from stretto.campaign.layout import Layout
+from stretto.campaign.placement import InterfaceError, RankPlace, StartError, probe
+from stretto.campaign.request import Request
+from stretto.campaign.smt import per_core
+from stretto.campaign.srun import find_mpi_type, srun_starter
+from stretto.errors import StrettoError
+from stretto.measure.commandline import Starter
+from stretto.measure.idle import cores, threads
+from stretto.mpi.base import MPIInstallation
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Nodes of one kind.
+
+    Attributes
+    ----------
+    names
+        Empty for this machine alone.
+    cpu
+        Their processor; None where nobody asked.
+    mpi_type
+        For ``srun --mpi=``; None: srun does not start the ranks.
+    cores
+        Physical ones that ranks may use on each of them; None where nobody knows.
+    threads
+        Their hardware threads; None where nobody knows.
+    nodes
+        What each of them calls itself; empty where nobody asked.
+    """
+
+    names: tuple[str, ...]
+    cpu: str | None
+    mpi_type: str | None = None
+    cores: int | None = None
+    threads: int | None = None
+    nodes: tuple[str, ...] = field(default=(), compare=False)
+
+    def shared_by(self, layout: Layout) -> bool:
+        """Return whether a layout has more ranks on a node than cores, as far as is known."""
+        return self.cores is not None and layout.ppn > self.cores
+
+
+def cores_of_job(environ: Mapping[str, str]) -> int | None:
+    """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
+
+    Parameters
+    ----------
+    environ
+        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
+        threads of one core, which it may count, count once.
+    """
+    fewest = cpus_of_job(environ)
+    return None if fewest is None else -(-fewest // per_core(environ))
+
+
+def cpus_of_job(environ: Mapping[str, str]) -> int | None:
+    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest."""
+    words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
+    found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
+    numbers = [int(m[1]) for m in found if m is not None]
+    return min(numbers) if len(numbers) == len(found) and min(numbers, default=0) > 0 else None
+
+
+def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
+    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
+    if not names or shutil.which("scontrol") is None:
+        return ()
+    try:
+        done = subprocess.run(
+            ["scontrol", "show", "hostnames", names],
+            capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise StrettoError(
+            f"Slurm does not say which nodes this job has: {error}", names, "name them: --hosts"
+        ) from error
+    return tuple(done.stdout.split())
+
+
+def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the nodes that the user named, inside a Slurm job those of them that it has.
+
+    An array of jobs on one campaign would otherwise measure on the same nodes all at once.
+    """
+    try:
+        have = {name.split(".")[0] for name in allocated(os.environ)} if names else set()
+    except StrettoError:
+        return names  # Slurm does not say
+    kept = tuple(n for n in names if n.split(".")[0] in have) if have else names
+    if names and not kept:
+        raise StrettoError(
+            "this Slurm job has none of the nodes that were named",
+            ", ".join(names[:8]),
+            "leave hosts out, so that the job's own are taken, or ask for them: --nodelist",
+        )
+    if len(kept) < len(names):
+        lost = ", ".join(n for n in names if n not in kept)
+        say(f"stretto: warning: {lost} left out: not of this Slurm job")
+    return kept
+
+
+def wanted(request: Request, say: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the nodes of a campaign as far as this process may have them; empty: this machine."""
+    return named_here(request.hosts, say) or allocated(os.environ)
+
+
+def find_hosts(
+    request: Request,
+    installation: MPIInstallation,
+    say: Callable[[str], None],
+    ask_nodes: bool,
+    away: bool = False,
+) -> Hosts:
+    """Return the nodes to measure on: all of one kind, those of another kind left out and named.
+
+    Parameters
+    ----------
+    request, installation, say
+        The campaign, its MPI, and what prints a sentence.
+    ask_nodes
+        Start a line of shell on each; otherwise nothing is known of them.
+    away
+        It is planned what a batch job will do: this machine's cores are not the nodes'.
+    """
+    names = wanted(request, say)
+    by_srun = request.launcher == "srun" or (
+        request.launcher == "auto" and installation.launcher is None
+    )
+    inside = bool(os.environ.get("SLURM_JOB_ID"))
+    away = away or (by_srun and not inside)
+    if away and not ask_nodes:  # a plan, made on a login node
+        return Hosts(names, None)
+    if by_srun and not inside:
+        raise StrettoError(
+            "srun is to start the ranks, but this is no Slurm allocation",
+            "launcher",
+            "submit it (stretto campaign submit FILE), or run it inside salloc",
+        )
+    mpi_type = (request.mpi_type or find_mpi_type(installation)) if by_srun else None
+    if not names:
+        return Hosts((), None, mpi_type, cores(), threads())
+    mine = cores_of_job(os.environ) if inside else None
+    lent = cpus_of_job(os.environ) if inside else None
+    if not ask_nodes:
+        return Hosts(names, None, mpi_type, mine, lent)
+    starter = srun_starter(mpi_type) if mpi_type else None
+    kinds: dict[str, list[str]] = defaultdict(list)
+    have: dict[str, RankPlace] = {}
+    for name, place in _kinds(installation, names, starter, say):
+        kinds[place.cpu].append(name)
+        have[name] = place
+    if not kinds:
+        raise StrettoError(
+            "no node starts programs",
+            ", ".join(names[:8]),
+            "try the launcher with hostname on one of them; `stretto check` looks at it",
+        )
+    cpu = max(kinds, key=lambda c: (len(kinds[c]), c))
+    for other in sorted(set(kinds) - {cpu}):
+        say(
+            f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
+            f"{cpu}; kinds of nodes are never mixed"
+        )
+    of = [have[name] for name in kinds[cpu]]
+    known = [n for n in (mine or 0, *(p.cores for p in of)) if n > 0]
+    # a job has no more hardware threads to put ranks on than Slurm counts, cores or threads
+    most = [n for n in (lent or 0, *(p.threads for p in of)) if n > 0]
+    return Hosts(
+        tuple(kinds[cpu]), cpu, mpi_type, min(known, default=None), min(most, default=None),
+        tuple(p.host for p in of),
+    )  # fmt: skip
+
+
+def _kinds(
+    installation: MPIInstallation,
+    names: Sequence[str],
+    starter: Callable[[Layout, Sequence[str]], Starter] | None,
+    say: Callable[[str], None],
+) -> list[tuple[str, RankPlace]]:
+    """Return each node that answers, with what it says: all at once, or else one by one."""
+
+    def ask(hosts: Sequence[str]) -> list[RankPlace]:
+        layout = Layout(len(hosts), 1)
+        start = starter(layout, hosts) if starter is not None else None
+        return probe(installation, layout, hosts, start)
+
+    first: StrettoError | None = None
+    try:
+        found = list(zip(names, ask(names), strict=True))
+        pair = _double(found)
+        if pair is None:
+            return found
+        # two names of one node, or a launcher that puts two ranks there: each by itself tells
+        _refuse_double([(name, ask([name])[0]) for name in pair])
+    except StrettoError as error:
+        if isinstance(error, DoubleError):
+            raise
+        if len(names) == 1:
+            raise _silent(names, error) from error
+        first = error
+    out: list[tuple[str, RankPlace]] = []
+    lost: list[str] = []
+    warnings: list[str] = []
+    for at, name in enumerate(names):
+        try:
+            out.append((name, ask([name])[0]))
+        except StrettoError as error:
+            lost.append(name)
+            if lost == list(names[:2]):
+                # perhaps it is not the nodes: do not wait for all of them
+                raise _silent(lost, error) from first
+            why = error.reason if isinstance(error, StartError) else error.message
+            warnings.append(
+                f"stretto: warning: {name} does not start programs and is left out: {why}"
+            )
+        while at and warnings:  # of the first one when it is known that not all are silent
+            say(warnings.pop(0))
+    _refuse_double(out)
+    return out
+
+
+def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
+    """Return that nodes do not start programs; a launcher that hangs has its own remedy."""
+    words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
+    if not isinstance(error, StartError):
+        return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
+    if isinstance(error, InterfaceError):  # it is not the nodes
+        return StrettoError(f"{words}: {error.reason}", error.place, error.remedy)
+    return StrettoError(
+        f"{words}: {error.reason}",
+        error.place,
+        "are these the nodes' names (hosts, --hosts)? Try the launcher with hostname on one of "
+        "them; `stretto check` looks at it",
+    )
+
+
+class DoubleError(StrettoError):
+    """One node was named twice, by different names."""
+
+
+def _double(found: Sequence[tuple[str, RankPlace]]) -> tuple[str, str] | None:
+    """Return two names whose nodes call themselves the same, None where there are none."""
+    names: dict[str, str] = {}
+    for name, place in found:
+        if place.host in names:
+            return names[place.host], name
+        names[place.host] = name
+    return None
+
+
+def _refuse_double(found: Sequence[tuple[str, RankPlace]]) -> None:
+    """Refuse two names of one node: its ranks would be no ranks of two nodes."""
+    pair = _double(found)
+    if pair is not None:
+        host = dict(found)[pair[0]].host
+        raise DoubleError(
+            f"{pair[0]} and {pair[1]} are the same node: both call themselves {host}",
+            "hosts",
+            "name each node once; how many ranks it gets, ppn (--ppn) says",
+        )
+
+
+def make_backend(
+    request: Request,
+    installation: MPIInstallation,
+    hosts: Hosts,
+    say: Callable[[str], None],
+) -> Launches:
+    """Return what measures on these nodes.
+
+    Parameters
+    ----------
+    request, installation, hosts, say
+        The campaign, its MPI and nodes, and what prints a sentence.
+    """
+    start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
+    return Launches(installation, hosts.names, say, start, request.out)

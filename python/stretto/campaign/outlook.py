@@ -1,0 +1,207 @@
+"""A campaign's plan, for people and as JSON; and input that nothing can come of."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from stretto.campaign.begun import earlier
+from stretto.campaign.expected import at_most_s
+from stretto.campaign.layout import enclosing, parse_layout
+from stretto.campaign.plan import LayoutPlan
+from stretto.campaign.request import ELEMENT, Request
+from stretto.campaign.said import few_words
+from stretto.campaign.status import SLOW
+from stretto.counted import counted, duration
+from stretto.files.bench import Sample
+from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
+from stretto.measure.show import size_words
+from stretto.measure.stats import FEWEST
+
+if TYPE_CHECKING:
+    from stretto.campaign.run import CampaignMPI
+
+
+def hopeless(request: Request, system: CampaignMPI) -> list[str]:
+    """Return a sentence for everything in a request that nothing can come of."""
+    out = []
+    if request.launches < FEWEST:
+        out.append(few_words(system.base, system.plans))
+    if request.alone:
+        out.append("1 x 1 is left out: a single rank has nothing to measure")
+    out += _lost_sizes(request)
+    out += _without_candidates(request, system)
+    out += _outside(request)
+    have = len(system.hosts.names)
+    many = [p.layout.words for p in system.plans if p.layout.nodes > max(1, have)]
+    inside = system.away or bool(os.environ.get("SLURM_JOB_ID"))
+    outside = request.launcher == "srun" and not inside
+    if outside:
+        out.append("srun starts ranks inside a Slurm job only: stretto campaign submit FILE")
+    if many and not have and not inside and not outside:
+        out.append(
+            f"{', '.join(many)}: no hosts were named, and this is no Slurm job: they will be left "
+            "out (--hosts a,b,..., or stretto campaign submit)"
+        )
+    elif many and have:
+        there = f"there {'is' if have == 1 else 'are'} {counted(have, 'node')}"
+        out.append(f"{', '.join(many)}: {there}: they will be left out")
+    return out
+
+
+def _lost_sizes(request: Request) -> list[str]:
+    """Return a sentence for sizes at which reductions are not measured."""
+    lost: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for collective in request.collectives:
+        kept = request.sizes_of(collective)
+        gone = tuple(x for x in request.sizes if x not in kept)
+        if gone and collective != "barrier":
+            lost[gone].append(collective)
+    return [
+        f"{', '.join(names)}: not measured at {_listed(gone)} B, which {'is' if one else 'are'} no "
+        f"{'multiple' if one else 'multiples'} of the {ELEMENT} bytes of an element"
+        for gone, names in lost.items()
+        for one in [len(gone) == 1]
+    ]
+
+
+def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
+    """Return a sentence for collectives of which there is nothing to compare on some layouts."""
+    lost: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for collective in request.collectives:
+        where = tuple(
+            p.layout.words
+            for p in system.plans
+            if request.sizes_of(collective)
+            and all(c.collective != collective for c in p.settings.cases)
+        )
+        if where:
+            lost[where].append(collective)
+    return [
+        f"{', '.join(names)}: not measured{on}: no candidates but the MPI's own choice (candidates)"
+        for where, names in lost.items()
+        for on in [f" on {', '.join(where)}" if len(where) < len(system.plans) else ""]
+    ]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    few = ", ".join(map(str, numbers[:6]))
+    return few if len(numbers) <= 6 else f"{few} and {counted(len(numbers) - 6, 'more size')}"
+
+
+def _outside(request: Request) -> list[str]:
+    """Return a sentence for layouts to be filled in that no measured ones enclose."""
+    before = (earlier(request.out) or {}).get("layouts", ())
+    measured = sorted({*request.layouts, *map(parse_layout, before)})
+    return [
+        f"{x.words} lies outside of what is measured: no rows for it (interpolate)"
+        for x in request.interpolate
+        if x not in measured and not enclosing(x, measured)
+    ]
+
+
+def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
+    """Return the plan of the measurements with the expected time, for people."""
+    pace = system.pace
+    out = [
+        f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
+        f"launch{'es' if request.launches > 1 else ''} of each candidate; results in {system.base}",
+        f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
+    ]
+    for plan, guess in zip(system.plans, system.expected_s, strict=True):
+        cells = sum(len(c.candidates) for c in plan.settings.cases)
+        most = duration(pace * at_most_s(plan))
+        out.append(
+            f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
+            f"{plan.settings.total():>7}  {duration(pace * guess):>12}  {most}"
+        )
+    out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}")
+    if not 1 / SLOW <= pace <= SLOW:
+        out.append(
+            f"  these times are {pace:.1f} times what was estimated before the first launch: so "
+            "long launches take here"
+        )
+    if system.ahead is not None:
+        words = "all of it"
+        if not any(isinstance(r, Sample) for _, found in system.ahead.measured for r in found):
+            words = "nothing yet"
+        elif system.left_s:
+            words = f"all but about {duration(system.left_s)}"
+        out.append(f"  measured already: {words}")
+    if request.shared_cores:
+        out.append(
+            "  shared cores: ranks give way while they wait, and only batches of calls are timed"
+        )
+    out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
+    hosts = system.hosts
+    crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
+    for words in (HYPERTHREADS, MORE_RANKS):
+        found = [x.words for x in crowded if crowd_words(x.ppn, hosts.threads) == words]
+        if found:
+            each = counted(hosts.cores or 0, "core")
+            out.append(f"warning: {', '.join(found)}: {words} ({each} on a node)")
+    return out
+
+
+def _measured(plans: Sequence[LayoutPlan]) -> str:
+    """Return collectives with their sizes, those of the same sizes together."""
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for plan in plans:
+        for case in plan.settings.cases:
+            sizes[case.collective].add(case.bytes)
+    alike: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for collective, found in sizes.items():
+        alike[tuple(sorted(found))].append(collective)
+    return "; ".join(f"{', '.join(names)}{_sizes_words(x)}" for x, names in alike.items())
+
+
+def _sizes_words(sizes: Sequence[int]) -> str:
+    if len(sizes) > 1:
+        return f" at {len(sizes)} sizes ({size_words(sizes[0])} to {size_words(sizes[-1])})"
+    return f" at 1 size ({size_words(sizes[0])})" if sizes[0] else ""  # of a barrier there is none
+
+
+def budget_lines(request: Request, needed_s: float) -> list[str]:
+    """Return what this start may take, and whether that will do."""
+    if request.budget_s is None:
+        return []
+    out = [f"budget of this start: {duration(request.budget_s)}"]
+    if request.budget_s < needed_s:
+        out.append(
+            f"warning: the budget is shorter than the {duration(needed_s)} that all of it is "
+            "expected to take: this start ends before; the same command goes on"
+        )
+    return out
+
+
+def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
+    """Return the plan of one MPI as plain values."""
+    pace = system.pace
+    cases = [c for plan in system.plans for c in plan.settings.cases]
+    return {
+        "mpi": system.installation.name,
+        "results": str(system.base),
+        "collectives": list(dict.fromkeys(c.collective for c in cases)),
+        "bytes": sorted({c.bytes for c in cases}),
+        "launches": request.launches,
+        "layouts": [
+            {
+                "layout": plan.layout.name,
+                "nodes": plan.layout.nodes,
+                "ppn": plan.layout.ppn,
+                "ranks": plan.layout.nranks,
+                "cells": sum(len(c.candidates) for c in plan.settings.cases),
+                "starts": plan.settings.total(),
+                "shared_cores": plan.settings.oversubscribed,
+                "expected_s": pace * guess,
+                "at_most_s": pace * at_most_s(plan),
+            }
+            for plan, guess in zip(system.plans, system.expected_s, strict=True)
+        ],
+        "pace": pace,
+        "expected_s": pace * sum(system.expected_s),
+        "left_s": system.ahead_s,
+        "warnings": hopeless(request, system),
+    }

@@ -1,0 +1,360 @@
+"""The plan of one layout: its cases, its candidates, its launches, and how long they take."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.differs import other_plan
+from stretto.campaign.elimination import Policy, shape_of
+from stretto.campaign.layout import Layout
+from stretto.campaign.request import OWN, Request
+from stretto.campaign.times import Shape
+from stretto.errors import StrettoError
+from stretto.files.identity import Identity
+from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.once import write_once
+from stretto.files.schema import decode, encode
+from stretto.measure import settings as s
+from stretto.measure.baseline import with_bare
+from stretto.measure.candidates import choice_problem, own_choices
+from stretto.measure.compare import BARE
+from stretto.measure.fitting import with_variants
+from stretto.measure.inlaunch import shared_launches
+from stretto.measure.natives import resolve
+from stretto.measure.programs import has_interposer
+from stretto.model.platform_file import load
+from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.surroundings import deciding, differing
+
+SCHEMA, VERSION = "stretto-layout", 1
+FILE = "layout.json"
+WHAT = "the plan of a layout"
+#: of a plan, what is kept with the results
+FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """What is measured on one layout.
+
+    Attributes
+    ----------
+    settings
+        With all candidates; launch ``k`` belongs to round ``k // len(variants)``.
+    unlikely
+        By shape, the candidates that are not begun with, and why: the model's advice.
+    eliminate
+        Whether candidates are dropped; None: the file does not say.
+    """
+
+    layout: Layout
+    settings: s.Settings
+    unlikely: dict[Shape, dict[str, str]]
+    eliminate: bool | None = None
+
+    @property
+    def nvariants(self) -> int:
+        """Launches of a round."""
+        return len(self.settings.variants)
+
+    def launches_of(self, turn: int) -> range:
+        """Return the launches of a round."""
+        return range(turn * self.nvariants, (turn + 1) * self.nvariants)
+
+    def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
+        """Return the settings with which a round is measured.
+
+        Parameters
+        ----------
+        turn
+            The round.
+        cases
+            What is still worth measuring.
+        policy
+            Its batches; None: those of every campaign.
+        """
+        if policy is None:
+            return replace(self.settings, cases=tuple(cases))
+        batches = policy.batches[0 if turn < policy.screening else 1]
+        return replace(self.settings, cases=tuple(cases), batches=batches)
+
+
+def candidates_for(
+    request: Request, installation: MPIInstallation, layout: Layout, collective: str
+) -> list[str]:
+    """Return the candidates for a collective on a layout, bare not among them."""
+    names: list[str] = []
+    for word in request.candidates:
+        if word != OWN:
+            names.append(word)
+        elif has_interposer(installation.abi):
+            names += own_choices(collective, layout.nodes, layout.nranks)
+    names = resolve(names, installation, collective, layout.nranks, layout.nodes)
+    return [
+        c
+        for c in s.check_candidates(collective, names)
+        if c.startswith(("native", BARE)) or choice_problem(collective, c) is None
+    ]
+
+
+def make_plan(
+    request: Request,
+    installation: MPIInstallation,
+    layout: Layout,
+    oversubscribed: bool,
+    candidates: Callable[[str, int], list[str]] | None = None,
+) -> LayoutPlan:
+    """Return the plan of a layout.
+
+    Parameters
+    ----------
+    request, installation, layout
+        What, with which MPI, where.
+    oversubscribed
+        More ranks on a node than cores: latencies are not measured.
+    candidates
+        For a collective at a size; by default what the request says, of this MPI.
+    """
+    cases = []
+    for collective in request.collectives:
+        found = [] if candidates else candidates_for(request, installation, layout, collective)
+        for size in request.sizes_of(collective):
+            names = with_bare(found, size, layout.nodes)
+            if candidates is not None:
+                names = candidates(collective, size)
+            if len(names) > 1:
+                cases.append(s.make_case(collective, size, names))
+    if not cases:
+        raise StrettoError(
+            "there is nothing to compare: no candidates but the MPI's own choice",
+            f"{installation.name}, {layout.words}",
+            "name some: candidates = ['own', 'native:all']",
+        )
+    together = (
+        {} if request.separate_launches else shared_launches(installation, cases, layout.nodes)
+    )
+    settings = s.Settings(
+        nranks=layout.nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(cases, together),
+        launches=request.launches,
+        ppn=layout.ppn,
+        seed=request.seed,
+        modes=("throughput",) if oversubscribed else ("throughput", "latency"),
+        oversubscribed=oversubscribed,
+        stall_s=request.stall_s,
+        batches=(9, 40),
+    )
+    unlikely = _unlikely(request, layout, settings.cases)
+    return LayoutPlan(layout, settings, unlikely, request.eliminate)
+
+
+def _unlikely(
+    request: Request, layout: Layout, cases: Sequence[s.Case]
+) -> dict[Shape, dict[str, str]]:
+    """Return what the model finds hopeless at a size and its neighbours; no price: it stays."""
+    if request.platform is None or not request.eliminate:
+        return {}
+
+    platform, limit = load(request.platform), Policy().priced
+    costs: dict[Shape, dict[str, float]] = {}
+    for case in cases:
+        cell = SimulatedCell(case.collective, layout.nodes, layout.ppn, case.bytes)
+        priced = {}
+        for name in case.candidates:
+            if name.startswith(("native", BARE)):
+                continue
+            try:
+                if messages_of(cell, name) <= TOO_MANY:
+                    priced[name] = seconds_of(cell, name, platform)
+            except StrettoError:
+                continue  # no plan for it here: it stays
+        least = min(priced.values(), default=0.0)
+        costs[shape_of(case)] = {n: t / least for n, t in priced.items() if least > 0}
+    out: dict[Shape, dict[str, str]] = {}
+    for shape, ratios in costs.items():
+        same = sorted((x for x in costs if x[0] == shape[0]), key=lambda x: x[1])
+        at = same.index(shape)
+        near = same[max(0, at - 1) : at + 2]
+        for name, ratio in ratios.items():
+            if all(costs[x].get(name, 0.0) > limit for x in near):
+                words = f"priced at {ratio:.1f} times the best on {platform.name} (simulated)"
+                out.setdefault(shape, {})[name] = words
+    return out
+
+
+def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
+    """Return the plan with the launches with which its campaign was begun.
+
+    The same candidates may be measured in launches of their own or share them
+    (``--separate-launches``, or a campaign from before they could): it goes on as it was begun, for
+    its launches are numbered by that.
+    """
+    path = directory / FILE
+    if not path.exists():
+        return plan
+    return replace(plan, settings=with_variants(plan.settings, _read(path).get("variants")))
+
+
+def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
+    """Write the plan beside the results, or refuse one that differs from what is there."""
+    path = directory / FILE
+    if not path.exists():
+        value = {**_value(plan, identity), "node_cpu": node_cpu}
+        write_once(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT, whole=True)
+    check_plan(directory, plan, identity)  # of jobs that come here at once one has written it
+
+
+def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
+    """Return what is kept of a plan."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        **encode(identity),
+        "environment": deciding(identity.mpi.family, os.environ),
+        "nodes": plan.layout.nodes,
+        "ppn": plan.layout.ppn,
+        "eliminate": plan.eliminate,
+        **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
+    }
+
+
+def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
+    """Refuse a plan that differs from what is there; nothing is written.
+
+    Launches are numbered by the plan's list of variants: results of two plans cannot be mixed.
+    """
+    path = directory / FILE
+    if not path.exists():
+        return
+    value, before = _value(plan, identity), _read(path)
+    built, mine = before["mpi"].get("library", ""), identity.mpi.library
+    if built and mine and built != mine:
+        raise StrettoError(
+            f"the campaign was begun with another build of this MPI: {built!r}, not {mine!r}",
+            path,
+            "results of different builds are never mixed: name another directory (out = ...)",
+        )
+    words = other_plan(before, value)
+    if words is not None:
+        raise StrettoError(
+            f"the campaign was begun with other {words}",
+            path,
+            "give back what it was begun with, or name another directory (out = ...); more "
+            "launches and more layouts may be added at any time",
+        )
+    then = before.get("environment")
+    words = differing(then, value["environment"]) if isinstance(then, dict) else None
+    if words is not None:
+        raise StrettoError(
+            f"the campaign was begun with {words}",
+            path,
+            "another network, or other algorithms, are never mixed in: set the environment as it "
+            "was (load the same modules), or name another directory (out = ...)",
+        )
+    refuse_elimination(before.get("eliminate"), plan.eliminate, path)
+    shared = before.get("oversubscribed")
+    if shared is not None and shared != value["oversubscribed"]:
+        raise StrettoError(
+            "the campaign was begun " + ("on" if shared else "without") + " shared cores, and now "
+            + ("every rank has its own" if shared else "ranks share them"),
+            path,
+            "times of both are never mixed: set shared_cores as it was, start where as many cores "
+            "may be used (taskset, the job's), or name another directory (out = ...)",
+        )  # fmt: skip
+
+
+def refuse_elimination(was: object, now: bool | None, place: Path) -> None:
+    """Refuse to drop candidates where all were measured, and the other way round.
+
+    Parameters
+    ----------
+    was, now
+        Whether candidates were dropped, and are to be; None: nobody knows.
+    place
+        The file that says so.
+    """
+    if was is None or now is None or was == now:
+        return
+    raise StrettoError(
+        f"the campaign was begun with eliminate = {'true' if was else 'false'}",
+        place,
+        "rounds with and without candidates that were dropped are not mixed: set it as it was, or "
+        "name another directory (out = ...)",
+    )
+
+
+def kept_elimination(path: Path) -> object:
+    """Return what a layout's plan says of `eliminate`; None where it does not, or is damaged.
+
+    Parameters
+    ----------
+    path
+        ``layout.json``.
+    """
+    try:
+        return _read(path).get("eliminate")
+    except StrettoError:
+        return None
+
+
+def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
+    """Return a layout's plan as it was begun, the system, and its nodes' processor.
+
+    Parameters
+    ----------
+    path
+        ``layout.json``.
+    launches
+        How many each candidate gets.
+    """
+    value = _read(path)
+    keys = ("stretto", "created", "host", "mpi")
+    identity = decode(Identity, {k: value.get(k) for k in keys}, str(path))
+    try:
+        layout = Layout(value["nodes"], value["ppn"])
+        cases = tuple(
+            s.Case(**{**case, "candidates": tuple(case["candidates"])}) for case in value["cases"]
+        )
+        settings = s.Settings(
+            nranks=layout.nranks,
+            cases=cases,
+            variants=tuple(value["variants"]),
+            launches=launches,
+            ppn=layout.ppn,
+            seed=value["seed"],
+            modes=tuple(value["modes"]),
+            oversubscribed=value["oversubscribed"],
+            batches=(9, 40),
+        )
+    except (KeyError, TypeError) as error:
+        raise StrettoError(f"this is not {WHAT}: {error!r}", path, "take it from a copy") from error
+    return LayoutPlan(layout, settings, {}, value.get("eliminate")), identity, value.get("node_cpu")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = parse_json(read_text(path, WHAT), str(path), WHAT)
+        check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+    except StrettoError as error:
+        error.remedy = (
+            "take it from a copy, or remove it and give the command with which the layout was "
+            "begun, which writes it anew"
+        )
+        raise
+    return value
+
+
+def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
+    """Return about how long a round takes, in seconds."""
+    if not cases:
+        return 0.0
+    settings = plan.in_round(turn, cases, policy)
+    needed = tuple(settings.launches_needed())
+    return replace(settings, launches=1, variants=needed).estimate_s(settings.reference)

@@ -1,0 +1,294 @@
+"""A campaign from its request to its tables, one MPI after another."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.alone import HeldError, alone_on, refuse_held
+from stretto.campaign.backend import Backend, Launches
+from stretto.campaign.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
+from stretto.campaign.conclude import Outcome, conclude
+from stretto.campaign.elimination import Policy
+from stretto.campaign.expected import expected_s
+from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
+from stretto.campaign.layout import Layout, ordered
+from stretto.campaign.outlook import budget_lines, plan_json, plan_lines
+from stretto.campaign.pace import pace
+from stretto.campaign.parallel import side_by_side
+from stretto.campaign.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
+from stretto.campaign.refine import read_simulated
+from stretto.campaign.request import OWN, Request
+from stretto.campaign.standing import Standing
+from stretto.campaign.status import Ahead, ahead
+from stretto.campaign.stopping import Told, stops_gently
+from stretto.campaign.worker import Worker
+from stretto.errors import EXIT_FAULT, StrettoError, keeping
+from stretto.files.identity import Identity, collect, cpu_slug, now
+from stretto.measure import programs
+from stretto.measure.candidates import refuse_unknown
+from stretto.measure.cost import ask
+from stretto.measure.natives import unlisted
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.detect import find_installation
+
+
+@dataclass(frozen=True)
+class CampaignMPI:
+    """One MPI of a campaign on one kind of node.
+
+    Attributes
+    ----------
+    base
+        Where its results go.
+    policy
+        When candidates are dropped; None: never.
+    away
+        It will be measured in a batch job: nothing is known of the nodes.
+    usual
+        Pace of the campaign's other MPIs: it counts where none of this one's launches has told its
+        time.
+    """
+
+    installation: MPIInstallation
+    identity: Identity
+    hosts: Hosts
+    base: Path
+    plans: list[LayoutPlan]
+    policy: Policy | None
+    away: bool = False
+    usual: float = 1.0
+
+    @functools.cached_property
+    def expected_s(self) -> list[float]:
+        """About how long each layout takes."""
+        return expected_s(self.plans, self.policy)
+
+    @functools.cached_property
+    def ahead(self) -> Ahead | None:
+        """What is missing; None: nothing was measured yet."""
+        if self.away or not any((self.base / p.layout.name / FILE).exists() for p in self.plans):
+            return None
+        return ahead(
+            Standing(
+                self.plans, self.base, self.identity, self.policy,
+                node_cpu=self.hosts.cpu, glance=True,
+            )
+        )  # fmt: skip
+
+    @functools.cached_property
+    def told(self) -> float | None:
+        """How many times as long as estimated its launches take; None: none has told its time."""
+        return None if self.ahead is None else self.ahead.pace
+
+    @property
+    def pace(self) -> float:
+        """By what estimates are multiplied."""
+        return self.usual if self.told is None else self.told
+
+    @property
+    def left_s(self) -> float | None:
+        """About how long what is missing takes here; None: nothing was measured yet."""
+        return None if self.ahead is None else self.pace * self.ahead.left_s
+
+    @property
+    def ahead_s(self) -> float:
+        """About how long a start of it takes."""
+        return self.pace * sum(self.expected_s) if self.left_s is None else self.left_s
+
+    @property
+    def kept(self) -> dict[str, object]:
+        """What the campaign's directory says of it, so that it is known before it is begun."""
+        mpi = self.identity.mpi
+        return {
+            "mpi": f"{mpi.family} {mpi.version}",
+            "directory": self.base.parent.name,
+            "expected_s": sum(self.expected_s),
+        }
+
+
+def system_of(
+    request: Request,
+    mpi: str | None,
+    say: Callable[[str], None],
+    ask_nodes: bool,
+    away: bool = False,
+) -> CampaignMPI:
+    """Return the MPI, its nodes and the plans of a campaign.
+
+    Parameters
+    ----------
+    request, say
+        The campaign; prints a sentence to the user.
+    mpi
+        As for ``--mpi``.
+    ask_nodes
+        Start a line of shell on every node to see what it is (not in a dry run).
+    away
+        As in `CampaignMPI`.
+    """
+    installation = find_installation(mpi)
+    if request.refine is not None:
+        read_simulated(request.refine, installation.family)  # refused before anything is measured
+    programs.bench_program(installation.abi)
+    named = [c for c in request.candidates if c != OWN]
+    refuse_unknown(request.collectives, named)
+    for sentence in unlisted(installation, named):
+        say(f"stretto: warning: {sentence}")
+    hosts = find_hosts(request, installation, say, ask_nodes, away)
+    identity = collect(installation.identity)
+    slug = cpu_slug(hosts.cpu or identity.host.cpu)
+    base = request.out / f"{installation.family}-{installation.version}" / slug
+    plans = []
+    for layout in ordered(request.layouts):
+        shared = request.shared_cores or hosts.shared_by(layout)
+        plan = make_plan(request, installation, layout, shared)
+        plans.append(as_begun(base / layout.name, plan))
+        if plan.settings.variants != plans[-1].settings.variants:
+            say(
+                f"stretto: note: {layout.words} goes on with the launches with which it was begun, "
+                "whatever --separate-launches says now"
+            )
+        check_plan(base / layout.name, plans[-1], identity)
+    policy = Policy() if request.eliminate else None
+    return CampaignMPI(installation, identity, hosts, base, plans, policy, away)
+
+
+def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
+    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace."""
+    begun = [(s, s.ahead) for s in systems if s.ahead is not None]
+    usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
+    return [s if s.told is not None else replace(s, usual=usual) for s in systems]
+
+
+def run_campaign(
+    request: Request,
+    command: list[str],
+    say: Callable[[str], None],
+    yes: bool = False,
+    dry_run: bool = False,
+    plans: list[dict[str, Any]] | None = None,
+) -> list[Outcome]:
+    """Measure all that is missing, decide, and write the tables; empty in a dry run.
+
+    Parameters
+    ----------
+    request, command
+        The campaign, and the words that asked for it.
+    say
+        Prints a sentence to the user.
+    yes, dry_run
+        Do not ask, however long; only say what it would cost.
+    plans
+        Gets the plan of each MPI as plain values.
+    """
+    names: Sequence[str | None] = list(request.mpis) or [None]
+    refuse_place(request.out)
+    refuse_other(request)
+    if not dry_run:  # to ask nodes takes their time, too
+        nodes = wanted(request, lambda sentence: None)
+        refuse_held(request.out, nodes or (os.uname().nodename,))
+    systems = alike([system_of(request, name, say, ask_nodes=not dry_run) for name in names])
+    for system in systems:
+        for line in plan_lines(request, system):
+            say(f"stretto: {line}")
+        if plans is not None:
+            plans.append(plan_json(request, system))
+    for line in budget_lines(request, sum(x.ahead_s for x in systems)):
+        say(f"stretto: {line}")
+    if dry_run:
+        say("stretto: dry run: nothing was measured")
+        return []
+    ask(sum(x.ahead_s for x in systems), yes or request.budget_s is not None)
+    stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
+    out = []
+    kept = f"all measurements are in {request.out}; the same command goes on"
+    told = Told()
+    about = [x.kept for x in systems]
+    with keeping(kept), stops_gently(told, say):
+        for system in systems:
+            if told.stopping.is_set():
+                why = [f"{system.installation.name}: told to stop before it was begun"]
+                name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
+                out.append(Outcome(name, None, [], [], None, False, why, ended=False))
+                continue
+            try:
+                out.append(measure_system(request, system, command, say, stop_at, told, about))
+            except StrettoError as error:
+                if len(systems) == 1 or error.exit_code != EXIT_FAULT:
+                    raise
+                if isinstance(error, HeldError) and not out:
+                    raise  # nor would the other MPIs have these nodes
+                for line in error.lines():  # the other MPIs can do without this one
+                    say(line)
+                name = system.installation.name
+                why = [f"{name}: {error}"]
+                out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
+    return out
+
+
+def measure_system(
+    request: Request,
+    system: CampaignMPI,
+    command: list[str],
+    say: Callable[[str], None],
+    stop_at: float | None,
+    told: Told,
+    about: Sequence[Mapping[str, object]] = (),
+    backend: Backend | None = None,
+    quiet: bool = False,
+) -> Outcome:
+    """Measure and decide with one MPI.
+
+    Parameters
+    ----------
+    request, system, command, say
+        As in `run_campaign`.
+    stop_at
+        By `time.monotonic`; None: when all is measured.
+    told
+        Says when a launch under way is to be the last.
+    about
+        What the campaign's directory is to say of all its MPIs.
+    backend
+        Measures; by default real launches.
+    quiet
+        No progress bar.
+    """
+    backends: list[Launches] = []
+    names: Sequence[str] = ()
+
+    def launches(hosts: Hosts) -> Launches:
+        backends.append(make_backend(request, system.installation, hosts, say))
+        return backends[-1]
+
+    def worker_of(measures: Backend, silent: bool, only: Sequence[Layout] | None = None) -> Worker:
+        return Worker(
+            system.plans, system.base, measures, identity, command, say,
+            system.policy, stop_at, silent,
+            node_cpu=system.hosts.cpu, only=only, stopping=told.stopping,
+        )  # fmt: skip
+
+    def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
+        return worker_of(launches(replace(system.hosts, names=hosts)), True, only)
+
+    if backend is None:
+        backend = launches(system.hosts)
+        names = system.hosts.names or (os.uname().nodename,)
+    identity = replace(system.identity, created=now())
+    with alone_on(request.out, names, system.hosts.nodes):
+        worker = worker_of(backend, quiet)  # writes the plans: not where others hold the nodes
+        rows = with_earlier(request, earlier(request.out), say)
+        keep_about(request, command, about)
+        if request.parallel and len(names) > 1:
+            complete = side_by_side(worker, names, lane_of, say)
+        else:
+            complete = worker.run()
+    outcome = conclude(rows, worker, say, complete)
+    outcome.notes = list(dict.fromkeys(n for x in backends for n in x.notes))
+    return outcome

@@ -1,0 +1,149 @@
+"""The command line's entry, and the one place where errors are shown.
+
+What takes long to load is loaded when it is needed: `stretto run -- CMD` needs no Typer.
+
+How to add one: a module `stretto.cli.NAME` with
+
+- `command`, a Typer function (options as annotated parameters; its docstring, up to the section
+  "Parameters", is the help text; an int that it returns is the exit code), or `app`, a
+  `typer.Typer` with sub-commands;
+- `EXAMPLE`, one or more example command lines, shown at the end of ``--help``;
+- where needed, `CONTEXT`, settings that replace the usual ones (options after arguments, say);
+
+and one row in `stretto.cli.app.COMMANDS`. A command that takes the user's ``-- CMD`` declares
+a parameter of type `stretto.cli.options.CommandLine`: everything after ``--`` arrives in it
+verbatim. Faults are raised as `stretto.errors.StrettoError`; results go to stdout (with ``--json``,
+one JSON document and nothing else, by `stretto.output.print_json`), all other words to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from stretto.errors import (
+    EXIT_DONE,
+    EXIT_FAULT,
+    EXIT_INTERRUPTED,
+    UNREACHABLE,
+    Interrupted,
+    StrettoError,
+    from_oserror,
+)
+from stretto.output import say
+from stretto.signals import Stopped, interruptible
+
+#: what the system may refuse anywhere, and a person can mend; everything else is a defect
+MENDABLE = (
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, *UNREACHABLE,
+)  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv
+        The arguments after the program's name; the process's own when not given.
+    """
+    _standard_streams()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with interruptible():
+            if arguments[:2] == ["run", "--"]:  # without options there is nothing to parse
+                result = importlib.import_module("stretto.cli.start").start(arguments[2:])
+            else:
+                result = importlib.import_module("stretto.cli.app").run(arguments)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else EXIT_DONE
+    except StrettoError as error:
+        for line in error.lines():
+            say(line)
+        return error.exit_code
+    except (KeyboardInterrupt, Stopped) as error:
+        return _interrupted(error)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
+            # The reader of our output has gone (as in `stretto ... | head`): there is nobody to
+            # tell.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return EXIT_FAULT
+        if error.errno == errno.ENOENT and _directory_has_gone():
+            mended = StrettoError("this directory has been removed", ".", "cd to one that is there")
+        elif error.errno in MENDABLE:
+            mended = from_oserror(error, "the system refuses")
+        else:
+            return _unexpected(error)
+        for line in mended.lines():
+            say(line)
+        return mended.exit_code
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else EXIT_FAULT
+    except Exception as error:
+        show = getattr(error, "show", None)
+        code = getattr(error, "exit_code", None)
+        if callable(show) and isinstance(code, int):
+            # Typer's usage errors; the class's home differs between Typer's versions.
+            show()
+            return code
+        return _unexpected(error)
+
+
+def _standard_streams() -> None:
+    """Have input, output and errors, whoever closed them, and never fail for a letter.
+
+    A closed descriptor would be given to the next file, and be taken from it where a command is
+    started (``<&-`` in cron jobs); and what the terminal's encoding, or none, can say is escaped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free, which is this one
+            os.set_inheritable(descriptor, True)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _directory_has_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, and what has led to it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _interrupted(error: BaseException) -> int:
+    told = (cause.kept for cause in _causes(error) if isinstance(cause, Interrupted))
+    kept = next(told, "files that were complete are kept")
+    say(f"\nstretto: interrupted; {kept}")
+    # An interrupt that went through exec() of a text, as where a dataclass is made, CPython takes
+    # for unhandled for ever, and ends the process by SIGINT at its exit; the next exec() clears it.
+    exec("")
+    return EXIT_INTERRUPTED
+
+
+def _unexpected(error: Exception) -> int:
+    """Report a defect of Stretto."""
+    if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
+        return _interrupted(error)  # in an extension module's import it becomes an ImportError
+    importlib.import_module("stretto.cli.defect").report(error)
+    return EXIT_FAULT

@@ -1,0 +1,150 @@
+"""The Typer application: commands loaded only when they run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from stretto.errors import EXIT_DONE
+from stretto.signals import Stopped
+from stretto.version import __version__
+
+#: name, one line of help; in the order in which a user meets them
+COMMANDS: list[tuple[str, str]] = [
+    ("diagnose", "One run of CMD: where its time goes, and whether tuning can help."),
+    ("check", "Check MPI, launcher, network, binding and kernel of a job."),
+    ("profile", "Run CMD with the recorder: collectives, messages, waiting, I/O."),
+    ("bench", "Measure collectives: native algorithms and those of Stretto."),
+    ("tune", "Measure, decide, write the table; with CMD, verify the gain on it."),
+    ("campaign", "Show the state of a tuning campaign, or submit it to Slurm."),
+    ("run", "Run CMD with the tuned collectives of a table."),
+    ("env", "Print the lines for a job script without Python."),
+    ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),
+    ("scale", "Measure strong scaling of CMD, native and tuned."),
+    ("export", "Write native tuning files from measurements."),
+    ("simulate", "Price collectives, tables or a profile at another scale."),
+    ("compare", "Compare several MPIs and all their algorithms."),
+    ("import", "Import results of the OSU and Intel MPI benchmarks."),
+    ("platform", "Platforms for simulation: list, show, fit."),
+    ("plan", "One algorithm: show, verify, price, draw."),
+    ("serial", "Compile an MPI program for one process, without an MPI."),
+    ("table", "Look at table files: show, check, find."),
+    ("report", "Write one HTML page from the files of the other commands."),
+]
+
+#: options end at the first word that is not one, so that CMD's own options are never eaten
+_CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-h"]}
+
+
+def available() -> list[tuple[str, str]]:
+    """Return the commands that this installation has: name and one line of help."""
+    return [c for c in COMMANDS if importlib.util.find_spec(f"stretto.cli.{c[0]}")]
+
+
+@contextlib.contextmanager
+def _told_apart() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise Stopped from interrupt
+
+
+class _Root(TyperGroup):
+    """All commands; an interrupt in any of them comes out of it as `Stopped`."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        with _told_apart():
+            return super().make_context(*args, **more)
+
+    def invoke(self, *args: Any, **more: Any) -> Any:
+        with _told_apart():
+            return super().invoke(*args, **more)
+
+
+def _placeholder() -> None:
+    """Stand in, in the list of commands, for one that is not being run."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"stretto {__version__}")
+        raise typer.Exit(EXIT_DONE)
+
+
+def build_app(name: str | None) -> typer.Typer:
+    """Build the Typer application, with only the command `name` imported.
+
+    Parameters
+    ----------
+    name
+        The command that will run; the others appear in ``--help`` by name and one line.
+    """
+    app = typer.Typer(
+        name="stretto",
+        cls=_Root,
+        help="Make MPI collectives fast on your cluster, for applications you cannot change.",
+        epilog="Example: stretto diagnose -- mpirun -n 64 ./app",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version",
+                help="Print the version and exit.",
+                is_eager=True,
+                callback=_show_version,
+            ),
+        ] = False,
+    ) -> None:
+        del version  # done by its callback, which needs no command to follow
+
+    for command, summary in available():
+        if command != name:
+            app.command(command, help=summary)(_placeholder)
+            continue
+        module = importlib.import_module(f"stretto.cli.{command}")
+        example: str = module.EXAMPLE
+        epilog = "Example:\n\n\b\n" + "\n".join(f"  {line}" for line in example.splitlines())
+        group: typer.Typer | None = getattr(module, "app", None)
+        if group is not None:
+            app.add_typer(group, name=command, help=summary, epilog=epilog)
+        else:
+            function: Callable[..., Any] = module.command
+            text = (inspect.getdoc(function) or summary).split("\n\nParameters\n")[0]
+            app.command(
+                command,
+                help=text,
+                short_help=summary,
+                epilog=epilog,
+                context_settings={**_CONTEXT, **getattr(module, "CONTEXT", {})},
+            )(function)
+    return app
+
+
+def run(arguments: Sequence[str]) -> object:
+    """Run the command that the arguments name, and return what it returns.
+
+    Parameters
+    ----------
+    arguments
+        Those after the program's name.
+    """
+    name = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        return build_app(name)(list(arguments), prog_name="stretto", standalone_mode=False)
+    except typer.Abort as abort:
+        raise Stopped from abort

@@ -1,0 +1,289 @@
+"""What `run` and `env` share: which table applies to a job, and the settings that follow."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.counted import counted
+from stretto.errors import StrettoError
+from stretto.files.identity import Host, collect_host, other_model
+from stretto.files.locate import find_table, table_path
+from stretto.files.trust import distrust
+from stretto.launch.inject import Applied
+from stretto.launch.job import Job
+from stretto.launch.library import library_for
+from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
+from stretto.output import say
+
+if TYPE_CHECKING:
+    from stretto.files.rows import Table
+    from stretto.files.settings import SettingsFile
+
+#: with one of them the library has something to do without a table, too
+_SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
+
+
+def applied_to(
+    job: Job, table: Path | None, choice: str | None, verbose: bool, settings: Path | None
+) -> Applied:
+    """Find table and settings for a job and return what applying them takes.
+
+    Parameters
+    ----------
+    job, table, choice, verbose
+        As for `settings_for`.
+    settings
+        The user's file of settings; None: the one that `tune --settings` has left for this job,
+        unless the user names a table or choices.
+    """
+    found = settings_for(job, table, choice, verbose)
+    path = settings
+    chosen = table is not None or choice is not None or "STRETTO_TABLE" in _told(job)
+    if path is None and not chosen and "STRETTO_CHOICE" not in _told(job):
+        path = _own_settings(job)
+    return found if path is None else _with_settings(found, job, path, settings is not None)
+
+
+def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied:
+    """Add what a file of settings says; `named`: by the user."""
+    from stretto.files.settings import read_settings
+    from stretto.mpi.settings.names import NAMES
+
+    tried = read_settings(path)
+    if tried.mpi.family != job.mpi.family:
+        raise StrettoError(
+            f"these settings are of {tried.mpi.family}, and the job uses {job.mpi.name}", path,
+            "try them with this MPI: stretto tune --settings -- CMD",
+        )  # fmt: skip
+    if strange := sorted(set(tried.chosen) - NAMES):
+        raise StrettoError(
+            f"a settings file may not set {strange[0]}: it is not among the variables that stretto "
+            "tune --settings tries by itself", path,
+            "set it in front of stretto run (NAME=VALUE), if you know what it does",
+        )  # fmt: skip
+    if not tried.chosen:
+        return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
+    if named:
+        for difference in _differences(tried, job):
+            say(f"stretto: note: {path}: {difference}")
+    _note_cpu(path, tried.host.cpu)
+    values = ", ".join(f"{n}={v}" for n, v in tried.chosen.items())
+    words = f"{found.words}; {values} (from {path})"
+    if not found.libraries:
+        words = f"{job.mpi.name} with {values} (from {path}) and no table"
+    return replace(found, settings={**tried.chosen, **found.settings}, words=words)
+
+
+def _differences(tried: SettingsFile, job: Job) -> list[str]:
+    """Say in what settings were tried on another MPI, program or layout than the job's."""
+    out = []
+    mpi = tried.mpi
+    if (mpi.family, mpi.version) != (job.mpi.family, job.mpi.version):
+        out.append(f"it was made with {mpi.family} {mpi.version}, and this is {job.mpi.name}")
+    if not _same_program(tried.command, job):
+        out.append(f"it was made with another program: {shlex.join(tried.command)}")
+    mine, theirs = (job.layout.nodes, job.layout.ppn), (tried.nodes, tried.ppn)
+    if mine != theirs:
+        out.append(f"it was made on {theirs[0]} x {theirs[1]} (nodes x ranks), not on "
+                   f"{mine[0]} x {mine[1]}")  # fmt: skip
+    return out
+
+
+def _same_program(tried: Sequence[str], job: Job) -> bool:
+    """Return whether a command runs the job's program: files are found by its last name only."""
+    words = job.command.words
+    if not _same_text(tried, job):
+        return False
+    for application in job.command.applications:
+        if application.program is None:
+            continue
+        mine = words[application.program]
+        if mine not in tried and (job.cwd / mine).resolve() not in {
+            (job.cwd / w).resolve() for w in tried if "/" in w
+        }:
+            return False
+    return True
+
+
+def _same_text(tried: Sequence[str], job: Job) -> bool:
+    """Return whether an interpreter without a script runs what a command ran.
+
+    Of ``bash -c TEXT`` and ``python -m NAME`` only the arguments tell; of other programs: yes.
+    """
+    words = job.command.words
+    for application in job.command.applications:
+        if application.program is None:
+            continue
+        name = Path(words[application.program]).name
+        if name == app_name(job) and INTERPRETER.match(name):
+            arguments = list(words[application.program + 1 : application.end])
+            return list(tried[len(tried) - len(arguments) :]) == arguments
+    return True
+
+
+def _own_settings(job: Job) -> Path | None:
+    """Return what `stretto tune --settings -- CMD` has left for this very job."""
+    if not job.command.applications:
+        return None
+    path = tuned_directory(job) / f"{app_name(job)}.settings.json"
+    if not path.is_file():
+        return None
+    why = distrust(path)
+    if why is not None:
+        say(f"stretto: note: {path} is not used: {why}; name it with --settings if you trust it")
+        return None
+    from stretto.files.settings import read_settings
+    from stretto.mpi.settings.names import NAMES
+
+    found = read_settings(path)
+    differences = _differences(found, job)
+    differences += [
+        f"it sets {name}, and stretto tune --settings does not try that by itself; if you know "
+        "what it does, set it in front of stretto run (NAME=VALUE)"
+        for name in sorted(set(found.chosen) - NAMES)
+    ]
+    if differences:
+        say(f"stretto: note: {path} is not used: {differences[0]}")
+        return None
+    return path
+
+
+def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool) -> Applied:
+    """Find the table for a job and return what applying it takes.
+
+    Parameters
+    ----------
+    job
+        The job.
+    table
+        The user's table, None to look for one.
+    choice
+        Forced choices.
+    verbose
+        The ranks are to say what runs.
+    """
+    told = _told(job)
+    place = "STRETTO_CHOICE" if choice is None else "--choice"
+    choice = told.get("STRETTO_CHOICE") if choice is None else choice
+    asked = choice
+    settings: dict[str, str] = {}
+    if choice is not None:
+        from stretto.cli.choices import split_choices
+
+        choice, settings = split_choices(job, choice, place)
+    nodes, ppn = job.layout.nodes, job.layout.ppn
+    host = collect_host()
+    path = table
+    if path is None and told.get("STRETTO_TABLE"):
+        path = job.cwd / told["STRETTO_TABLE"]
+    if path is None:
+        path = _own_table(job)
+    if path is None:
+        path = find_table(job.mpi, host, nodes, ppn, job.environ)
+    switches = {n: told[n] for n in _SWITCHES if told.get(n, "0") not in ("", "0")}
+    if path is None and choice is None and not switches:
+        return Applied([], {}, _no_table(job, host))
+    variables = dict(switches)
+    parts = [f"{name}={value}" for name, value in switches.items()]
+    if path is not None:
+        from stretto.files.table import read_table
+
+        found = read_table(path)
+        _check_fits(found, path, job)
+        _note_cpu(path, found.cpu)
+        variables["STRETTO_TABLE"] = str(path.resolve())
+        parts.append(f"table {path} ({found.family} {found.mpi_version}, {_layout(found)})")
+    if choice is not None:
+        variables["STRETTO_CHOICE"] = choice
+        named = ", ".join(f"{name}={value}" for name, value in settings.items())
+        parts.append(f"choice {asked}" + (f" ({named})" if named else ""))
+    if verbose:
+        variables["STRETTO_VERBOSE"] = "1"
+    words = f"{job.mpi.name} with {' and '.join(parts)}"
+    return Applied([library_for("interposer", job.mpi)], variables, words, settings)
+
+
+def _told(job: Job) -> dict[str, str]:
+    """Return the user's variables that say what the library is to do, from where CMD has them."""
+    seen = {**job.environ, **job.command.assignments}
+    names = ("STRETTO_TABLE", "STRETTO_CHOICE", *_SWITCHES)
+    return {name: seen[name] for name in names if seen.get(name)}
+
+
+def _own_table(job: Job) -> Path | None:
+    """Return what `stretto tune -- CMD` has left for this very job in the working directory."""
+    if not job.command.applications:
+        return None
+    directory = tuned_directory(job)
+    path = directory / f"{app_name(job)}.table"
+    if not path.is_file():
+        return None
+    why = distrust(path)
+    if why is not None:
+        say(f"stretto: note: {path} is not used: {why}; name it with --table if you trust it")
+        return None
+    from stretto.files.table import read_table
+    from stretto.files.verdict import read_verdict
+
+    differences = read_table(path).mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
+    if differences:
+        say(f"stretto: note: {path} is not used: {differences[0]}")
+        return None
+    verdict = directory / f"{app_name(job)}.verdict.json"
+    if verdict.is_file():
+        found = read_verdict(verdict)
+        if not _same_text(found.command, job):
+            made = shlex.join(found.command)
+            say(f"stretto: note: {path} is not used: it was made with another program: {made}")
+            return None
+        gain = found.measured
+        if gain is not None and gain.p is not None and gain.p < 0.05 and gain.high < 0:
+            say(f"stretto: note: {path} is not used: it made the job slower ({verdict})")
+            return None
+    return path
+
+
+def _layout(table: Table) -> str:
+    nodes = "any nodes" if table.nodes is None else counted(table.nodes, "node")
+    return f"{nodes} x {'any ranks' if table.ppn is None else counted(table.ppn, 'rank')}"
+
+
+def _no_table(job: Job, host: Host) -> str:
+    nodes, ppn = job.layout.nodes, job.layout.ppn
+    if nodes is None or ppn is None:
+        where = "this command does not show its nodes and ranks; name the table with --table"
+    else:
+        path = table_path(job.mpi, host, nodes, ppn)
+        where = f"looked for {path} and in the site's tables; make one with: stretto tune -- CMD"
+    return f"no table for {job.mpi.name} here, so nothing is changed ({where})"
+
+
+def _check_fits(table: Table, path: Path, job: Job) -> None:
+    """Refuse a table of another MPI family; say when version or layout differ."""
+    if table.family != job.mpi.family:
+        raise StrettoError(
+            f"this table was made on {table.family}, and the job uses {job.mpi.name}",
+            path,
+            "give a table of the same MPI, or make one with: stretto tune -- CMD",
+        )
+    for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
+        say(f"stretto: note: {path}: {difference}")
+
+
+@functools.cache  # once: `stretto scale` asks for every point
+def _note_cpu(path: Path, cpu: str) -> None:
+    """Say when a file was made on another CPU than this machine's; it is applied all the same.
+
+    This may be a login node, which says nothing of the nodes that the job will run on.
+    """
+    mine = collect_host().cpu
+    if other_model(cpu, mine):
+        say(
+            f"stretto: note: {path}: it was made on {cpu}, and this machine has {mine}; if the "
+            "job's nodes are not those it was made for, tune again there: stretto tune -- CMD"
+        )

@@ -1,0 +1,247 @@
+"""``stretto bench``: measures collectives, the MPI's own and Stretto's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stretto.cli.options import (
+    Budget,
+    DryRun,
+    Hosts,
+    Json,
+    Mpi,
+    RestartFile,
+    SeparateLaunches,
+    Yes,
+    finite,
+)
+from stretto.counted import counted
+from stretto.errors import UsageError
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.files.bench import Bench
+    from stretto.measure.request import Where
+    from stretto.measure.settings import Case, Settings
+    from stretto.mpi.base import MPIInstallation
+
+EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
+stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
+stretto bench -n 4 --list --collective bcast       # what the MPI has
+stretto bench -n 4 --collective bcast --candidates 'native:all'
+stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
+
+
+_Nranks = Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")]
+_Ppn = Annotated[
+    int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
+]
+_Collective = Annotated[
+    str | None, typer.Option(help="Collectives: allreduce,bcast (default: all).")
+]
+_Sizes = Annotated[
+    str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
+]
+_Candidates = Annotated[
+    str | None,
+    typer.Option(
+        help="native, shm, bruck_k(8); bare (nothing preloaded); native:ring (one native "
+        "algorithm); native:all (all of them); native:every (also with parameters); "
+        "native:NAME=VALUE. Separated by commas or semicolons. Default: native and all "
+        "algorithms of Stretto that fit."
+    ),
+]
+_Launches = Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")]
+_Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
+_Operation = Annotated[str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
+_Datatype = Annotated[str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
+_Cold = Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")]
+_Seed = Annotated[int, typer.Option(help="Random seed.")]
+_Stall = Annotated[
+    float,
+    typer.Option(
+        min=1, callback=finite, help="Abort a launch after this many seconds without output."
+    ),
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Results file; existing results are kept."),
+]
+_ListNative = Annotated[bool, typer.Option("--list", help="List the algorithms of the MPI.")]
+_Osu = Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")]
+
+
+def command(
+    nranks: _Nranks = 2,
+    ppn: _Ppn = None,
+    hosts: Hosts = None,
+    mpi: Mpi = None,
+    collective: _Collective = None,
+    sizes: _Sizes = "8:1M:4",
+    candidates: _Candidates = None,
+    launches: _Launches = 6,
+    root: _Root = 0,
+    operation: _Operation = "MPI_SUM",
+    datatype: _Datatype = None,
+    budget: Budget = None,
+    cold: _Cold = False,
+    seed: _Seed = 1,
+    stall: _Stall = 60.0,
+    separate_launches: SeparateLaunches = False,
+    output: _Output = None,
+    restart: RestartFile = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    list_native: _ListNative = False,
+    osu: _Osu = False,
+    as_json: Json = False,
+) -> None:
+    """Measure collectives in repeated launches, with the candidates interleaved.
+
+    The results file keeps every sample. The same command continues after an interruption.
+    """
+    from stretto.files.identity import collect
+    from stretto.measure import settings as s
+    from stretto.measure.fitting import as_begun
+    from stretto.measure.inlaunch import shared_launches
+    from stretto.measure.request import announce, planned, split_candidates, where
+    from stretto.measure.runner import measure
+
+    names = s.parse_collectives(collective)
+    wanted = s.parse_sizes(sizes)
+    seconds = None if budget is None else s.parse_duration(budget)
+    if root >= nranks:
+        raise UsageError(
+            f"--root {root} is not one of {counted(nranks, 'rank')}", "--root", "0 is always one"
+        )
+    place = where(nranks, ppn, hosts, mpi)
+    installation = place.installation
+    given = None if candidates is None else split_candidates(candidates)
+    if given == []:
+        raise UsageError("no candidate is named", "--candidates", "leave it out for all that fit")
+    if list_native:
+        _list(names, place, as_json)
+        return
+    cases = _cases(names, wanted, given, place, datatype, operation, root)
+    settings = s.Settings(
+        nranks=nranks,
+        cases=tuple(cases),
+        variants=s.variants_of(
+            cases, {} if separate_launches else shared_launches(installation, cases, place.nodes)
+        ),
+        launches=launches,
+        ppn=ppn,
+        hosts=place.hosts,
+        seed=seed,
+        budget_s=seconds,
+        cold=cold,
+        oversubscribed=place.oversubscribed,
+        stall_s=stall,
+    )
+    path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    settings = settings if restart else as_begun(settings, path)
+    if not announce(settings, installation.name, path, say, restart, yes, dry_run):
+        if as_json:
+            print_json(planned(settings, path, restart))
+        return
+    identity, words = collect(installation.identity), ["stretto", *sys.argv[1:]]
+    bench, notes = measure(settings, installation, path, identity, words, say, restart)
+    _show(bench, notes, settings, installation, path, osu, as_json)
+    say(f"stretto: results are in {path}; next: stretto report {path}")
+
+
+def _list(names: list[str], place: Where, as_json: bool) -> None:
+    """Print the algorithms that the MPI has."""
+    from stretto.measure.natives import list_lines, listed
+
+    found = listed(place.installation, names, place.nranks, place.nodes)
+    if as_json:
+        print_json({"mpi": place.installation.name, "algorithms": found})
+    else:
+        print("\n".join(list_lines(found)))
+
+
+def _cases(
+    names: list[str],
+    wanted: list[int],
+    given: list[str] | None,
+    place: Where,
+    datatype: str | None,
+    operation: str,
+    root: int,
+) -> list[Case]:
+    """Return what is measured: each collective at each size, with the candidates that fit."""
+    from stretto.measure import programs
+    from stretto.measure import settings as s
+    from stretto.measure.candidates import (
+        choice_problem,
+        default_candidates,
+        need_interposer,
+        refuse_unknown,
+    )
+    from stretto.measure.elements import mpi_name
+    from stretto.measure.natives import resolve, unlisted
+
+    installation, nranks = place.installation, place.nranks
+
+    def candidates_of(name: str, size: int) -> list[str]:
+        if given is None or name in s.EXTRA:
+            return default_candidates(name, installation.abi, place.nodes, nranks, size)
+        mine = resolve(given, installation, name, nranks, place.nodes)
+        found = s.check_candidates(name, mine)
+        return [
+            c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
+        ]
+
+    programs.bench_program(installation.abi)
+    if given is not None:
+        refuse_unknown(names, given)
+    for sentence in unlisted(installation, given or []):
+        say(f"stretto: warning: {sentence}")
+    cases = [
+        s.make_case(
+            c,
+            size,
+            candidates_of(c, size),
+            None if datatype is None else mpi_name(datatype),
+            mpi_name(operation) if c in s.REDUCTIONS else None,
+            root if c in s.ROOTED else 0,
+        )
+        for c in names
+        for size in ([0] if c == "barrier" else [8] if c == "self" else wanted)
+    ]
+    for case in cases:
+        need_interposer(list(case.candidates), installation.abi)
+    return cases
+
+
+def _show(
+    bench: Bench,
+    notes: list[str],
+    settings: Settings,
+    installation: MPIInstallation,
+    path: Path,
+    osu: bool,
+    as_json: bool,
+) -> None:
+    """Print what was measured."""
+    from stretto.measure.baseline import fair
+    from stretto.measure.compare import BARE, NATIVE, compare, timings
+    from stretto.measure.natives import labels
+    from stretto.measure.show import as_json as results_json
+    from stretto.measure.show import osu_lines, table_lines
+
+    times = timings(bench)
+    both = any(NATIVE in t for t in times.values())
+    comparisons = fair(times) if both else compare(times, BARE)
+    if as_json:
+        print_json({**results_json(times, comparisons, notes), "file": str(path)})
+    elif osu:
+        print("\n".join(osu_lines(bench)))
+    else:
+        words = labels(installation, (c for case in settings.cases for c in case.candidates))
+        print("\n".join(table_lines(times, comparisons, words)))

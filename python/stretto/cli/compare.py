@@ -1,0 +1,190 @@
+"""``stretto compare``: all MPIs and all their algorithms side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.cli.options import Json, Svg
+from stretto.errors import StrettoError
+from stretto.output import print_json, say
+
+EXAMPLE = """\
+for m in openmpi mpich intel; do
+  stretto bench -n 4 --mpi $m --candidates 'bare;native:all' -o $m.bench.jsonl
+done
+stretto compare *.bench.jsonl --collective allreduce --bytes 1K
+stretto compare imported/ -o compared.html --svg figures/"""
+
+#: excluded candidates that are named one by one
+MOST_NAMED = 10
+#: paths and options in any order: nothing of a user's command stands here
+CONTEXT = {"allow_interspersed_args": True}
+
+
+_Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH",
+        help="Bench results, directories of them, or a campaign's.",
+        show_default=False,
+    ),
+]
+_Collective = Annotated[
+    str | None, typer.Option(help="Only these: allreduce,bcast (all by default).")
+]
+_Sizes = Annotated[str | None, typer.Option("--bytes", help="Only these sizes: 8,1K,64K.")]
+_Nodes = Annotated[int | None, typer.Option(min=1, help="Only on so many nodes.")]
+_Ppn = Annotated[int | None, typer.Option(min=1, help="Only with so many ranks a node.")]
+_Mode = Annotated[
+    str | None,
+    typer.Option(help="latency or throughput; by default the one that decides for a size."),
+]
+_NativesOnly = Annotated[
+    bool, typer.Option("--natives-only", help="Leave Stretto's own algorithms out.")
+]
+_Whole = Annotated[
+    bool, typer.Option("--all", help="Print every algorithm also where there are many calls.")
+]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Also write a page: compared.html.")
+]
+_Png = Annotated[Path | None, typer.Option(help="Directory for the charts as PNG.")]
+
+
+def command(
+    paths: _Paths,
+    collective: _Collective = None,
+    sizes: _Sizes = None,
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    mode: _Mode = None,
+    natives_only: _NativesOnly = False,
+    whole: _Whole = False,
+    output: _Output = None,
+    png: _Png = None,
+    svg: Svg = None,
+    as_json: Json = False,
+) -> None:
+    """Show every algorithm of every MPI for a call, each MPI's default marked.
+
+    It also shows how far each default is from the best algorithm of that MPI, and from the best of
+    all. It reads results of stretto bench and stretto import, and measures nothing.
+    """
+    from stretto.errors import UsageError
+    from stretto.files.bench import read_bench
+    from stretto.files.caches import COLD, all_cold
+    from stretto.files.results import results_in
+    from stretto.measure.settings import parse_collectives, parse_sizes
+    from stretto.report import ranking_show
+    from stretto.report.excluded import of_all
+    from stretto.report.ranking import labelled, rank
+    from stretto.report.sources import sources
+
+    if mode not in (None, "latency", "throughput"):
+        raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
+    names = None if collective is None else parse_collectives(collective)
+    wanted = None if sizes is None else parse_sizes(sizes)
+    read = [(p, read_bench(p)) for p in results_in(paths)]
+    for path, bench in read:
+        if bench.truncated:
+            say(f"stretto: note: {path}: the last line is cut off and left out")
+    cold = all_cold(read, "compare each kind by itself: name the files of one")
+    files = sources(read)
+    labels = _labels(files)
+    rankings = [
+        r
+        for r in rank(files, labels, natives_only, mode)
+        if (names is None or r.place.collective in names)
+        and (wanted is None or r.place.bytes in wanted or names == ["barrier"])
+        and (nodes is None or r.place.nodes == nodes)
+        and (ppn is None or r.place.ppn == ppn)
+    ]
+    gone = of_all(
+        files,
+        lambda f, name: labelled(
+            name,
+            f.bench.header.mpi,
+            min((r.nodes for r in f.bench.launches), default=1),
+            labels.get(f.mpi, {}),
+        ),
+    )
+    if not rankings:
+        filters = (collective, sizes, nodes, ppn, mode, natives_only or None)
+        raise _nothing(paths, any(f is not None for f in filters), gone)
+    notes = _notes(files) + _few(gone) + [f"{COLD[:1].upper()}{COLD[1:]}."] * cold
+    if as_json:
+        print_json({"calls": ranking_show.as_json(rankings), "notes": notes})
+    else:
+        for note in notes:
+            say(f"stretto: note: {note}")
+        print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
+    if output is not None or png is not None or svg is not None:
+        from stretto.report.ranking_page import write
+
+        for path in write(rankings, files, notes, output, png, svg):
+            say(f"stretto: {path}")
+
+
+def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> StrettoError:
+    """Return what to say where nothing is left to compare."""
+    where = ", ".join(str(p) for p in paths)
+    out = "; ".join(_few(gone))
+    if filtered:
+        return StrettoError(
+            "nothing of that kind was measured in these files"
+            + (f", or it does not count: {out}" if out else ""),
+            where,
+            "leave --collective, --bytes, --nodes, --ppn, --mode or --natives-only out to see what "
+            "there is",
+        )
+    if out:
+        return StrettoError(
+            f"nothing that was measured in these files counts ({out})", where,
+            "measure again what is to be compared: one wrong result excludes a candidate for the "
+            "whole collective",
+        )  # fmt: skip
+    return StrettoError(
+        "these files hold no times", where, "measure some: stretto bench -o, or stretto import"
+    )
+
+
+def _few(gone: Sequence[str]) -> list[str]:
+    """Return so many of the excluded as can be read, and a count of the others."""
+    rest = len(gone) - MOST_NAMED
+    return [*gone[:MOST_NAMED], *([f"and {rest} more that are excluded"] if rest > 0 else [])]
+
+
+def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
+    """Return the MPIs' own names of their algorithms, where that very version is installed."""
+    from stretto.measure.natives import labels
+    from stretto.mpi.detect import installations
+
+    here = installations()
+    out: dict[str, dict[str, str]] = {}
+    for source in files:
+        mpi = source.bench.header.mpi
+        found = [i for i in here if (i.family, i.version) == (mpi.family, mpi.version) and i.libmpi]
+        if found:
+            used = {s.candidate for s in source.bench.samples}
+            out.setdefault(source.mpi, {}).update(labels(found[0], used))
+    return out
+
+
+def _notes(files: Sequence[Any]) -> list[str]:
+    from stretto.measure.idle import busy_note
+    from stretto.report.sources import machines_note
+
+    heads = [f.bench.header for f in files]
+    machines = machines_note(files)
+    notes = [] if machines is None else [machines]
+    notes += [f"{f.path.name}: {busy}." for f in files if (busy := busy_note(f.bench)) is not None]
+    if any("imported" in h.settings for h in heads):
+        values = {h.settings.get("imported", {}).get("value", "largest over the ranks")
+                  for h in heads}  # fmt: skip
+        if len(values) > 1:
+            notes.append(f"The times are not the same thing in all files: {', '.join(values)}.")
+    return notes

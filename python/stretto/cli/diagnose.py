@@ -1,0 +1,130 @@
+"""``stretto diagnose``: one run, the causes of its lost time in order, and what to do next."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+from rich.console import Console
+
+from stretto.cli.options import CommandLine, finite
+from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
+from stretto.diagnose.programs import other_program, others_words, ranks_apart
+from stretto.errors import UsageError
+from stretto.files.profile import read_profile
+from stretto.launch.typed import typed
+from stretto.output import beside_command, print_json, say
+from stretto.profile.record import check_result, record
+from stretto.profile.show import seconds
+
+EXAMPLE = """\
+stretto diagnose -- mpirun -n 64 ./app input.dat
+stretto diagnose --profile app.profile.json"""
+
+
+def command(
+    cmd: CommandLine = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="Run nothing: diagnose this profile.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the profile of the run goes.")
+    ] = None,
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, callback=finite, help="Network bandwidth between two nodes in GB/s [2]."
+        ),
+    ] = None,
+    latency: Annotated[
+        float | None,
+        typer.Option(min=0.01, callback=finite, help="Network latency in microseconds [10]."),
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the diagnosis as JSON to stdout.")
+    ] = False,
+) -> None:
+    """Run CMD once; report where its time goes, the possible gain, and the next command.
+
+    Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
+    many messages, barriers that nothing needs, serial I/O and the making of communicators; each
+    with the possible gain and with whether tuning can help. Unclassified time is reported
+    separately. If a script starts several MPI programs, the longest one is diagnosed and the others
+    are listed. If stdout is a file or a pipe, the diagnosis goes to stderr.
+
+    Parameters
+    ----------
+    cmd, profile, output, bandwidth, latency, mpi, as_json
+        See the help text.
+    """
+    network = Network()
+    if bandwidth is not None:
+        network = dataclasses.replace(network, bandwidth=bandwidth * 1e9)
+    if latency is not None:
+        network = dataclasses.replace(network, latency_s=latency * 1e-6)
+    if profile is not None:
+        if cmd:
+            raise UsageError("--profile runs nothing", remedy="leave either --profile or CMD away")
+        _print(diagnose(read_profile(profile), profile, network), as_json, sys.stdout)
+        return
+    recorded = record(cmd or [], output, mpi, capture="yes" if as_json else "no")
+    if as_json:
+        sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
+    for note in [*recorded.job.notes, *recorded.joined[0].notes]:
+        say(f"stretto: note: {note}")
+    say(f"stretto: the profile is in {recorded.paths[0]}")
+    again = typed(cmd or [])
+    found = diagnose(recorded.profile, recorded.paths[0], network, again)
+    rest = zip(recorded.joined[1:], recorded.paths[1:], strict=True)
+    for item, path in rest:
+        verdict = diagnose(item.profile, path, network).verdict
+        found.others.append(other_program(item.profile, path, verdict))
+    if (apart := ranks_apart([item.profile for item in recorded.joined])) is not None:
+        found.verdict, found.can_help, found.next_command = apart, None, "stretto check"
+    _print(found, as_json, beside_command())
+    check_result(recorded)
+
+
+def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
+    if as_json:
+        print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
+        return
+    console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
+    shares = {"computing": found.compute_share, "MPI": found.mpi_share, "files": found.file_share}
+    parts = ", ".join(f"{100 * s:.1f} % {name}" for name, s in shares.items() if s is not None)
+    console.print(
+        f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize"
+        + (f": {parts} (mean over the ranks)" if parts else "")
+    )
+    for warning in found.warnings:
+        console.print(f"note: {warning}")
+    shown = [c for c in found.causes if c.share >= MINOR] or found.causes[:1]
+    for number, cause in enumerate(shown, 1):
+        console.print(
+            f"\n{number}. {cause.title}\n"
+            f"   lost: an estimated {seconds(cause.lost_s)}, {100 * cause.share:.1f} % of the run"
+        )
+        for line in cause.evidence:
+            console.print(f"   seen: {line}")
+        if cause.because is not None:
+            console.print(f"   tuning cannot help, because {cause.because}")
+        elif cause.tuning_s > 0:
+            console.print(
+                f"   tuning could gain an estimated {seconds(cause.tuning_s)} "
+                f"({100 * cause.tuning_s / found.wall_s:.1f} %)"
+            )
+        console.print(f"   what helps: {cause.advice}")
+    minor = len(found.causes) - len(shown)
+    if minor > 0:
+        console.print(f"\n{minor} more below {100 * MINOR:.0f} % of the run (--json has them)")
+    for line in others_words(found.program, found.others):
+        console.print(line)
+    console.print(f"\n{found.verdict}")
+    console.print(f"next: {found.next_command}")

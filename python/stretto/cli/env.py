@@ -1,0 +1,105 @@
+"""``stretto env``: the lines for a job script which then needs no Python."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stretto.cli.apply import applied_to
+from stretto.cli.options import CommandLine
+from stretto.errors import UsageError
+from stretto.launch.command import Command
+from stretto.launch.inject import rank_variables
+from stretto.launch.job import Job, understand
+from stretto.launch.layout import JobLayout
+from stretto.mpi.detect import find_installation
+from stretto.output import print_json, say
+
+EXAMPLE = """\
+stretto env -- mpirun -n 64 ./app >> job.sh
+stretto env --table my.table --mpi openmpi
+eval "$(stretto env --mpi mpich --nodes 4 --ppn 64)" """.rstrip()
+
+
+def command(
+    cmd: CommandLine = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
+    ] = None,
+    choice: Annotated[
+        str | None, typer.Option(help="Choices for all sizes: 'allreduce=shm;bcast=ring'.")
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="Settings of the MPI to apply; by default those that were found for CMD."
+        ),
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="Nodes of the job, to find its table.")
+    ] = None,
+    ppn: Annotated[
+        int | None, typer.Option(min=1, help="Ranks per node of the job, to find its table.")
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Print which algorithm runs for each call, and why."),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+) -> None:
+    """Print the lines for a job script without Python.
+
+    They set LD_PRELOAD and STRETTO_TABLE on all nodes. Put them into the job script before mpirun,
+    mpiexec or srun.
+
+    Parameters
+    ----------
+    cmd, table, choice, settings, mpi, nodes, ppn, verbose, json
+        See the help text.
+    """
+    job = _job(cmd, mpi, nodes, ppn)
+    for note in job.notes:
+        say(f"stretto: note: {note}")
+    applied = applied_to(job, table, choice, verbose, settings)
+    variables = (
+        rank_variables(job, applied.libraries, applied.variables) if applied.libraries else {}
+    )
+    lines = job.mpi.script_environment(variables, job.environ) if variables else {}
+    lines |= applied.settings
+    if json:
+        print_json({"variables": lines, "says": applied.words})
+        return
+    print(f"# stretto: {applied.words}")
+    for name, value in lines.items():
+        print(f"export {name}={shlex.quote(value)}")
+
+
+def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | None) -> Job:
+    if cmd:
+        job = understand(cmd, mpi=mpi)
+    elif mpi is not None:
+        environ = dict(os.environ)
+        job = Job(
+            Command(()), find_installation(mpi), JobLayout(None, None, None), environ, Path.cwd()
+        )
+    else:
+        raise UsageError(
+            "neither a command nor an MPI is given",
+            None,
+            "stretto env -- mpirun -n 64 ./app, or: stretto env --mpi openmpi --nodes 1 --ppn 64",
+        )
+    if nodes is None and ppn is None:
+        return job
+    layout = JobLayout(
+        job.layout.nranks, nodes or job.layout.nodes, ppn or job.layout.ppn, job.layout.hosts
+    )
+    return replace(job, layout=layout)

@@ -1,0 +1,426 @@
+"""``stretto export``: native tuning files from results; they outlive Stretto."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stretto.cli.export_refusals import (
+    collectives,
+    fits,
+    is_free,
+    is_this,
+    layout_is_there,
+    manifest_of,
+)
+from stretto.cli.options import Json
+from stretto.errors import StrettoError, UsageError
+from stretto.files.export import OWN, TARGETS
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.export.targets import Wishes
+    from stretto.export.verdicts import RowCheck
+    from stretto.files.identity import MPIIdentity
+    from stretto.mpi import MPIInstallation
+
+EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
+stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
+source tuning/stretto-native.sh
+stretto export --check --out tuning              # once more, without writing
+stretto export --time --out tuning               # what all of it gains, launch by launch"""
+
+
+#: results and options in any order: nothing of a user's command stands here
+CONTEXT = {"allow_interspersed_args": True}
+
+
+_Results = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Results of stretto bench with native candidates, or directories of them (of a "
+        "campaign: those of the MPI in --to)."
+    ),
+]
+_To = Annotated[str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")]
+_Out = Annotated[Path, typer.Option(help="Directory of the files.")]
+_Nodes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Nodes of the layout to export, where the files cannot distinguish layouts; "
+        "with --to stretto: only rows of this number of nodes.",
+    ),
+]
+_Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, as for --nodes.")]
+_KeepOrder = Annotated[
+    bool,
+    typer.Option(
+        "--keep-order",
+        help="Use only algorithms that keep the order of operands, for operations that do "
+        "not commute.",
+    ),
+]
+_PlainCalls = Annotated[
+    bool,
+    typer.Option(
+        "--plain-calls",
+        help="Also export rules that are unsafe with MPI_IN_PLACE or mismatched datatypes "
+        "(Open MPI: bcast, gather, allgather, allgatherv).",
+    ),
+]
+_Beyond = Annotated[
+    bool,
+    typer.Option(
+        "--beyond-measured",
+        help="Also export rules that hold beyond the measured sizes (Intel MPI; rules for "
+        "all sizes).",
+    ),
+]
+_Check = Annotated[
+    bool,
+    typer.Option("--check", help="Run the MPI with the files; check that each row takes effect."),
+]
+_Timed = Annotated[
+    bool,
+    typer.Option(
+        "--time",
+        help="Time the MPI with and without the files.",
+    ),
+]
+_Mpi = Annotated[
+    str | None,
+    typer.Option(help="For MPICH's files, --check and --time: a family, a launcher, or a prefix."),
+]
+_Hosts = Annotated[
+    str | None,
+    typer.Option(
+        help="For --check and --time of rows on several nodes: a,b,c. By default those of the "
+        "Slurm job."
+    ),
+]
+_MostRanks = Annotated[
+    int,
+    typer.Option(min=2, help="For --check and --time: limit of ranks on this machine."),
+]
+_Launches = Annotated[
+    int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
+]
+_Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="For --time: directory of the times (default: --out). For --check on several "
+        "nodes: a directory that all nodes see (default: --out, else the working "
+        "directory).",
+    ),
+]
+_Restart = Annotated[
+    bool, typer.Option("--restart", help="For --time: begin again; old times become NAME.old.")
+]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="For --time: do not ask for confirmation.")]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="For --time: print the cost and time nothing.")
+]
+_Without = Annotated[
+    str | None,
+    typer.Option(help="Write no rows for these collectives: allreduce,bcast."),
+]
+
+
+def command(
+    results: _Results = None,
+    to: _To = None,
+    out: _Out = Path("tuning"),
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    keep_order: _KeepOrder = False,
+    plain_calls: _PlainCalls = False,
+    beyond: _Beyond = False,
+    check: _Check = False,
+    timed: _Timed = False,
+    mpi: _Mpi = None,
+    hosts: _Hosts = None,
+    most_ranks: _MostRanks = 16,
+    launches: _Launches = 8,
+    output: _Output = None,
+    restart: _Restart = False,
+    yes: _Yes = False,
+    dry_run: _DryRun = False,
+    without: _Without = None,
+    as_json: Json = False,
+) -> None:
+    """Write native tuning files: rules, parameters, a script to source and a module file.
+
+    A rule is written only where a native algorithm was significantly faster than the decision of
+    the MPI. Elsewhere, and on other numbers of ranks, the MPI decides. --check runs the MPI with
+    the files and reports each row as proven, unproven or wrong (exit code 1). --time measures both
+    ways and names slower rows (exit code 1). The same command continues after an
+    interruption.
+    """
+    from stretto.export.targets import Wishes
+
+    of_natives = {
+        "--keep-order": keep_order,
+        "--plain-calls": plain_calls,
+        "--beyond-measured": beyond,
+    }
+    if output is not None and not (check or timed):
+        raise UsageError("--output is for --check and --time", "--output", "say one of them")
+    for option, said in {"--dry-run": dry_run, "--restart": restart}.items():
+        if said and not timed:  # who says --dry-run does not want files written
+            raise UsageError(f"{option} is for --time alone", option, "say --time as well")
+    if to == OWN:
+        _refuse_for_own(check, timed, of_natives)
+    answer: dict[str, object] = {}
+    places: Sequence[str] = ()
+    wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
+    if results and to == OWN:
+        from stretto.cli import export_own
+
+        answer = export_own.run(results, out, wishes, as_json)
+    elif results:
+        answer, places = _write(results, to, out, wishes, mpi, as_json)
+    elif not (check or timed):
+        raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
+    else:
+        written = {
+            "--nodes": nodes is not None,
+            "--ppn": ppn is not None,
+            "--without": without is not None,
+            **of_natives,
+        }
+        is_this(out, to, [name for name, said in written.items() if said])
+    hosts = hosts or _of_the_job() if check or timed else None
+    verdicts = _check(out, mpi, places, hosts, most_ranks, output, as_json) if check else []
+    wrong = [v for v in verdicts if v.status == "wrong"]
+    fault = None
+    if check:
+        answer["check"] = [v.__dict__ for v in verdicts]
+    if timed and not wrong:  # what does not take effect is not worth its time
+        from stretto.cli import export_time
+
+        wish = export_time.Wish(hosts, most_ranks, launches, output, restart, yes, dry_run)
+        answer["time"], fault = export_time.run(out, _mpi_of(out, mpi, places), wish, as_json)
+    if as_json:
+        print_json(answer)
+    if fault is not None:
+        raise fault
+    if wrong:
+        raise _wrong_rows(wrong, out)
+
+
+def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) -> None:
+    """Refuse what makes no sense for a table of Stretto's."""
+    if check or timed:
+        raise UsageError(
+            "--check and --time run an MPI with its own files, and a table is none of them",
+            "--check" if check else "--time",
+            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
+            "measurements behind a table",
+        )
+    for option, said in of_natives.items():
+        if said:
+            raise UsageError(
+                f"{option} is of an MPI's own files; Stretto's algorithms keep the order of "
+                "operands where an operation asks for it, and take all legal calls",
+                option,
+                "leave it out",
+            )
+
+
+def _wrong_rows(wrong: Sequence[RowCheck], out: Path) -> StrettoError:
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return StrettoError(
+        f"{wrong[0].words}: {wrong[0].why}{more}", wrong[0].place or out, wrong[0].remedy
+    )
+
+
+def _write(
+    results: list[Path],
+    to: str | None,
+    out: Path,
+    wishes: Wishes,
+    mpi: str | None,
+    as_json: bool,
+) -> tuple[dict[str, object], Sequence[str]]:
+    """Write the files; return what to say of them, and where the MPIs were that were measured."""
+    from stretto.export.installed import for_mvapich, of_another_mpich, places_of
+    from stretto.export.layouts import for_layouts
+    from stretto.export.output import SCRIPT, write
+    from stretto.export.own import chosen_results
+    from stretto.export.rules import read_results
+    from stretto.export.targets import writer_for
+    from stretto.export.tested import nothing, too_few
+    from stretto.export.withheld import in_words, withheld
+    from stretto.files.caches import COLD
+    from stretto.files.export import EXPORT, NAME
+
+    if to is None:
+        raise UsageError("for which MPI?", "--to", f"say one of {', '.join([*TARGETS, OWN])}")
+    if to not in TARGETS:
+        raise UsageError(
+            f"there is no export to {to!r}", "--to", f"there are {', '.join([*TARGETS, OWN])}"
+        )
+    major = to[-1] if to[-2:-1] == "-" else ""
+    results, elsewhere = chosen_results(results, TARGETS[to], major)
+    measured = read_results(results)
+    fits(measured.mpi, to)
+    layout_is_there(measured, *wishes.prefer)
+    # MPICH's files are made from what is in the library that was measured
+    places = places_of(results, [b.header.command for _, b in measured.benches])
+    trees = None
+    if to == "mvapich" and mpi is None:
+        trees = for_mvapich(measured.mpi)
+    elif to in ("mpich", "mvapich"):
+        trees = _installed(to, mpi, measured.mpi, places)
+    files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
+    found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
+    rules = [r for r in found.rules if r.collective not in wishes.without]
+    lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
+    dropped = sum(not r.default and r.collective in wishes.without for r in found.rules)
+    points = [p for p in found.points if p.collective not in wishes.without]
+    lost = [*elsewhere, *of_another_mpich(to, measured.mpi, trees), *too_few(points), *lost]
+    if to not in ("mpich", "mvapich"):  # these know nodes
+        rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
+        lost += left_out
+    export = files_of.write(rules)
+    export.lost = [COLD] * measured.cold + lost + export.lost
+    files = ", ".join(str(p) for p in results)
+    title = f"stretto: native tuning for {to} from {files}"
+    is_free(out, to)
+    written = write(export, out, title, to, measured.mpi)
+    if not as_json:
+        for sentence in export.lost:
+            say(f"stretto: note: {sentence}")
+        held = withheld(export.lost, wishes, dropped)
+        if not export.rows and (held or all(r.default for r in rules)):
+            what = "nothing else" if held else "nothing"
+            what += " that these files have words for" if found.lost else ""
+            said = f"{in_words(held)}{nothing(points, what) or ''}".removesuffix("; ")
+            if said:
+                say(f"stretto: {said}")
+        rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
+        print(rows + (f"; next: source {_sourced(out / SCRIPT)}" if export.rows else ""))
+    answer = {
+        "files": [str(p) for p in written],
+        "environment": EXPORT.read(out / NAME).environment,
+        "rules": len(export.rows),
+        "lost": export.lost,
+    }
+    return answer, places
+
+
+def _sourced(script: Path) -> str:
+    """Return how a shell is told to source a file: a name without '/' is looked for on PATH."""
+    name = str(script)
+    return quote(name if "/" in name and not name.startswith("-") else f"./{name}")
+
+
+def _installed(
+    target: str, mpi: str | None, measured: MPIIdentity, places: Sequence[str]
+) -> MPIInstallation | None:
+    """Return the MPI that an export is for: the measured one; None where none of it is here."""
+    from stretto.export.installed import take
+    from stretto.mpi.detect import TITLES
+
+    if target == "mvapich" and mpi is None:
+        return None  # an MPICH that happens to be here is none
+    major = target[-1] if target[-2:-1] == "-" else ""
+    taken = take(TARGETS[target], measured, mpi, major, places)
+    found = taken.installation
+    if found is not None and found.family != TARGETS[target]:
+        raise UsageError(
+            f"{found.name} cannot read files for {target}",
+            "--mpi",
+            f"name a {TITLES[TARGETS[target]]}: its prefix or its launcher",
+        )
+    if taken.note:
+        say(f"stretto: note: {taken.note}")
+    return found
+
+
+def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallation:
+    """Return the MPI to time an export with; it must be here."""
+    manifest = manifest_of(out)
+    found = _installed(manifest.target, mpi, manifest.mpi, places)
+    if found is None:
+        raise UsageError(
+            f"no MPI for {manifest.target} is here, and it has to run to be timed",
+            "--mpi",
+            "name its prefix or its mpirun: --mpi PREFIX",
+        )
+    return found
+
+
+def _counted(verdicts: list[RowCheck]) -> str:
+    """Return how many rows are what: each once, by its worst, found by reading or by running."""
+    worst: dict[int, str] = {}
+    for v in verdicts:
+        if v.row is not None:
+            worst[v.row] = max(worst.get(v.row, ""), v.status)  # proven < unproven < wrong
+    rows = list(worst.values())
+    words = ", ".join(f"{rows.count(s)} {s}" for s in ("proven", "unproven", "wrong"))
+    beside = sum(v.row is None and v.status == "wrong" for v in verdicts)
+    return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
+
+
+def _of_the_job() -> str | None:
+    """Return the nodes of the Slurm job around this process, None where there are not several."""
+    from stretto.campaign.hosts import allocated
+
+    names = allocated(os.environ)
+    return ",".join(names) if len(names) > 1 else None
+
+
+def _check(
+    out: Path,
+    mpi: str | None,
+    places: Sequence[str],
+    hosts: str | None,
+    most_ranks: int,
+    folder: Path | None,
+    as_json: bool,
+) -> list[RowCheck]:
+    from stretto.export import plain
+    from stretto.export.check import CheckPlan, check
+    from stretto.export.mpich import as_rule
+    from stretto.export.users import conflicts
+
+    manifest = manifest_of(out)
+    collectives = [r.collective for r in manifest.rows]
+    warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
+    if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
+        warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+    warnings += [
+        f"{out / name} is not the file that was written with this list of rows"
+        for name in manifest.strangers(out)
+        if name not in manifest.files  # which `check` calls wrong
+    ]
+    for words in warnings:
+        say(f"stretto: warning: {words}")
+    installation = _installed(manifest.target, mpi, manifest.mpi, places)
+    if installation is None:
+        say(
+            f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "
+            "--mpi PREFIX names one"
+        )
+    elif installation.version != manifest.mpi.version:
+        say(
+            f"stretto: warning: measured with {manifest.mpi.version}, checked with "
+            f"{installation.version}"
+        )
+    nodes = tuple(h for h in (hosts or "").split(",") if h)
+    verdicts = check(out, CheckPlan(installation, nodes, most_ranks, folder), as_json)
+    if not as_json:
+        for v in verdicts:
+            print(f"{v.status:8}  {v.words}: {v.why}" + (f" [{v.place}]" if v.place else ""))
+        name = installation.name if installation else "no MPI"
+        print(f"{name}: {_counted(verdicts)}")
+    return verdicts

@@ -1,0 +1,146 @@
+"""``stretto export --time``: the bare MPI with an export's files against the bare MPI without."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stretto.errors import StrettoError, UsageError
+from stretto.output import say
+
+if TYPE_CHECKING:
+    from stretto.export import gain
+    from stretto.mpi import MPIInstallation
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for: the options of the same names."""
+
+    hosts: str | None
+    most_ranks: int
+    launches: int
+    output: Path | None
+    restart: bool
+    yes: bool
+    dry_run: bool
+
+
+def run(
+    out: Path, installation: MPIInstallation, wish: Wish, as_json: bool
+) -> tuple[dict[str, Any], StrettoError | None]:
+    """Time an export, print what was found, and return it, with the error that it amounts to.
+
+    Parameters
+    ----------
+    out
+        The export's directory.
+    installation
+        The MPI.
+    wish
+        Options.
+    as_json
+        Print nothing: the caller prints what is returned.
+    """
+    from stretto.export import gain
+    from stretto.export.gain_show import announce
+    from stretto.measure import programs
+    from stretto.measure.cost import ask
+    from stretto.measure.idle import idle_warning
+
+    programs.bench_program(installation.abi)
+    hosts = tuple(h for h in (wish.hosts or "").split(",") if h)
+    folder = wish.output or out
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(
+            "this is a file; each layout's times have one of their own", "--output",
+            f"name a directory: -o {folder}.d",
+        )  # fmt: skip
+    place = gain.TimingPlace(installation, hosts, wish.most_ranks, wish.launches, folder)
+    plan = gain.plan(out, place)
+    _warn(plan, installation)
+    if not plan.manifest.rows:
+        say(f"stretto: {out} has no rows: there is nothing to time")
+        return {"mpi": installation.name, "files": [], "rows": [], "beside": []}, None
+    if not plan.timings:
+        reason = next(iter(plan.left.values()))
+        option = "--hosts" if "--most-ranks" not in reason else "--most-ranks"
+        raise UsageError(f"no row can be timed here: {reason}", option)
+    if not wish.restart:
+        gain.refuse_others(plan.timings)
+    seconds = announce(plan, installation.name, say, wish.restart)
+    if wish.dry_run:
+        say("stretto: dry run: nothing was timed")
+        starts = sum(t.settings.total() for t in plan.timings)
+        cells = sum(len(t.calls) for t in plan.timings)
+        return {
+            "dry_run": True,
+            "calls": cells,
+            "starts": starts,
+            "cost_s": round(seconds, 1),
+        }, None
+    ask(seconds, wish.yes)
+    warning = idle_warning() if seconds else None
+    if warning:
+        say(f"stretto: warning: {warning}")
+    return _measured(out, installation, plan, wish, as_json)
+
+
+def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
+    """Name what makes the times those of something else than a user's job with the files."""
+    from stretto.export.users import conflicts
+
+    manifest = plan.manifest
+    collectives = [r.collective for r in manifest.rows]
+    for words in conflicts(manifest.target, collectives, manifest.environment, os.environ):
+        say(f"stretto: warning: {words}")
+    if installation.version != manifest.mpi.version:
+        say(
+            f"stretto: warning: measured with {manifest.mpi.version}, timed with "
+            f"{installation.version}"
+        )
+
+
+def _measured(
+    out: Path, installation: MPIInstallation, plan: gain.TimingPlan, wish: Wish, as_json: bool
+) -> tuple[dict[str, Any], StrettoError | None]:
+    from stretto.export.gain import remedy
+    from stretto.export.gain_show import as_json as values
+    from stretto.export.gain_show import lines
+    from stretto.export.gained import gained
+    from stretto.files.identity import collect
+    from stretto.measure.fitting import require_layout
+    from stretto.measure.runner import measure
+
+    benches, notes = [], []
+    for timing in plan.timings:
+        bench, warnings = measure(
+            timing.settings,
+            installation,
+            timing.path,
+            collect(installation.identity),
+            ["stretto", *sys.argv[1:]],
+            say,
+            wish.restart,
+        )
+        require_layout(bench, timing.layout.nodes, timing.layout.ppn, timing.path)
+        benches.append(bench)
+        notes += warnings
+    found = gained(plan, benches, notes)
+    paths = [t.path for t in plan.timings]
+    if not as_json:
+        print("\n".join(lines(found)))
+    say(f"stretto: times are in {', '.join(map(str, paths))}; next: stretto report {paths[0]}")
+    worse = found.worse
+    if not worse:
+        return values(found, installation.name, paths), None
+    words = "; ".join(f"{what}: {why}" for _, what, why in worse)
+    fault = StrettoError(
+        f"worse with the files than {installation.name} by itself: {words}",
+        out,
+        remedy(plan.manifest, out, [c for c, _, _ in worse]),
+    )
+    return values(found, installation.name, paths), fault

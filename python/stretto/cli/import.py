@@ -1,0 +1,234 @@
+"""``stretto import``: results that other benchmarks printed elsewhere become bench results."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto.counted import counted
+from stretto.errors import StrettoError, UsageError
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.imports.convert import Imported
+    from stretto.imports.placing import Item
+
+EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
+stretto import osu results/ -o imported \\
+    --pattern '{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log'
+stretto import imb IMB.log --mpi intel@2021.18 --ppn 36
+stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl"""
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", "-o", help="Directory for the results: one file per MPI and layout."),
+]
+Pattern = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Pattern of the files' paths: fields {collective}, {nodes}, {ppn}, {nranks}, "
+        "{launch}, {mpi}, {version}, {algorithm}; * is anything. Repeatable: the first that fits "
+        "a file counts."
+    ),
+]
+Mpi = Annotated[
+    list[str] | None,
+    typer.Option(help="The MPI: openmpi@4.0.1; for files with NAME at {mpi}: NAME=openmpi@4.0.1."),
+]
+Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes, where the place does not say.")]
+Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, likewise.")]
+Collective = Annotated[
+    str | None, typer.Option(help="The collective, if neither file nor path names it.")
+]
+Algorithm = Annotated[
+    str | None, typer.Option(help="Algorithm of the MPI; default: the decision of the MPI.")
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Settings that select {algorithm}, instead of asking the installed MPI: "
+        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They apply to files of the MPI that has them; "
+        "NAME=... limits them to files with NAME at {mpi}."
+    ),
+]
+Value = Annotated[
+    str | None,
+    typer.Option(help="max or avg over the ranks; by default max where all files have it."),
+]
+HostName = Annotated[str, typer.Option(help="Name of the machine of the measurement.")]
+Cpu = Annotated[str, typer.Option(help="CPU of that machine, as in /proc/cpuinfo.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("osu")
+def osu(
+    paths: Paths,
+    out: Out = Path("imported"),
+    pattern: Pattern = None,
+    mpi: Mpi = None,
+    nodes: Nodes = None,
+    ppn: Ppn = None,
+    collective: Collective = None,
+    algorithm: Algorithm = None,
+    setting: Setting = None,
+    value: Value = None,
+    host: HostName = "unknown",
+    cpu: Cpu = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
+
+    --pattern gives the meaning of the names in a path. Without it, file names that differ in what
+    looks like an algorithm are refused. Broken and truncated lines are left out and named.
+    """
+    from stretto.imports.osu import read
+
+    _import("osu", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
+            value, host, cpu, as_json)  # fmt: skip
+
+
+@app.command("imb")
+def imb(
+    paths: Paths,
+    out: Out = Path("imported"),
+    pattern: Pattern = None,
+    mpi: Mpi = None,
+    nodes: Nodes = None,
+    ppn: Ppn = None,
+    collective: Collective = None,
+    algorithm: Algorithm = None,
+    setting: Setting = None,
+    value: Value = None,
+    host: HostName = "unknown",
+    cpu: Cpu = "unknown",
+    as_json: Json = False,
+) -> None:
+    """Import what IMB-MPI1 printed: each block of a number of processes is one launch.
+
+    Communicators smaller than the whole job are taken to fill node after node.
+    """
+    from stretto.imports.imb import read
+
+    _import("imb", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
+            value, host, cpu, as_json)  # fmt: skip
+
+
+def _import(
+    form: str, read: Any, paths: list[Path], out: Path, pattern: list[str] | None,
+    mpi: list[str] | None,
+    nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
+    setting: list[str] | None, value: str | None, host: str, cpu: str, as_json: bool,
+) -> None:  # fmt: skip
+    from stretto.files.identity import Host
+    from stretto.imports import convert, gather, mpis, natives, placing
+    from stretto.imports.pattern import FileFacts, compile_pattern
+    from stretto.imports.templates import templates
+
+    if value not in (None, "max", "avg"):
+        raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
+    by_name, everywhere = mpis.assigned(mpi or [])
+    asked = placing.Asked(
+        [compile_pattern(text) for text in pattern or []],
+        FileFacts(collective=collective, nodes=nodes, ppn=ppn, algorithm=algorithm),
+        by_name,
+        everywhere,
+        value,  # type: ignore[arg-type]
+        Host(host, cpu, 0, mpis.UNKNOWN, 0),
+    )
+    left_out: list[str] = []
+    notes: list[str] = []
+    naming = natives.Naming(
+        templates(setting or [], by_name),
+        lambda text: None if text in notes else notes.append(text),
+    )
+    items = gather.gather(paths, read, asked, naming, left_out)
+    if any(i.table.cold for i in items):
+        notes.append(
+            "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
+            "--cold; most results are of buffers that are used again"
+        )
+    nothing = convert.of_no_bytes(items)
+    if nothing is not None:
+        notes.append(nothing)
+    wrong = convert.found_wrong(items)
+    try:
+        which = convert.choose_value(items, asked.value, left_out) if items else "avg"
+    finally:
+        _tell(notes, left_out, wrong)
+    if not items:
+        raise StrettoError(
+            f"there was nothing to import in {', '.join(map(str, paths))}",
+            None,
+            f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
+        )
+    done = convert.write(items, out, asked, which, form, ["stretto", *sys.argv[1:]])
+    if as_json:
+        print_json(
+            {
+                "files": [
+                    {"file": str(p), "launches": n, "samples": s}
+                    for p, (n, s) in done.files.items()
+                ],
+                "value": done.value,
+                "fewest_launches": done.fewest,
+                "left_out": left_out,
+                "found_wrong": wrong,
+                "notes": notes,
+            }
+        )
+        return
+    _show(done, "largest over the ranks" if which == "max" else "mean over the ranks")
+    _show_next(done, items, out)
+
+
+def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
+    for text in notes:
+        say(f"stretto: note: {text}")
+    for text in left_out[:MOST_NAMED]:
+        say(f"stretto: warning: {text}")
+    if len(left_out) > MOST_NAMED:
+        say(f"stretto: warning: and {len(left_out) - MOST_NAMED} more of that kind")
+    for text in wrong:
+        say(f"stretto: warning: {text}")
+
+
+def _show(done: Imported, kind: str) -> None:
+    """Print the files, and what their times are."""
+    from stretto.measure.stats import FEWEST
+
+    if done.fewest < FEWEST:
+        say(
+            f"stretto: warning: somewhere there {_only(done.fewest)} of a candidate; "
+            f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
+            "slower"
+        )
+    for path, (launches, samples) in done.files.items():
+        print(f"{path}: {counted(launches, 'launch')}, {counted(samples, 'value')} ({kind})")
+
+
+def _show_next(done: Imported, items: list[Item], out: Path) -> None:
+    """Print the commands that go on from here."""
+    mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
+    for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
+        mine = [str(path) for path in done.files if mpis_of[path] == found]
+        words = [word for path in mine for word in ("--from", path)]
+        print(f"next: {shlex.join(['stretto', 'tune', *words])}")
+    print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
+
+
+def _only(launches: int) -> str:
+    return "is only 1 launch" if launches == 1 else f"are only {launches} launches"
+
+
+#: warnings that are printed one by one
+MOST_NAMED = 10

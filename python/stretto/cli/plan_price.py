@@ -1,0 +1,238 @@
+"""``stretto plan price`` and ``stretto plan formula``: what a call costs on a platform."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto.counted import counted
+from stretto.errors import UsageError
+from stretto.files.io import read_text
+from stretto.output import print_json
+
+if TYPE_CHECKING:
+    from stretto.model.price import Price
+
+Collective = Annotated[
+    str, typer.Option("--collective", "-c", help="allreduce, bcast, ... (allreduce by default).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: shares of the calls whose longest time is told beside the median
+TAILS = (0.95, 0.99, 1.0)
+
+
+def microseconds(seconds: float) -> str:
+    """Return a time for people.
+
+    Parameters
+    ----------
+    seconds
+        The time.
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3f} {unit}"
+    return f"{seconds * 1e6:.3f} us"
+
+
+def price(
+    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...")],
+    platform: Annotated[str, typer.Option("--platform", "-p", help="A name or a file.")],
+    collective: Collective = "allreduce",
+    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes.")] = 2,
+    ppn: Annotated[int, typer.Option("--ppn", min=1, help="Ranks of each node.")] = 1,
+    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
+    root: Annotated[int, typer.Option("--root", min=0, help="Root of rooted collectives.")] = 0,
+    calls: Annotated[
+        int,
+        typer.Option(
+            "--calls",
+            min=1,
+            max=10**6,
+            help="Calls in a row; prints the median of the second half.",
+        ),
+    ] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the noise.")] = 1,
+    skew: Annotated[
+        str | None,
+        typer.Option(
+            "--skew",
+            help="Entry of the ranks: 20us (random within this time), or a file with one number "
+            "per rank, in us.",
+        ),
+    ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option("--graph", help="Graph of neighbourhood collectives: grid(4x2), torus3, ..."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
+
+    All printed figures are simulated (docs/explanation/model.md).
+    """
+    from stretto.cli.plan import _nbytes
+    from stretto.model import platform_file
+    from stretto.model.price import price as evaluate
+    from stretto.plan import refuse_many
+
+    refuse_many(nodes * ppn, "--nodes")
+    if root >= nodes * ppn:
+        raise UsageError(f"--root {root} is not one of {nodes * ppn} ranks", "--root")
+    hosts = [r // ppn for r in range(nodes * ppn)]
+    found = evaluate(
+        collective,
+        choice,
+        hosts,
+        _nbytes(nbytes),
+        platform_file.load(platform),
+        root=root,
+        skew=None if skew is None else entries(skew, len(hosts), seed),
+        calls=calls,
+        seed=seed,
+        graph=graph,
+    )
+    if as_json:
+        print_json(_as_json(found, nodes, ppn, _nbytes(nbytes)))
+    else:
+        print("\n".join(_lines(found, nodes, ppn, nbytes)))
+
+
+def entries(text: str, nranks: int, seed: int) -> list[float]:
+    """Return when each rank enters the first call, in seconds from the first one's entry.
+
+    Parameters
+    ----------
+    text
+        A longest time with its unit (``20us``), or a file with a number of microseconds a rank.
+    nranks
+        How many ranks there are.
+    seed
+        Of the times, which are uniform between 0 and the longest; one seed gives the same times.
+    """
+    if found := re.fullmatch(r"([0-9]*\.?[0-9]+) ?(ns|us|ms|s)", text):
+        longest = float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
+        draw = random.Random(seed)
+        return [longest * draw.random() for _ in range(nranks)]
+    words = read_text(
+        Path(text), "a file of entry times", "write a time with its unit, 20us, or give a file"
+    ).split()
+    times = []
+    for number, word in enumerate(words):
+        try:
+            times.append(1e-6 * float(word))
+        except ValueError:
+            times.append(-1.0)
+        if not 0 <= times[-1] < math.inf:
+            raise UsageError(
+                f"{word!r}, of rank {number}, is not a time", text, "microseconds, 0 or more"
+            )
+    if len(times) != nranks:
+        raise UsageError(
+            f"{len(times)} times for {nranks} ranks", text, "write one number a rank, in us"
+        )
+    return times
+
+
+def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
+    return {
+        "collective": p.collective,
+        "choice": p.choice,
+        "nodes": nodes,
+        "ppn": ppn,
+        "bytes": nbytes,
+        "platform": p.platform,
+        "source": "simulated",
+        "seconds": p.seconds,
+        "tails_s": {f"p{100 * share:g}": p.tail(share) for share in TAILS},
+        "last_rank": p.last_rank,
+        "took_s": p.took,
+        "parts_s": p.parts,
+        "messages": p.messages,
+        "message_bytes": p.nbytes,
+        "bound_s": p.bound,
+        "bound_why": p.bound_why,
+        "finish_s": p.finish,
+        "enter_s": p.enter,
+    }
+
+
+def _bytes(number: str) -> str:
+    """Return a size, as the user wrote it, with its noun."""
+    return f"{number} byte{'' if number == '1' else 's'}"
+
+
+def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
+    lines = [
+        f"{p.collective} {p.choice}, {_bytes(nbytes)}, {counted(nodes, 'node')} x {ppn} on "
+        f"{p.platform} "
+        "(simulated)",
+        f"  time         {microseconds(p.seconds)}"
+        + (f", the median of calls {len(p.took) // 2 + 1} to {len(p.took)}" * (len(p.took) > 1)),
+    ]
+    if len(p.took) > 1:
+        tails = ", ".join(f"{100 * share:g}% {microseconds(p.tail(share))}" for share in TAILS)
+        lines.append(f"  tails        no longer than, of these calls: {tails}")
+    if p.bound is not None and p.bound > 0:
+        lines.append(
+            f"  lower bound  {microseconds(p.bound)}: {p.bound_why}; "
+            f"this is {p.seconds / p.bound:.2f} times that"
+            + ("; the bound is of one call that all ranks begin together" * (len(p.took) > 1))
+        )
+    lines.append(f"  where it goes, up to the end of rank {p.last_rank}, the last:")
+    total = sum(p.parts.values()) or 1.0
+    for name, seconds in sorted(p.parts.items(), key=lambda part: -part[1]):
+        if seconds > 0:
+            lines.append(
+                f"    {name:<11}{microseconds(seconds):>14}  {100 * seconds / total:5.1f}%"
+            )
+    if any(p.messages.values()):
+        lines.append("  messages of a call:")
+        for level, count in p.messages.items():
+            if count:
+                lines.append(f"    {level:<11}{count:>14,.0f}  {p.nbytes[level]:,.0f} bytes")
+    return lines
+
+
+def formula(
+    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), ... (no shm+X)")],
+    collective: Collective = "allreduce",
+    nranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Ranks.")] = 8,
+    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
+    as_json: Json = False,
+) -> None:
+    """Print an algorithm's closed formula, T = A alpha + B beta + C gamma, and its value.
+
+    alpha: latency of a message; beta: time of a byte through a rank's interface; gamma: time to
+    reduce a byte.
+    """
+    from stretto.cli.plan import _nbytes
+    from stretto.model.formula import formula as closed
+
+    found = closed(collective, choice, nranks, _nbytes(nbytes))
+    if as_json:
+        print_json(
+            {
+                "collective": collective,
+                "choice": choice,
+                "nranks": nranks,
+                "bytes": _nbytes(nbytes),
+                "formula": found.text,
+                "exact": found.exact,
+                "alpha": found.alpha,
+                "beta_bytes": found.beta,
+                "gamma_bytes": found.gamma,
+            }
+        )
+        return
+    print(f"{collective} {choice}: {found.text}")
+    about = "" if found.exact else "about, for this number of ranks: "
+    print(
+        f"{counted(nranks, 'rank')}, {_bytes(nbytes)}: {about}{found.alpha:g} alpha + "
+        f"{found.beta:g} B beta + {found.gamma:g} B gamma"
+    )

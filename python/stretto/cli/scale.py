@@ -1,0 +1,335 @@
+"""``stretto scale``: measured strong scaling of CMD, native against tuned."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stretto.cli.options import (
+    Budget,
+    CommandLine,
+    InPlace,
+    Json,
+    MetricBetter,
+    MetricPattern,
+    MetricUnit,
+    ResetCommand,
+    RestartFile,
+    Svg,
+    Timeout,
+    Yes,
+    finite,
+)
+from stretto.counted import counted
+from stretto.errors import StrettoError, UsageError
+from stretto.files.room import try_writing
+from stretto.output import print_json, say
+from stretto.scaling.words import NUMBERS
+
+if TYPE_CHECKING:
+    from stretto.files.verdict import Metric
+    from stretto.launch.job import Job
+    from stretto.launch.resize import RunPoint
+    from stretto.scaling.measure import Tuned, Wanted
+    from stretto.scaling.points import PointCommand
+
+EXAMPLE = """\
+stretto scale --ranks 1,2,4,8 -- mpirun -n 8 ./app input.dat
+stretto scale --nodes 1,2,4 --ppn 18,36 --price 3.89 -- mpirun -H a:36,b:36,c:36,d:36 ./app
+stretto scale --ppn 1,2,4 --threads 4,2,1 -- mpirun -n 4 ./hybrid
+stretto scale --ranks 2,4 --metric 'steps/s: ([\\d.]+)' --metric-better higher -- ./job.sh {n}"""
+
+
+_Ranks = Annotated[str | None, typer.Option("--ranks", "-n", help=f"Ranks on one node, {NUMBERS}.")]
+_Nodes = Annotated[str | None, typer.Option(help=f"Nodes, {NUMBERS}.")]
+_Ppn = Annotated[str | None, typer.Option(help=f"Ranks per node, {NUMBERS}.")]
+_Threads = Annotated[
+    str | None,
+    typer.Option(help="OpenMP threads per rank; a list as long as --ppn gives pairs."),
+]
+_Repeats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs per point (3; 6 if there are tuned runs)."),
+]
+_Table = Annotated[
+    Path | None, typer.Option(help="Table of the tuned runs (default: as for stretto run).")
+]
+_NativeOnly = Annotated[bool, typer.Option("--native-only", help="Run without Stretto only.")]
+_Price = Annotated[
+    float | None,
+    typer.Option(min=0.0, callback=finite, help="Price per node-hour, in any currency."),
+]
+_Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for results and page.")]
+_Mpi = Annotated[
+    str | None, typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher.")
+]
+_Seed = Annotated[int, typer.Option(help="Random seed.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")]
+
+
+def command(
+    cmd: CommandLine = None,
+    ranks: _Ranks = None,
+    nodes: _Nodes = None,
+    ppn: _Ppn = None,
+    threads: _Threads = None,
+    repeats: _Repeats = None,
+    table: _Table = None,
+    native_only: _NativeOnly = False,
+    metric: MetricPattern = None,
+    metric_better: MetricBetter = "lower",
+    metric_unit: MetricUnit = None,
+    price: _Price = None,
+    budget: Budget = None,
+    timeout: Timeout = None,
+    out: _Out = None,
+    reset_command: ResetCommand = None,
+    in_place: InPlace = False,
+    mpi: _Mpi = None,
+    seed: _Seed = 1,
+    restart: RestartFile = False,
+    svg: Svg = None,
+    yes: Yes = False,
+    dry_run: _DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Run CMD on several numbers of nodes, ranks and threads, native and tuned, and compare.
+
+    Stretto replaces the number of ranks in CMD's mpirun line, and {n}, {nodes}, {ppn} and {threads}
+    in a script's arguments. It prints speed-up, efficiency, the point where more cores make CMD
+    slower and, with --price, the cost of a run. The same command continues after an interruption.
+    """
+    from stretto.measure.idle import cores
+    from stretto.measure.settings import parse_duration
+    from stretto.scaling.measure import Wanted, steps
+    from stretto.scaling.points import lines_of, points_of
+    from stretto.tune.application import refuse_applied
+    from stretto.tune.outside import uncopied_notes
+    from stretto.tune.place import COPIES, Place, check_copy
+    from stretto.tune.trials import make_metric
+    from stretto.tune.unchanged import program_files
+
+    words = list(cmd or [])
+    if not words:
+        raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
+    if reset_command is not None and in_place:
+        raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
+    limits = (
+        None if budget is None else parse_duration(budget),
+        None if timeout is None else parse_duration(timeout, "--timeout"),
+    )
+    wanted_metric = make_metric(metric, metric_better, metric_unit)
+    asked = points_of(words, ranks, nodes, ppn, threads)
+    here = cores() if max(p.nodes for p in asked) == 1 else None
+    lines = lines_of(words, asked, dict(os.environ), here, mpi)
+    points, first = list(lines), next(iter(lines.values())).job
+    _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
+    refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
+    path = _results_file(words, out)
+    _check_charts(svg)
+    place = Place(Path.cwd(), path.parent / COPIES, reset_command, in_place)
+    check_copy(place)
+    tuned = {} if native_only else tuned_at(lines, table)
+    wanted = Wanted(
+        {p: at.words for p, at in lines.items()}, repeats or (6 if tuned else 3), wanted_metric,
+        place, path, tuned, mpi, *limits, seed, yes,
+        {p for p, at in lines.items() if not at.shows_ranks}, native_only,
+    )  # fmt: skip
+    total = len(steps(points, tuned, wanted.rounds, seed))
+    say(
+        f"stretto: {first.mpi.name}: {', '.join(p.words for p in points)} (nodes x ranks); "
+        f"{counted(total, 'run')} of CMD {place.words()}; {len(tuned)} of "
+        f"{counted(len(points), 'point')} also tuned"
+    )
+    for note in uncopied_notes(words, program_files(first), place):
+        say(f"stretto: note: {note}")
+    if dry_run:
+        _show_plan(lines, wanted, total, as_json)
+    else:
+        _run(words, first, wanted, restart, price, svg, as_json)
+
+
+def _results_file(words: list[str], out: Path | None) -> Path:
+    """Return the file of the runs; its name is CMD's as typed, as it holds all points."""
+    from stretto.launch.command import parse_command
+    from stretto.launch.naming import command_name
+
+    name = command_name(parse_command(words, dict(os.environ), Path.cwd()))
+    directory = (out or Path(f"stretto-scale-{name}")).absolute()
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory", "--out", "name another")
+    return directory / f"{name}.scale.jsonl"
+
+
+def _show_plan(
+    lines: Mapping[RunPoint, PointCommand], wanted: Wanted, total: int, as_json: bool
+) -> None:
+    """Print what would run."""
+    for point, at in lines.items():
+        say(f"stretto:   {point.words}: {shlex.join(at.job.command.words)}")
+    say("stretto: dry run: nothing was run")
+    if as_json:
+        plan = [
+            {**asdict(p), "tuned": p in wanted.tuned, "command": list(at.job.command.words)}
+            for p, at in lines.items()
+        ]
+        print_json({"dry_run": True, "runs": total, "points": plan, "file": str(wanted.path)})
+
+
+def _run(
+    words: list[str],
+    first: Job,
+    wanted: Wanted,
+    restart: bool,
+    price: float | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Run CMD at all points, and print and write what was found."""
+    from stretto.files.identity import collect
+    from stretto.files.program import take
+    from stretto.files.scale import ScaleHeader
+    from stretto.scaling.analyse import analyse
+    from stretto.scaling.measure import Measuring
+    from stretto.scaling.show import as_json as findings_json
+    from stretto.scaling.show import sentences, table_lines
+    from stretto.tune.alone import alone_in
+    from stretto.tune.place import keep_input
+    from stretto.tune.settings_environment import environment_of
+    from stretto.tune.unchanged import program_files
+
+    keep_input()
+    identity, path = collect(first.mpi.identity), wanted.path
+    header = ScaleHeader(
+        identity.stretto, identity.created, identity.host, identity.mpi, words, wanted.metric,
+        wanted.seed, None if wanted.place.reset else [take(p) for p in program_files(first)],
+        environment_of(first),
+    )  # fmt: skip
+    with alone_in(path.parent):
+        if restart and path.exists():
+            path.replace(path.with_name(path.name + ".old"))
+        scale = Measuring(wanted, say).run(header)
+    found = analyse(scale.runs, header.metric, price)
+    if found is None:
+        raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted.metric)
+    from stretto.report.scaling_page import write  # takes memory: after the runs
+
+    if not as_json:  # before anything that is written can fail
+        print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
+    page = path.with_name(path.name.replace(".scale.jsonl", ".scale.html"))
+    written = write(scale, found, price, path, page, svg)
+    if as_json:
+        report = findings_json(found, header.metric, price)
+        print_json({**report, "file": str(path), "written": [str(p) for p in written]})
+        return
+    say(f"stretto: runs are in {path}, the page is {page}")
+
+
+def _check_program(job: Job, sure: bool) -> None:
+    """Refuse a command whose program is not here; where that is not sure to matter, warn.
+
+    Parameters
+    ----------
+    job
+        At one of the points.
+    sure
+        It runs on this machine alone, and nothing makes the program before.
+    """
+    from stretto.scaling.points import missing_program
+
+    missing = missing_program(job)
+    if missing is None:
+        return
+    what = f"there is no such program from {job.cwd}"
+    if sure and not job.layout.hosts:
+        raise StrettoError(what, missing, "check its name and PATH")
+    say(f"stretto: warning: {what}: {missing}")
+
+
+def _check_charts(svg: Path | None) -> None:
+    """Refuse a directory that cannot be made or written to: the charts come after all runs."""
+    if svg is None:
+        return
+    directory = svg.absolute()
+    there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
+    if not there.is_dir():
+        raise UsageError(f"{there} is not a directory", "--svg", "name another")
+    try:
+        try_writing(there)
+    except OSError as error:
+        raise UsageError(
+            f"nothing can be written into {there}: {error.strerror}", "--svg", "name another"
+        ) from error
+
+
+def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
+    """Return what to say where no run counts; `why` the last one does not, None without any."""
+    from stretto.files.verdict import as_typed
+    from stretto.scaling.words import NO_FIGURE
+
+    place = shlex.join(words)
+    if why is None:
+        why = "the budget left no time for any"
+    elif why.startswith(NO_FIGURE):
+        return StrettoError(
+            f"no run has a figure: {why}", place,
+            f"change {as_typed(metric)} so that its group is the number in what CMD prints, and "
+            "add --restart, as the file of these runs keeps the old one",
+        )  # fmt: skip
+    return StrettoError(f"no run succeeded: {why}", place, "make one of them run by hand first")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict[RunPoint, Tuned]:
+    """Return what `stretto run` would apply at each point: table, and settings of the MPI.
+
+    Parameters
+    ----------
+    lines
+        What runs at each point.
+    table
+        The user's; None: as `stretto run` finds it.
+    """
+    from stretto.cli.apply import applied_to
+    from stretto.scaling.measure import Tuned
+
+    out = {}
+    for point, line in lines.items():
+        applied = applied_to(line.job, table, None, False, None)
+        name = applied.variables.get("STRETTO_TABLE")
+        # one rank has no collectives; what else `run` preloads for proves no table
+        used = bool(applied.libraries) and name is not None and point.nranks > 1
+        if used and name is not None and not _changes(Path(name), point):
+            say(f"stretto: note: {name} changes nothing on {point.words}: no tuned runs with it")
+            used = False
+        parts = [f"{name} ({_digest(Path(name).read_bytes())})"] if used and name else []
+        parts += [f"{n}={v}" for n, v in applied.settings.items()]
+        if parts:
+            out[point] = Tuned(
+                tuple(applied.libraries) if used else (),
+                applied.variables if used else {},
+                "; ".join(parts),
+                applied.settings,
+            )
+    return out
+
+
+def _changes(table: Path, point: RunPoint) -> bool:
+    """Tell whether some row of a table changes anything at a point."""
+    from stretto.files.table import read_table
+
+    return any(
+        not r.choice.startswith("native")
+        for r in read_table(table).rows
+        if r.nodes in (None, point.nodes) and r.ppn in (None, point.ppn)
+    )

@@ -1,0 +1,254 @@
+"""``stretto simulate``: prices collectives, tables or a recorded profile at a scale you lack."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto.cli.options import finite
+from stretto.errors import UsageError
+from stretto.measure.settings import parse_counts
+from stretto.output import print_json, say
+from stretto.progress import Progress
+
+if TYPE_CHECKING:
+    from stretto.model.platform import Platform
+    from stretto.model.sweep import SimulatedCell
+
+EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
+stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\
+    --bytes 8:1M:4 -o big.bench.jsonl --plot big.svg
+stretto simulate --platform hpc7a --table mine.table --bytes 8:1M:4
+stretto simulate --platform hpc7g --profile app.profile.json --nodes 1:128 --ppn 64 \\
+    --scaling strong --plot app.svg"""
+
+
+def command(
+    collective: Annotated[
+        str | None,
+        typer.Option("--collective", "-c", help="allreduce, or several: allreduce,bcast."),
+    ] = None,
+    platform: Annotated[
+        str, typer.Option("--platform", "-p", help="Name or file; stretto platform list.")
+    ] = "",
+    nodes: Annotated[str, typer.Option(help="Nodes: 64, 2,4,8 or 2:128 (doubling).")] = "2:64",
+    ppn: Annotated[
+        str | None,
+        typer.Option(help="Ranks per node, in the same form (default: the platform's cores)."),
+    ] = None,
+    sizes: Annotated[str, typer.Option("--bytes", help="Sizes: 8, 8:1M, 8:1M:4.")] = "8:1M:4",
+    candidates: Annotated[
+        str | None, typer.Option(help="Choices; by default all that fit, with all their radices.")
+    ] = None,
+    baseline: Annotated[
+        str, typer.Option(help="Model of native: openmpi (coll/tuned) or hierarchical.")
+    ] = "openmpi",
+    table: Annotated[
+        Path | None, typer.Option(help="Price this table's rows against native.")
+    ] = None,
+    profile: Annotated[
+        Path | None, typer.Option(help="Forecast this recorded application.")
+    ] = None,
+    scaling: Annotated[
+        str, typer.Option(help="strong: fixed problem size. weak: fixed size per rank.")
+    ] = "strong",
+    halo: Annotated[
+        str, typer.Option(help="Exponent for scaling message size with sub-domain volume.")
+    ] = "2/3",
+    compute: Annotated[
+        float,
+        typer.Option(
+            callback=finite,
+            help="Speed of the platform's cores relative to the recorded ones.",
+        ),
+    ] = 1.0,
+    error: Annotated[
+        float,
+        typer.Option(
+            min=1.0, callback=finite, help="Factor by which the model may be wrong (interval)."
+        ),
+    ] = 1.5,
+    seed: Annotated[int, typer.Option(help="Random seed of the noise.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", "--out", help="Results file (not a profile's).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture: SVG, PNG or HTML.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="Candidates listed of a single point.")] = 15,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Price collectives on a described platform: the best choice and radix, and where they change.
+
+    All figures are simulated, and marked so in the results file (format of stretto bench), in
+    tables and in pictures.
+    """
+    from stretto.model.platform_file import load
+
+    if not platform:
+        raise UsageError("no platform was named", "--platform", "stretto platform list shows them")
+    if sum(x is not None for x in (collective, table, profile)) != 1:
+        raise UsageError(
+            "give one of --collective, --table, --profile", None, "stretto simulate --help"
+        )
+    where = load(platform)
+    node_counts = parse_counts(nodes, "--nodes")
+    ppns = parse_counts(ppn, "--ppn") if ppn else [int(where.cores)]
+    if profile is not None:
+        _forecast(profile, where, node_counts, ppns, scaling, halo, compute, error, baseline, plot,
+                  output, as_json)  # fmt: skip
+        return
+    _sweep(collective, table, where, node_counts, ppns, sizes, candidates, baseline, seed, output,
+           plot, top, as_json)  # fmt: skip
+
+
+def _advance(bar: Progress, cell: SimulatedCell, begun: str | None = None) -> None:
+    """Show what is priced: one choice of a cell that is begun, or the cell as done."""
+    if begun is None:
+        bar.advance()
+    else:
+        bar.advance(0, f"{cell.nodes} x {cell.ppn}, {cell.bytes} B, {begun}")
+
+
+def _sweep(
+    collective: str | None,
+    table: Path | None,
+    where: Platform,
+    nodes: list[int],
+    ppns: list[int],
+    sizes: str,
+    candidates: str | None,
+    baseline: str,
+    seed: int,
+    output: Path | None,
+    plot: Path | None,
+    top: int,
+    as_json: bool,
+) -> None:
+    from stretto.files.table import read_table
+    from stretto.measure.request import split_candidates
+    from stretto.measure.settings import parse_sizes
+    from stretto.model.show import answer_lines
+    from stretto.model.sweep import Answer, SimulatedCell, require_time, simulate, write_results
+    from stretto.plan import canonical, collectives
+    from stretto.report.figures.model import sweep_picture
+
+    wanted = parse_sizes(sizes)
+    if output is not None and output.exists() and output.stat().st_size > 0:
+        raise UsageError(f"{output} is there already", "-o", "name another file")
+    names = [c for c in (collective or "").split(",") if c]
+    for name in names:
+        if name not in collectives():
+            raise UsageError(
+                f"there is no collective {name!r}", None, f"there are {', '.join(collectives())}"
+            )
+    answers: list[Answer] = []
+    if table is not None:
+        from stretto.model.table import priced_table
+
+        answers = priced_table(read_table(table), where, nodes, ppns, wanted, baseline, seed)
+        if not answers:
+            raise UsageError(f"no row of {table} is for these layouts", "--nodes", "give others")
+    else:
+        only = None if candidates is None else [c for c in split_candidates(candidates) if c]
+        for name in names:
+            tried = None if only is None else [
+                c if c == "native" else canonical(name, c) for c in only
+            ]  # fmt: skip
+            cells = [
+                SimulatedCell(name, n, p, size)
+                for p in ppns for n in nodes if n * p > 1
+                for size in ([0] if name == "barrier" else wanted)
+            ]  # fmt: skip
+            if len(cells) > 8:
+                say(f"stretto: {len(cells)} cells of {name} on {where.name}")
+            require_time(cells, tried, baseline)
+            with Progress(f"pricing {name}", total=len(cells)) as bar:
+                answers += simulate(
+                    cells, where, candidates=tried, baseline=baseline, seed=seed, wide=True,
+                    done=partial(_advance, bar), begun=partial(_advance, bar),
+                )  # fmt: skip
+    if not answers:
+        raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
+    if output is not None:
+        write_results(answers, where, output, ["stretto", *sys.argv[1:]], baseline)
+    if plot is not None:
+        sweep_picture(answers, where.name, plot)
+    if as_json:
+        print_json(_answers_json(answers, where))
+        return
+    print("\n".join(answer_lines(answers, top)))
+    if output is not None:
+        print(f"results: {output}\nnext: stretto report {output}")
+
+
+def _answers_json(answers: list[Any], where: Platform) -> dict[str, Any]:
+    return {
+        "source": "simulated", "platform": where.name,
+        "cells": [
+            {**vars(a.cell), "best": a.best, "native_is": a.native_is, "bound_s": a.bound,
+             "bound_why": a.bound_why, "seconds": a.seconds,
+             **({} if a.chosen is None else {"table": a.chosen})}
+            for a in answers
+        ],
+    }  # fmt: skip
+
+
+def _exponent(text: str) -> float:
+    top, slash, bottom = text.partition("/")
+    try:
+        value = float(top) / (float(bottom) if slash else 1.0)
+    except (ValueError, ZeroDivisionError):
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"{text!r} is not a power", "--halo", "write 2/3 (3D), 1/2 (2D) or 0 to 1")
+    return value
+
+
+def _forecast(
+    path: Path,
+    where: Platform,
+    nodes: list[int],
+    ppns: list[int],
+    scaling: str,
+    halo: str,
+    compute: float,
+    error: float,
+    baseline: str,
+    plot: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    from stretto.files.forecast import format_forecast, write_forecast
+    from stretto.files.profile import read_profile
+    from stretto.model.forecast import ScalingRule
+    from stretto.model.outlook import file_of, outlook
+    from stretto.model.show import forecast_lines
+    from stretto.report.figures.forecast import elapsed
+    from stretto.report.figures.model import save
+
+    if scaling not in ("strong", "weak"):
+        raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
+    if len(ppns) != 1:
+        raise UsageError("a forecast has one number of ranks per node", "--ppn", "give one")
+    if not compute > 0:
+        raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
+    rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
+    profile = read_profile(path)
+    work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
+    value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
+    if plot is not None:
+        save(elapsed(value), plot)
+    if output is not None:
+        write_forecast(value, output)
+    if as_json:
+        print_json(json.loads(format_forecast(value)))
+        return
+    print("\n".join(forecast_lines(value)))
+    for name in work.unpriced:
+        say(f"stretto: {name} is not priced and left out")
+    if output is not None:
+        print(f"forecast: {output}\nnext: stretto report {output}")

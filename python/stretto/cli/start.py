@@ -1,0 +1,57 @@
+"""What ``stretto run`` does once its options are understood; nothing here takes long to load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto.cli.apply import applied_to
+from stretto.errors import EXIT_COMMAND, StrettoError
+from stretto.launch.inject import prepare, with_settings
+from stretto.launch.job import understand
+from stretto.output import say
+
+
+def start(
+    words: Sequence[str],
+    table: Path | None = None,
+    choice: str | None = None,
+    settings: Path | None = None,
+    mpi: str | None = None,
+    verbose: bool = False,
+) -> None:
+    """Become the command, with what applies to it.
+
+    Parameters
+    ----------
+    words, table, choice, settings, mpi, verbose
+        See the help text of ``stretto run``.
+    """
+    job = understand(words, mpi=mpi)
+    for note in job.notes:
+        say(f"stretto: note: {note}")
+    applied = applied_to(job, table, choice, verbose, settings)
+    if applied.libraries and job.between:
+        say(
+            f"stretto: requested: {applied.words}; it may have no effect through "
+            f"{', '.join(job.between)} (--verbose prints which algorithm runs)"
+        )
+    else:
+        say(f"stretto: {applied.words}")
+    job = with_settings(job, applied.settings)
+    argv, environ = prepare(job, applied.libraries, applied.variables)
+    execute(argv, environ)
+
+
+def execute(argv: list[str], environ: dict[str, str]) -> None:
+    """Become the command: its exit code, its terminal, its signals."""
+    try:
+        os.execvpe(argv[0], argv, environ)
+    except OSError as error:
+        raise StrettoError(
+            f"the command cannot be started: {error.strerror}",
+            argv[0],
+            "check its name, its permissions and PATH (`time` is a word of the shell)",
+            EXIT_COMMAND,
+        ) from error

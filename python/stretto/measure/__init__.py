@@ -1,0 +1,1 @@
+"""Measuring: what to run (`settings`), how (`runner`), and what it says (`stats`, `compare`)."""

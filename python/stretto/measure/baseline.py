@@ -1,0 +1,149 @@
+"""What candidates are compared with: native, or the MPI with nothing preloaded.
+
+All that is measured in one launch shares its luck: launches of the same call lie 5 to 35% off their
+median, and of that two candidates of one launch differ by 2 to 12% (`bench/launch_noise.py`). So
+the MPI's own algorithms are compared with bare where it shares their launches, and Stretto's with
+native, which shares theirs.
+
+In a launch with the interposer a native call passes through it, which costs some nanoseconds: where
+a whole call takes a few hundred, that would count in our favour. There the same call is timed in
+launches of its own without any library of ours (``bare``), and decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from stretto.errors import StrettoError
+from stretto.files.bench import Bench
+from stretto.measure.compare import (
+    BARE,
+    BATCHES_BELOW_US,
+    NATIVE,
+    Cell,
+    Comparison,
+    Timing,
+    common_launches,
+    compare,
+    put_beside,
+)
+from stretto.mpi.algorithms.base import PREFIX
+
+#: up to this size, on one node, calls may take less than 2 us, so that bare is measured beside them
+BARE_BYTES = 32768
+
+
+def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
+    """Return the candidates, with bare where native's own passing through may matter.
+
+    Parameters
+    ----------
+    candidates
+        What is measured.
+    size, nodes
+        Bytes, and nodes of the communicator.
+    """
+    if NATIVE not in candidates or BARE in candidates or size > BARE_BYTES or nodes > 1:
+        return candidates
+    return [*candidates, BARE]
+
+
+def need_baseline(bench: Bench, path: Path) -> None:
+    """Refuse results of which nothing was the MPI by itself.
+
+    Parameters
+    ----------
+    bench, path
+        The results.
+    """
+    if not bench.samples:
+        cut = ": its last line is cut off" if bench.truncated else ""
+        raise StrettoError(
+            f"these results hold no measurement{cut}", path,
+            "measure on with the same stretto bench command; it goes on where it was",
+        )  # fmt: skip
+    if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
+        raise StrettoError(
+            "these results lack the baseline: the MPI by itself (native, or bare) was not "
+            "measured, and nothing can be faster than what is not known", path,
+            "measure it, too: stretto bench adds it; of imported results, a run without "
+            "{algorithm}, or with the name default (Open MPI: 0)",
+        )  # fmt: skip
+
+
+def baseline_of(candidates: Mapping[str, Timing], name: str) -> str:
+    """Return what a candidate is compared with in a cell.
+
+    Parameters
+    ----------
+    candidates
+        The cell's timings.
+    name
+        The candidate.
+    """
+    if name.startswith(PREFIX) and BARE in candidates:
+        mine, bare = (dict(candidates[n].by_launch) for n in (name, BARE))
+        if common_launches(mine, bare):
+            return BARE
+    native = candidates.get(NATIVE)
+    if native is None or (BARE in candidates and native.interval.median < BATCHES_BELOW_US):
+        return BARE
+    return NATIVE
+
+
+def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
+    """Compare every candidate with the baseline of its cell.
+
+    Where bare was measured in other processes, a candidate is faster only if it is faster than bare
+    and, within the same processes, faster than native: processes differ.
+
+    Parameters
+    ----------
+    times
+        From `stretto.measure.compare.timings`.
+    """
+    beside = {(c.cell, c.candidate): c for c in compare(times, NATIVE)}
+    out = []
+    for c in compare(times, baseline_of):
+        other = beside.get((c.cell, c.candidate))
+        alone = c.baseline == BARE and not c.paired
+        if alone and c.outcome == "faster" and other and other.outcome != "faster":
+            why = f"{c.why} than the bare MPI, but not than native in the same processes"
+            c = replace(c, verdict=replace(c.verdict, outcome="same", why=f"{why}: {other.why}"))
+        out.append(c)
+    return out
+
+
+def beside_another(
+    candidates: Mapping[str, Timing], name: str, other: str
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return two candidates' times by launch, for a test of one against the other.
+
+    Where they do not share launches, but each shares its own with a baseline: as multiples of that,
+    so that the luck of launches does not count; otherwise as multiples of the reference
+    (`put_beside`).
+
+    Parameters
+    ----------
+    candidates
+        The cell's timings.
+    name, other
+        The two.
+    """
+    both = dict(candidates[name].by_launch), dict(candidates[other].by_launch)
+    if common_launches(*both):
+        return both
+    bases = [candidates.get(baseline_of(candidates, n)) for n in (name, other)]
+    apart = put_beside(candidates[name], candidates[other])
+    if any(b is None for b in bases):
+        return apart
+    out = []
+    for mine, base in zip(both, bases, strict=True):
+        beside = dict(base.by_launch) if base else {}
+        shared = common_launches(mine, beside)
+        if len(shared) < len(mine):
+            return apart
+        out.append({launch: mine[launch] / beside[launch] for launch in shared})
+    return out[0], out[1]

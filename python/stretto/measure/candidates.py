@@ -1,0 +1,99 @@
+"""Which choices there are for a collective: asked from the plan library, never listed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stretto import plan
+from stretto.built import Abi
+from stretto.errors import StrettoError, UsageError
+from stretto.files.table import TUNABLE
+from stretto.measure import programs
+from stretto.measure.baseline import with_bare
+from stretto.measure.compare import BARE, NATIVE
+from stretto.measure.settings import EXTRA
+from stretto.measure.variants import variant_for
+
+
+def own_choices(collective: str, nodes: int, nranks: int, most: int = 40) -> list[str]:
+    """Return Stretto's own choices for a collective on a layout.
+
+    Parameters
+    ----------
+    collective
+        ``allreduce``.
+    nodes, nranks
+        Of the communicator.
+    most
+        Not more than so many.
+    """
+    choices = plan.choices(collective, nranks=nranks, nodes=nodes)
+    return [c for c in choices if not c.startswith(NATIVE)][:most]
+
+
+def default_candidates(
+    collective: str, abi: Abi, nodes: int, nranks: int, size: int | None = None
+) -> list[str]:
+    """Return what is measured when the user names nothing: native and all that fits.
+
+    Parameters
+    ----------
+    collective
+        ``allreduce``.
+    abi
+        ABI family, whose interposer may not have been built.
+    nodes, nranks
+        Of the communicator.
+    size
+        Bytes; where calls are short, the MPI is also measured with nothing preloaded.
+    """
+    if collective in EXTRA:
+        return [BARE, NATIVE]
+    if not programs.has_interposer(abi):
+        return [BARE]
+    if collective not in TUNABLE:
+        return [NATIVE]
+    names = [NATIVE, *own_choices(collective, nodes, nranks)]
+    return names if size is None else with_bare(names, size, nodes)
+
+
+def need_interposer(candidates: list[str], abi: Abi) -> None:
+    """Refuse candidates that need the interposer where there is none.
+
+    Parameters
+    ----------
+    candidates
+        What is to be measured.
+    abi
+        ABI family.
+    """
+    if any(variant_for(c) == "stretto" for c in candidates):
+        programs.interposer(abi)
+
+
+def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> None:
+    """Refuse a candidate that is a choice for none of the collectives, with the library's reason.
+
+    Parameters
+    ----------
+    collectives
+        What is to be measured.
+    candidates
+        As the user named them.
+    """
+    for candidate in candidates:
+        if candidate.startswith((NATIVE, BARE)):
+            continue
+        problems = [choice_problem(c, candidate) for c in collectives if c not in EXTRA]
+        if problems and all(problems):
+            raise UsageError(
+                str(problems[0]), "--candidates", "stretto plan list names the algorithms"
+            )
+
+
+def choice_problem(collective: str, choice: str) -> str | None:
+    """Return what the plan library has against a choice; None when nothing, or not built."""
+    try:
+        return plan.choice_problem(collective, choice)
+    except StrettoError:
+        return None

@@ -1,0 +1,171 @@
+"""What a campaign has measured and what it has still to do; when a candidate is given up."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from stretto.files.bench import (
+    CRASHES,
+    MOST_CRASHES,
+    Excluded,
+    Launch,
+    LaunchEnd,
+    Record,
+    Sample,
+    read_bench,
+    standing_exclusions,
+)
+from stretto.measure.settings import Case, Settings
+
+Key = tuple[int, str, int, str, str]  # launch, collective, bytes, shape, candidate
+#: a candidate that crashed is tried so many times more in the same campaign before it is excluded
+RETRIES = 1
+
+
+class Ledger:
+    """The cells that are done, and the candidates that are out.
+
+    A candidate that gives wrong results, is refused or is silently left to the MPI is out for good:
+    that does not change from start to start. A crash may have come from outside (memory, a node, a
+    full /dev/shm): the launch is repeated once with the candidate. A hang costs too much for that.
+    Both are tried again when the same command goes on with the file, until they have been excluded
+    twice.
+
+    Parameters
+    ----------
+    settings
+        Of the campaign.
+    records
+        What its file holds.
+
+    Attributes
+    ----------
+    again
+        Candidates whose exclusion ended with this start of the campaign, and why they were out.
+    """
+
+    def __init__(self, settings: Settings, records: Iterable[Record] = ()) -> None:
+        self.settings = settings
+        self.done: set[Key] = set()
+        self.gone: set[tuple[str, str]] = set()
+        self.again: list[Excluded] = []
+        self._strikes: Counter[tuple[str, str]] = Counter()
+        self._half: Key | None = None  # its other mode is still to come
+        everything = list(records)
+        for record in everything:
+            self.count(record)
+        if everything and isinstance(everything[-1], Sample):
+            self._break_off()
+        crashes = Counter(
+            (r.collective, r.candidate)
+            for r in everything
+            if isinstance(r, Excluded) and r.reason in CRASHES
+        )
+        self.gone = set()
+        for key, record in standing_exclusions(everything).items():
+            if record.reason in CRASHES and crashes[key] < MOST_CRASHES:
+                self.again.append(record)
+            else:
+                self.gone.add(key)
+
+    @property
+    def progress(self) -> int:
+        """A number that grows with whatever brings the campaign nearer to its end."""
+        return len(self.done) + len(self.gone) + sum(self._strikes.values())
+
+    def count(self, record: Record) -> None:
+        """Take a record into account.
+
+        A candidate's modes come one after the other, and the last may be missing by itself; where
+        the start ended in the midst it is measured again (a full disk, say).
+
+        Parameters
+        ----------
+        record
+            The next one.
+        """
+        if isinstance(record, Excluded):
+            self.gone.add((record.collective, record.candidate))
+        elif isinstance(record, Sample):
+            shape = f"{record.datatype} {record.operation} {record.root}"
+            key = (record.launch, record.collective, record.bytes, shape, record.candidate)
+            self.done.add(key)
+            self._half = None if record.mode == self.settings.modes[-1] else key
+        elif isinstance(record, LaunchEnd) and record.status == "ok":
+            if self._half is not None:  # of several starts of the launch one came to its end
+                self.done.add(self._half)
+            self._half = None
+        else:
+            self._break_off()
+            if isinstance(record, Launch):
+                self._half = None
+
+    def _break_off(self) -> None:
+        """Note that the last start ended in the midst."""
+        if self._half is not None:
+            self.done.discard(self._half)
+
+    def strike(self, collective: str, candidate: str) -> bool:
+        """Count a crash; return whether the candidate may be tried once more.
+
+        Parameters
+        ----------
+        collective, candidate
+            What was running.
+        """
+        self._break_off()  # it ended the start
+        self._strikes[collective, candidate] += 1
+        return self._strikes[collective, candidate] <= RETRIES
+
+    def pending(self, launch: int) -> list[Case]:
+        """Return what is still to be measured in a launch; a cell is measured whole or not at all.
+
+        Parameters
+        ----------
+        launch
+            Number of the launch.
+        """
+        out = []
+        for case in self.settings.cases_of(self.settings.variant_of(launch)):
+            names = tuple(c for c in case.candidates if (case.collective, c) not in self.gone)
+            shape = f"{case.datatype} {case.operation} {case.root}"
+            if any((launch, case.collective, case.bytes, shape, c) not in self.done for c in names):
+                out.append(replace(case, candidates=names))
+        return out
+
+    def order(self) -> list[int]:
+        """Return the launches as they will run: rounds, each in an order of its own."""
+        n = len(self.settings.variants)
+        out = []
+        for turn in range(self.settings.launches):
+            numbers = list(range(turn * n, (turn + 1) * n))
+            random.Random(self.settings.seed * 7919 + turn).shuffle(numbers)
+            out += numbers
+        return out
+
+    def left_s(self) -> float:
+        """Return about how long the rest of the campaign takes, in seconds."""
+        cells = sum(len(self.settings.cases_of(self.settings.variant_of(k))) for k in self.order())
+        left = sum(len(self.pending(k)) for k in self.order())
+        return self.settings.estimate_s() * left / cells if cells else 0.0
+
+
+def time_left(settings: Settings, path: Path, restart: bool = False) -> float:
+    """Return about how long a campaign still takes, whatever its file holds already.
+
+    Parameters
+    ----------
+    settings
+        Of the campaign.
+    path
+        Its results file, which may not be there yet.
+    restart
+        The file will be put aside.
+    """
+    if restart or not path.exists() or path.stat().st_size == 0:
+        return settings.estimate_s()
+    return Ledger(settings, read_bench(path).records).left_s()

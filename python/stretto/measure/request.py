@@ -1,0 +1,153 @@
+"""What the user asked for: where a campaign runs, with what; and what is said before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stretto.counted import counted, duration
+from stretto.errors import UsageError
+from stretto.measure.cost import ask
+from stretto.measure.idle import cores, crowd_words, idle_warning, threads
+from stretto.measure.ledger import time_left
+from stretto.measure.names import read_names
+from stretto.measure.settings import Settings
+from stretto.measure.show import size_words
+from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.detect import find_installation
+
+
+@dataclass(frozen=True)
+class Where:
+    """MPI, ranks and nodes of a campaign; `each` is the number of ranks on a node."""
+
+    installation: MPIInstallation
+    nranks: int
+    nodes: int
+    each: int
+    ppn: int | None
+    hosts: tuple[str, ...]
+
+    @property
+    def oversubscribed(self) -> bool:
+        """More ranks than cores, of which hyperthreads are none."""
+        return self.nranks > cores() * self.nodes
+
+
+def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
+    """Return where a campaign runs, from the options of the command line.
+
+    Parameters
+    ----------
+    nranks, ppn, hosts, mpi
+        The options.
+    """
+    installation = find_installation(mpi)
+    names = read_names([hosts], "--hosts") if hosts else ()
+    nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
+    each = min(ppn, nranks) if ppn else -(-nranks // nodes)
+    if ppn and names:
+        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
+    return Where(installation, nranks, nodes, each, ppn, names)
+
+
+def split_candidates(text: str) -> list[str]:
+    """Split candidates at semicolons, or at commas where there is none.
+
+    What has commas of its own, ``native:A=1,B=2`` or ``bruck_k(8,2)``, needs the semicolons.
+    """
+    if ";" in text:
+        return [c.strip() for c in text.split(";") if c.strip()]
+    parts = [c.strip() for c in text.split(",") if c.strip()]
+    for part in parts:
+        if part.count("(") != part.count(")") or ("=" in part and not part.startswith(PREFIX)):
+            raise UsageError(
+                f"{part!r} is part of a candidate with a comma of its own, at which this was cut",
+                "--candidates",
+                "separate candidates by ';', and write one behind a single one, too: "
+                "--candidates 'native:A=1,B=2;'",
+            )
+    return parts
+
+
+def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
+    """Return what a dry run says, for programs.
+
+    Parameters
+    ----------
+    settings, path, restart
+        As for `announce`.
+    """
+    return {
+        "dry_run": True,
+        "nranks": settings.nranks,
+        "launches": settings.launches,
+        "collectives": list(dict.fromkeys(c.collective for c in settings.cases)),
+        "bytes": sorted({c.bytes for c in settings.cases}),
+        "cost_s": round(time_left(settings, path, restart), 1),
+        "file": str(path),
+    }
+
+
+def announce(
+    settings: Settings,
+    name: str,
+    path: Path,
+    say: Callable[[str], None],
+    restart: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+) -> bool:
+    """Say what will be measured and how long that takes; ask on a terminal when it takes long.
+
+    Parameters
+    ----------
+    settings
+        Of the campaign.
+    name
+        The MPI's.
+    path
+        The results file.
+    say
+        Prints a sentence to the user.
+    restart, yes, dry_run
+        The options.
+
+    Returns
+    -------
+    bool
+        Whether to go on: not in a dry run.
+    """
+    collectives = list(dict.fromkeys(c.collective for c in settings.cases))
+    sizes = sorted({c.bytes for c in settings.cases})
+    most = max(len(c.candidates) for c in settings.cases)
+    seconds = time_left(settings, path, restart)
+    partly = ", for what is not in it yet" if seconds < settings.estimate_s() else ""
+    say(
+        f"stretto: {name}, {counted(settings.nranks, 'rank')}: {', '.join(collectives)}; "
+        f"{counted(len(sizes), 'size')} ({size_words(sizes[0])} to {size_words(sizes[-1])}); up to "
+        f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
+    )
+    say(
+        f"stretto: cost: about {duration(seconds)}{partly}; results go to {path} as they come "
+        "(Ctrl-C keeps them)"
+    )
+    if settings.launches < 6:
+        say(
+            "stretto: warning: with fewer than 6 launches no test can be made, so nothing will be "
+            "called faster or slower"
+        )
+    if settings.oversubscribed:
+        each = settings.ppn or settings.nranks
+        say(f"stretto: warning: {crowd_words(each, threads())}")
+    if dry_run:
+        say("stretto: dry run: nothing was measured")
+        return False
+    ask(seconds, yes or settings.budget_s is not None)
+    warning = idle_warning()
+    if warning:
+        say(f"stretto: warning: {warning}")
+    return True

@@ -1,0 +1,337 @@
+"""Runs a campaign: launches in turn, all they measured into the results file, no fault hidden.
+
+A launch that hangs or dies names the candidate that was running; that candidate is excluded, and
+the launch is repeated for what is missing. Everything measured is in the file at once, so that a
+campaign can be stopped at any moment and goes on from there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from stretto.counted import counted, duration
+from stretto.errors import StrettoError, from_oserror, keeping
+from stretto.files.bench import (
+    CRASHES,
+    Bench,
+    Excluded,
+    Header,
+    LaunchEnd,
+    Record,
+    read_bench,
+)
+from stretto.files.bench_writer import BenchWriter
+from stretto.files.identity import Identity
+from stretto.measure import process
+from stretto.measure.commandline import Starter, command_line
+from stretto.measure.compare import NATIVE
+from stretto.measure.fitting import check_same
+from stretto.measure.idle import busy_note
+from stretto.measure.inlaunch import written_in
+from stretto.measure.job import BenchLine, format_job
+from stretto.measure.ledger import Ledger
+from stretto.measure.reader import LaunchReader
+from stretto.measure.reference import REFERENCE
+from stretto.measure.settings import STARTUP_S, Case, Settings
+from stretto.mpi.base import MPIInstallation
+from stretto.progress import Progress
+
+#: a launch is given up after so many starts that brought nothing new
+TRIES = 2
+RETRY = "the same command tries it again, once; {anew} measures all anew"
+
+
+@dataclass
+class Campaign:
+    """One campaign under way.
+
+    Attributes
+    ----------
+    notes
+        What the user should hear at the end: exclusions, failures.
+    anew
+        What measures all anew, for people.
+    """
+
+    settings: Settings
+    installation: MPIInstallation
+    writer: BenchWriter
+    say: Callable[[str], None]
+    quiet: bool = False
+    start: Starter | None = None
+    notes: list[str] = field(default_factory=list)
+    stop_at: float | None = None
+    anew: str = "--restart"
+    ledger: Ledger = field(init=False)
+    _never_began: bool = field(init=False, default=False)
+    #: the shortest time that starting and ending a launch took (s)
+    _start_s: float = field(init=False, default=STARTUP_S)
+
+    def __post_init__(self) -> None:
+        """Take over what an earlier run of the campaign left in the file."""
+        self.ledger = Ledger(self.settings, self.writer.previous.records)
+        for record in self.ledger.again:
+            self.say(
+                f"stretto: note: {record.candidate} for {record.collective} had {record.reason} "
+                f"({record.detail}); it is tried once more"
+            )
+
+    def pending(self, launch: int) -> list[Case]:
+        """Return what is still to be measured in a launch."""
+        return self.ledger.pending(launch)
+
+    def run(self) -> None:
+        """Measure all that is missing; afterwards the file holds what could be measured."""
+        todo = [k for k in self.ledger.order() if self.pending(k)]
+        if self.settings.budget_s is not None:
+            self.stop_at = time.monotonic() + self.settings.budget_s
+        cells = sum(len(self.pending(k)) for k in todo)
+        if not cells:
+            return
+        begun = time.monotonic()
+        kept = f"measurements so far are in {self.writer.path}; the same command goes on"
+        with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
+            for place, launch in enumerate(todo):
+                if not self._launch(launch, len(todo) - place, progress):
+                    left = sum(len(self.pending(k)) for k in todo)
+                    pace = (time.monotonic() - begun) * left / max(cells - left, 1)
+                    self.note(
+                        f"the budget ended after {place} of {counted(len(todo), 'launch')}; "
+                        f"missing: about {duration(max(self.ledger.left_s(), pace))} more "
+                        "(--budget; the same command goes on)"
+                    )
+                    break
+
+    def _launch(self, launch: int, left: int, progress: Progress) -> bool:
+        """Start a launch, again as long as that brings something new; False: the time is over."""
+        done_before = progress.done
+        total = len(self.pending(launch))
+        if not self._tries(launch, lambda: self._share(left), progress):
+            return False
+        if self.pending(launch) and launch == self.ledger.order()[0] and not self.ledger.done:
+            why = self.notes[-1] if self.notes else "no reason is known"
+            raise StrettoError(
+                f"the first launch measured nothing: {why}",
+                self.settings.variant_of(launch),
+                "run `stretto check`, and the same mpirun with a small MPI program; with several "
+                "nodes, name a results file (-o) on a file system that all nodes see",
+            )
+        progress.update(done_before + total)
+        return True
+
+    def launch_once(self, launch: int, budget_s: float, progress: Progress) -> None:
+        """Start one launch, and again for what is missing, for callers with an order of their own.
+
+        Parameters
+        ----------
+        launch
+            Its number.
+        budget_s
+            Seconds for measuring; 0 for no limit.
+        progress
+            Moved on as cells are done.
+        """
+        self._tries(launch, lambda: budget_s, progress)
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget has ended."""
+        return self.stop_at is not None and time.monotonic() >= self.stop_at
+
+    def _tries(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
+        """Start a launch as long as that brings something new; False when the time was over."""
+        fruitless = 0
+        self._never_began = False
+        # ranks that hung before they had found one another will again, at the same cost
+        while self.pending(launch) and fruitless < TRIES and not self._never_began:
+            # a launch that could only start would measure nothing
+            if self.stop_at is not None and time.monotonic() > self.stop_at - self._start_s:
+                return False
+            before = self.ledger.progress
+            self._start(launch, budget_s(), progress)
+            if self.over and self.pending(launch):
+                return False
+            fruitless = 0 if self.ledger.progress > before else fruitless + 1
+        return True
+
+    def _share(self, left: int) -> float:
+        """Return the seconds that this launch may measure; 0 for no limit."""
+        if self.stop_at is None:
+            return 0.0
+        return max(0.05, (self.stop_at - time.monotonic()) / left - STARTUP_S)
+
+    def _start(self, launch: int, budget_s: float, progress: Progress) -> None:
+        cases = self.pending(launch)
+        directory = _directory(self.writer.path, launch)
+        try:
+            job, output, status = (directory.resolve() / n for n in ("job", "output", "status"))
+            written = written_in(self.settings, self.installation, launch, cases)
+            text = format_job(self.settings, launch, cases, output, status, budget_s, written)
+            try:
+                job.write_text(text, "utf-8")
+            except OSError as error:
+                raise from_oserror(error, "cannot write the job", job) from error
+            command, environ = command_line(
+                self.settings, self.installation, launch, job, self.start
+            )
+            reader = LaunchReader(self, launch, cases, output, status, progress)
+            began = time.monotonic()
+            try:
+                ended = process.run(
+                    command, environ, directory / "log", reader.watch, scratch=directory.resolve()
+                )
+            finally:
+                reader.read()
+            self._conclude(launch, ended, reader, time.monotonic() - began)
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _conclude(
+        self, launch: int, ended: process.Ended, reader: LaunchReader, seconds: float
+    ) -> None:
+        """Write how the launch ended, and exclude the candidate that ended it."""
+        if ended.status == 0 and not ended.stopped:
+            self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
+            if reader.usage is not None:
+                took = max(seconds - reader.usage.wall_s, 0.0)
+                self._start_s = min(self._start_s, took)
+            return
+        if ended.stopped and self.over:  # nobody's fault: what is missing is measured another time
+            self._end(LaunchEnd(launch, "timeout", "the budget ended", round(seconds, 2)), reader)
+            return
+        at = reader.status()
+        words = process.short(ended.output)
+        if ended.stopped:
+            status: Literal["timeout", "failed"] = "timeout"
+            self._never_began = not reader.started
+            detail = f"nothing happened for {self.settings.stall_s:.0f} s"
+            detail += f": {words}" if words else ""
+        else:
+            status = "failed"
+            how = f"signal {-ended.status}" if ended.status < 0 else f"exit code {ended.status}"
+            detail = f"{how}: {words}" if words else how
+        at = None if at is None else reader.who(at)
+        if at is not None:
+            why = f"at {at.bytes} B: {detail}"
+            detail = f"{at.candidate} at {at.collective} {at.bytes} B: {detail}"
+            blamed = at.candidate not in (NATIVE, "bare", REFERENCE) and reader.started
+            if blamed and (at.collective, at.candidate) not in self.ledger.gone:
+                again = not ended.stopped and self.ledger.strike(at.collective, at.candidate)
+                if again:
+                    detail += "; it is tried once more"
+                else:
+                    self._keep(
+                        Excluded(launch, at.collective, at.candidate, at.bytes,
+                                 "hung" if ended.stopped else "failed", why)
+                    )  # fmt: skip
+        self.note(f"launch {launch} ({self.settings.variant_of(launch)}): {detail}")
+        self._end(LaunchEnd(launch, status, detail, round(seconds, 2)), reader)
+
+    def _end(self, end: LaunchEnd, reader: LaunchReader) -> None:
+        reader.announce()
+        end = replace(end, usage=reader.usage)
+        self.ledger.count(end)
+        self.writer.write(end)
+
+    def keep(self, seen: BenchLine) -> None:
+        """Write what was seen to the file.
+
+        Parameters
+        ----------
+        seen
+            From the program's lines.
+        """
+        if seen.sample is not None:
+            self._keep(seen.sample)
+        elif seen.excluded is not None:
+            self._keep(seen.excluded)
+
+    def _keep(self, record: Record) -> None:
+        if isinstance(record, Excluded):
+            if (record.collective, record.candidate) in self.ledger.gone:
+                return
+            self.note(
+                f"{record.candidate} is excluded for {record.collective}: {record.detail}"
+                + (f" ({RETRY.format(anew=self.anew)})" if record.reason in CRASHES else "")
+            )
+        self.ledger.count(record)
+        self.writer.write(record)
+
+    def note(self, text: str) -> None:
+        """Tell the user now, and again with the results.
+
+        Parameters
+        ----------
+        text
+            A sentence.
+        """
+        self.notes.append(text)
+        self.say(f"stretto: warning: {text}")
+
+
+def _directory(results: Path, launch: int) -> Path:
+    """Return a fresh directory beside the results: a place that all nodes see."""
+    try:
+        return Path(
+            tempfile.mkdtemp(prefix=f".{results.name}.launch{launch}.", dir=results.parent or ".")
+        )
+    except OSError as error:
+        raise from_oserror(
+            error, "cannot make a directory for the launch", results.parent
+        ) from error
+
+
+def measure(
+    settings: Settings,
+    installation: MPIInstallation,
+    path: Path,
+    identity: Identity,
+    command: list[str],
+    say: Callable[[str], None],
+    restart: bool = False,
+    quiet: bool = False,
+    start: Starter | None = None,
+) -> tuple[Bench, list[str]]:
+    """Run a campaign into a file, or go on with the one that it holds.
+
+    Parameters
+    ----------
+    settings, installation
+        What to measure, and with which MPI.
+    path
+        The results file.
+    identity, command
+        For its header.
+    say
+        Prints a sentence to the user.
+    restart
+        Put an existing file aside (``NAME.old``) instead of going on.
+    quiet
+        No progress bar.
+    start
+        Starts the program another way than by the installation's launcher: as the user's job.
+
+    Returns
+    -------
+    tuple
+        All that the file holds, and the warnings that were given.
+    """
+    if restart and path.exists():
+        path.replace(path.with_name(path.name + ".old"))
+    header = Header(
+        identity.stretto, identity.created, identity.host, identity.mpi, command, settings.record()
+    )
+    with BenchWriter(path, header, resume=True) as writer:
+        check_same(settings, writer.previous, path)
+        campaign = Campaign(settings, installation, writer, say, quiet, start)
+        campaign.run()
+    bench = read_bench(path)
+    if (busy := busy_note(bench)) is not None:
+        campaign.note(busy)
+    return bench, campaign.notes

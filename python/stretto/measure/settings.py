@@ -1,0 +1,380 @@
+"""What a campaign measures: sizes, candidates, launches; and how long that will take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stretto.errors import UsageError
+from stretto.files.table import TUNABLE as COLLECTIVES
+from stretto.measure.compare import BARE, NATIVE
+from stretto.measure.elements import check_elements
+from stretto.measure.reference import visits
+from stretto.measure.variants import apart, launch_for, variant_for
+from stretto.mpi.algorithms.base import PREFIX
+
+#: what the measuring program can also do, but no table can hold
+EXTRA = ("self",)
+REDUCTIONS = (
+    "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "self",
+)  # fmt: skip
+ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+#: a block for each rank on every rank
+_ALL_BLOCKS = (
+    "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter", "reduce_scatter_block",
+)  # fmt: skip
+LARGEST = 1 << 34
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+#: s: what a launch costs besides measuring (a guess until the first one was seen)
+STARTUP_S = 1.2
+#: a check fills and compares all that a rank gives and gets, in three calls (src/bench/check.c):
+#: 0.003 us a byte of doubles on an EPYC (Zen 4), whatever the number of ranks
+CHECKED_CALLS, CHECK_US_PER_BYTE = 3, 0.004
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective at one size with the candidates that are compared there."""
+
+    collective: str
+    bytes: int
+    datatype: str
+    operation: str
+    root: int
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """An MPI's own files, as launches ``native:files`` have them.
+
+    Attributes
+    ----------
+    variables
+        Names and values for all ranks; all other launches are without any of them.
+    digest
+        Of the files' contents: times of other files are not of this campaign.
+    """
+
+    variables: tuple[tuple[str, str], ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a campaign is.
+
+    Attributes
+    ----------
+    variants
+        Kinds of launches: ``stretto`` (interposer preloaded), ``bare``, ``native:NAME=VALUE`` (one
+        candidate), ``natives:NAME=VALUE`` (all that need these settings at the start and have no
+        launch of their own; where they need none, ``bare`` is their launch).
+    launches
+        How often each variant is launched.
+    budget_s
+        Time for all of it; None: as long as the intervals need.
+    modes
+        Of ``throughput`` and ``latency``.
+    stall_s
+        A candidate that does nothing for so long is taken to hang.
+    files
+        For the candidate ``native:files``.
+    """
+
+    nranks: int
+    cases: tuple[Case, ...]
+    variants: tuple[str, ...]
+    launches: int = 6
+    ppn: int | None = None
+    hosts: tuple[str, ...] = ()
+    seed: int = 1
+    budget_s: float | None = None
+    relative_ci: float = 0.02
+    batch_us: float = 300.0
+    batches: tuple[int, int] = (9, 60)
+    cold: bool = False
+    modes: tuple[str, ...] = ("throughput", "latency")
+    oversubscribed: bool = False
+    stall_s: float = 60.0
+    files: Files | None = None
+
+    def total(self) -> int:
+        """Return how many launches there are in all."""
+        return self.launches * len(self.variants)
+
+    def variant_of(self, launch: int) -> str:
+        """Return the variant of a launch: rounds of all variants, one after another."""
+        return self.variants[launch % len(self.variants)]
+
+    @property
+    def reference(self) -> bool:
+        """Whether launches time an exchange of messages: some of them have no baseline in them."""
+        return apart(self.variants)
+
+    def cases_of(self, variant: str) -> list[Case]:
+        """Return the cases that a variant measures, with its own candidates only."""
+        out = []
+        for case in self.cases:
+            mine = tuple(c for c in case.candidates if launch_for(c, self.variants) == variant)
+            if mine:
+                out.append(
+                    Case(
+                        case.collective, case.bytes, case.datatype, case.operation, case.root, mine
+                    )
+                )
+        return out
+
+    def launches_needed(self) -> list[str]:
+        """Return the kinds of launches that the candidates need, in no order."""
+        names = {c for case in self.cases for c in case.candidates}
+        return list({launch_for(c, self.variants) for c in names})
+
+    def fixed(self) -> dict[str, Any]:
+        """Return what must be equal for results to go into one file."""
+        keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed", "files")
+        return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
+
+    def record(self) -> dict[str, Any]:
+        """Return all settings as plain values, for the file's header."""
+        return {k: _plain(v) for k, v in asdict(self).items()}
+
+    def estimate_s(
+        self,
+        reference: bool | None = None,
+        known: Callable[[Case, str], float | None] | None = None,
+    ) -> float:
+        """Return about how long the campaign takes, in seconds.
+
+        Parameters
+        ----------
+        reference
+            Whether a reference is timed beside the candidates; None: as it will be.
+        known
+            How long a call of a candidate takes, in us, where that is known; None: nowhere.
+        """
+        timed = self.reference if reference is None else reference
+        # how many cores ranks share is not known here: at worst they have one together
+        on_a_core = (self.ppn or self.nranks) if self.oversubscribed else 1
+        seconds = 0.0
+        for case in self.cases:
+            moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
+            usual_us = 1 + moved / 4000
+            rounds = 0.5 * sum(self.batches)
+            warm_us = 36 * self.batch_us
+            us = (warm_us + CHECK_US_PER_BYTE * moved * on_a_core) * len(case.candidates)
+            for name in case.candidates:
+                call_us = (known(case, name) if known else None) or usual_us
+                us += rounds * 2.5 * max(self.batch_us, call_us) + CHECKED_CALLS * call_us
+            if timed:  # not in every round, and not checked
+                visit_us = 2.5 * max(self.batch_us, usual_us)
+                launches = len({launch_for(c, self.variants) for c in case.candidates})
+                us += (visits(rounds) * visit_us + warm_us) * launches
+            seconds += 1e-6 * us
+        whole = self.launches * (seconds + STARTUP_S * len(self.variants))
+        if self.budget_s is None:
+            return whole
+        return min(whole, max(self.budget_s, self.total() * STARTUP_S))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes in ``8``, ``64K``, ``1M``."""
+    found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise UsageError(f"{text!r} is not a size", "--bytes", "write for example 8, 64K or 1M")
+    size = int(found.group(1)) * _UNITS[found.group(2).upper()]
+    if size > LARGEST:
+        raise UsageError(f"{text} is more than can be measured", "--bytes", "at most 16G")
+    return size
+
+
+def whole(text: str) -> bool:
+    """Return whether a text is a whole number of plain digits (``isdigit`` takes ``²``, too)."""
+    return text.isascii() and text.isdecimal()
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Return the sizes in ``8:1M`` (powers of two), ``8:1M:4`` (times four) or ``8,1K,64K``.
+
+    Parameters
+    ----------
+    text
+        As on the command line; ranges and single sizes may be mixed with commas.
+    """
+    sizes: set[int] = set()
+    for part in text.split(","):
+        bounds = part.split(":")
+        if len(bounds) == 1:
+            sizes.add(parse_size(part))
+            continue
+        low, high = parse_size(bounds[0]), parse_size(bounds[1])
+        factor = 2 if len(bounds) == 2 else int(bounds[2]) if whole(bounds[2]) else 0
+        if len(bounds) > 3 or factor < 2 or low < 1 or high < low:
+            raise UsageError(
+                f"{part!r} is not a range of sizes", "--bytes", "write LOW:HIGH or LOW:HIGH:FACTOR"
+            )
+        while low <= high:
+            sizes.add(low)
+            low *= factor
+    return sorted(sizes)
+
+
+def parse_counts(text: str, option: str) -> list[int]:
+    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling).
+
+    Parameters
+    ----------
+    text, option
+        As on the command line, and the option's name.
+    """
+    found: list[int] = []
+    for part in text.replace("-", ":").split(","):
+        low, colon, high = part.partition(":")
+        if not whole(low) or int(low) < 1 or (colon and not whole(high)):
+            raise UsageError(f"{part!r} is not a number", option, "write 64, 2,4,8 or 2:128")
+        number = int(low)
+        if colon and int(high) < number:
+            raise UsageError(f"{part!r} is no range", option, "write it as LOW:HIGH")
+        while number <= int(high if colon else low):
+            found.append(number)
+            number *= 2
+        if colon and found[-1] != int(high):
+            found.append(int(high))
+    return sorted(set(found))
+
+
+def parse_duration(text: str, option: str = "--budget") -> float:
+    """Return the seconds in ``90``, ``90s``, ``10m``, ``1.5h``; `option` is where it was given."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text.strip())
+    if not found or float(found.group(1)) <= 0:
+        raise UsageError(f"{text!r} is not a time", option, "write for example 90s, 10m or 1h")
+    return float(found.group(1)) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found.group(2) or "s"]
+
+
+def parse_collectives(text: str | None) -> list[str]:
+    """Return the collectives named in ``allreduce,bcast``; all but ``self`` for None."""
+    if text is None:
+        return list(COLLECTIVES)
+    names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
+    if not names:
+        raise UsageError("no collective is named", "--collective", "leave it out for all of them")
+    for name in names:
+        if name not in COLLECTIVES + EXTRA:
+            raise UsageError(
+                f"there is no collective {name!r} to measure",
+                "--collective",
+                f"there are {', '.join(COLLECTIVES)}",
+            )
+    return list(dict.fromkeys(names))
+
+
+def make_case(
+    collective: str,
+    size: int,
+    candidates: Sequence[str],
+    datatype: str | None = None,
+    operation: str | None = None,
+    root: int = 0,
+) -> Case:
+    """Return a case with a datatype that fits the size.
+
+    Parameters
+    ----------
+    collective, size, candidates
+        What to measure; `size` in bytes, of one block where each rank has one (their mean,
+        for collectives with a size for each rank: all blocks that are timed are alike).
+    datatype, operation
+        MPI names; by default the widest that fits, and MPI_SUM.
+    root
+        Of collectives that have one.
+    """
+    if collective == "barrier":
+        return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
+    if datatype is None and collective not in REDUCTIONS:
+        datatype = "MPI_BYTE"
+    elif datatype is None:
+        if size % 4:
+            raise UsageError(
+                f"{size} bytes are no whole number of elements to reduce",
+                "--bytes",
+                "use multiples of 4 for reductions",
+            )
+        datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
+    operation = operation or "MPI_SUM"
+    check_elements(size, datatype, operation, collective in REDUCTIONS)
+    return Case(collective, size, datatype, operation, root, tuple(candidates))
+
+
+def grid(
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    candidates: Callable[[str, int], Sequence[str]],
+) -> list[Case]:
+    """Return the cases of a general campaign: all collectives at all sizes (barrier at one).
+
+    Parameters
+    ----------
+    collectives, sizes
+        What to measure.
+    candidates
+        Gives the choices for a collective at a size.
+    """
+    cases = []
+    for collective in collectives:
+        for size in [0] if collective == "barrier" else sizes:
+            cases.append(make_case(collective, size, candidates(collective, size)))
+    return cases
+
+
+def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the kinds of launches that the candidates of the cases need.
+
+    Parameters
+    ----------
+    cases
+        Of the campaign.
+    shared
+        Candidates that share a launch, and its name: from `inlaunch.shared_launches`.
+    """
+    together = shared or {}
+    found = {together.get(c, variant_for(c)) for case in cases for c in case.candidates}
+    order = {"stretto": 0, BARE: 1}
+    return tuple(sorted(found, key=lambda v: (order.get(v, 2), v)))
+
+
+def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
+    """Return the candidates with their baselines and without doubles.
+
+    Those of Stretto's are compared with native, which is put in front, the MPI's own with bare.
+
+    Parameters
+    ----------
+    collective
+        For the error message.
+    candidates
+        Choices.
+    """
+    out = list(dict.fromkeys(c.strip() for c in candidates if c.strip()))
+    for candidate in out:
+        if not re.fullmatch(r"[!-~]{1,200}", candidate) or '"' in candidate:
+            raise UsageError(
+                f"{candidate!r} is not a candidate for {collective}",
+                "--candidates",
+                "write for example native,shm,bare,bruck_k(8)",
+            )
+    if NATIVE not in out and any(variant_for(c) == "stretto" for c in out):
+        out.insert(0, NATIVE)
+    if any(c.startswith(PREFIX) for c in out) and BARE not in out:
+        out.append(BARE)
+    return out

@@ -1,0 +1,221 @@
+"""Results for people and for programs: tables, JSON, and the OSU benchmarks' form."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stretto.counted import counted
+from stretto.files.bench import Bench
+from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best_words
+
+#: longest line of a table, in characters
+WIDEST = 110
+
+
+def size_words(size: int) -> str:
+    """Return bytes in short: ``8``, ``64K``, ``1M``."""
+    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+def us(value: float) -> str:
+    """Return a time in microseconds with three digits that count."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def table_lines(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    comparisons: Sequence[Comparison],
+    labels: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return the results as lines of text, a collective and mode at a time.
+
+    Sizes are rows; where there are so many candidates that the lines would be too long, the
+    candidates are, the fastest on the whole first.
+
+    Parameters
+    ----------
+    times, comparisons
+        From `stretto.measure.compare`.
+    labels
+        Candidates in words, where these differ.
+    """
+    labels = labels or {}
+    by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
+    for c in comparisons:
+        by_cell[c.cell][c.candidate] = c
+    groups: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
+    for cell in times:
+        groups[cell.collective, cell.mode, f"{cell.datatype} {cell.operation}", cell.root].append(
+            cell
+        )
+    out: list[str] = []
+    for (collective, mode, shape, _), cells in groups.items():
+        names = list(dict.fromkeys(n for cell in cells for n in times[cell]))
+        names.sort(key=lambda n: (n != "native", n != "bare", n))
+        kind = shape.split()[0] if collective not in ("allreduce", "reduce") else shape
+        what = f"{collective}, {mode} (us per call, median of launches; {kind})"
+        if collective == "barrier":
+            what = f"{collective}, {mode} (us per call, median of launches)"
+        rows = [["bytes", *(labels.get(n, n) for n in names), "best"]]
+        for cell in sorted(cells):
+            row = [size_words(cell.bytes)]
+            for name in names:
+                timing = times[cell].get(name)
+                mark = {"faster": "+", "slower": "-", "same": "=", "inconclusive": "?"}
+                found = by_cell[cell].get(name)
+                row.append(
+                    "" if timing is None
+                    else us(timing.interval.median) + (mark[found.outcome] if found else " ")
+                )  # fmt: skip
+            # the fastest of what has no baseline beside it is faster than nobody knows what
+            known = {NATIVE, BARE} & set(times[cell])
+            found_here = list(by_cell[cell].values())
+            row.append(best_words(found_here, lambda n: labels.get(n, n)) if known else "not known")
+            rows.append(row)
+        if names in (["bare"], ["native"]):
+            rows = [row[:-1] for row in rows]
+        out += ["", what]
+        if len("  ".join(rows[0])) > WIDEST:
+            rows = _turned(rows, _by_speed(names, [times[cell] for cell in cells]))
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+        out += ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)) for r in rows]
+    if comparisons:
+        out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
+        out += ["= no such difference, ? inconclusive; x = time / native's"]
+        out += _missing(comparisons)
+    return out
+
+
+def _missing(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return what inconclusive comparisons lack: each reason once, and the differences' as one."""
+    found = [c.verdict for c in comparisons if c.outcome == "inconclusive"]
+    out = sorted({v.words for v in found if not v.tested})
+    if varied := [v for v in found if v.tested]:
+        most = max(varied, key=lambda v: (len(v.missing), v.missing))
+        out.append(f"{counted(len(varied), 'comparison')} not significant: {most.words}")
+    return [f"inconclusive: {words}" for words in out]
+
+
+def _by_speed(names: Sequence[str], cells: Sequence[Mapping[str, Timing]]) -> list[int]:
+    """Return the places of the names, that with the least geometric mean over the cells first.
+
+    A candidate that is missing in a cell counts there as much as the slowest.
+    """
+
+    def cost(name: str) -> float:
+        return sum(
+            math.log(
+                (cell[name] if name in cell else max(cell.values(), key=_median)).interval.median
+            )
+            for cell in cells
+        )
+
+    return sorted(range(len(names)), key=lambda i: cost(names[i]))
+
+
+def _median(timing: Timing) -> float:
+    return timing.interval.median
+
+
+def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[str]]:
+    """Return a table with candidates as rows, in that order, below the sizes, above ``best``."""
+    turned = [list(column) for column in zip(*rows, strict=True)]
+    width = max(len(row[0]) for row in turned)
+    for row in turned:
+        row[0] = row[0].ljust(width)
+    rest = turned[1 + len(order) :]
+    return [turned[0], *(turned[1 + i] for i in order), *rest]
+
+
+def osu_lines(bench: Bench) -> list[str]:
+    """Return the results in the form of the OSU micro-benchmarks: size and average latency.
+
+    Parameters
+    ----------
+    bench
+        A results file.
+    """
+    values: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for s in bench.samples:
+        if s.correct and s.mode == "throughput":
+            values[s.collective, s.candidate][s.bytes] += s.times_us
+    ranks = bench.launches[0].nranks if bench.launches else 0
+    out: list[str] = []
+    for (collective, candidate), sizes in values.items():
+        out += [
+            f"# Stretto {bench.header.stretto}, MPI_{collective.capitalize()} Latency Test in the "
+            f"form of OSU's: {candidate}, {counted(ranks, 'rank')}",
+            f"# {'Size':<10}{'Avg Latency(us)':>20}{'Min Latency(us)':>20}{'Max Latency(us)':>20}"
+            f"{'Batches':>12}",
+        ]
+        for size, found in sorted(sizes.items()):
+            out.append(
+                f"{size:<12}{np.mean(found):>20.2f}{min(found):>20.2f}{max(found):>20.2f}"
+                f"{len(found):>12}"
+            )
+        out.append("")
+    return out
+
+
+def as_json(
+    times: Mapping[Cell, Mapping[str, Timing]],
+    comparisons: Sequence[Comparison],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Return the results as plain values.
+
+    Parameters
+    ----------
+    times, comparisons
+        From `stretto.measure.compare`.
+    notes
+        Warnings that were given.
+    """
+    found = {(c.cell, c.candidate): c for c in comparisons}
+    results = []
+    for cell, candidates in times.items():
+        for name, timing in candidates.items():
+            c = found.get((cell, name))
+            results.append(
+                {
+                    "collective": cell.collective,
+                    "bytes": cell.bytes,
+                    "datatype": cell.datatype,
+                    "operation": cell.operation,
+                    "root": cell.root,
+                    "mode": cell.mode,
+                    "candidate": name,
+                    "median_us": timing.interval.median,
+                    "low_us": timing.interval.low,
+                    "high_us": timing.interval.high,
+                    "launches": timing.interval.n,
+                    "comparison": None if c is None else comparison_json(c),
+                }
+            )
+    return {"results": results, "warnings": list(notes)}
+
+
+def comparison_json(c: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values."""
+    return {
+        "baseline": c.baseline,
+        "ratio": c.ratio.median if c.verdict.tested else None,
+        "low": c.ratio.low,
+        "high": c.ratio.high,
+        "p": c.p,
+        "p_adjusted": c.q,
+        "launches": c.launches,
+        "outcome": c.outcome,
+        "why": c.verdict.why,
+        "missing": c.verdict.missing,
+    }

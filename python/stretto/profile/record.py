@@ -1,0 +1,256 @@
+"""Running a command with the recorder, and keeping what was recorded whatever becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import (
+    EXIT_COMMAND,
+    CommandFailedError,
+    Interrupted,
+    StrettoError,
+    UsageError,
+    from_oserror,
+)
+from stretto.files.profile import Profile, write_profile
+from stretto.files.room import look_for_room
+from stretto.launch.execute import Capture, Result, run
+from stretto.launch.inject import Applied, prepare, with_settings
+from stretto.launch.job import Job, understand
+from stretto.launch.library import library_for
+from stretto.profile.join import Joined, join_run, load_runs, rank_words
+
+#: bytes that the recorder of a rank needs at least
+ROOM = 1 << 20
+
+
+@dataclass
+class Recorded:
+    """A run of the user's command: how it ended, and the profiles of its MPI programs.
+
+    `joined` holds one for each MPI_COMM_WORLD, the one with the most time first.
+    """
+
+    job: Job
+    result: Result
+    joined: list[Joined]
+    paths: list[Path]
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that matters."""
+        return self.joined[0].profile
+
+
+def default_path(job: Job) -> Path:
+    """Return a file name made of the program's; where it is in use, it gets a number.
+
+    Parameters
+    ----------
+    job
+        The job to be recorded.
+    """
+    program = job.command.applications[0].program
+    word = job.command.words[program] if program is not None else "job"
+    return job.cwd / f"{Path(word).name or 'job'}.profile.json"
+
+
+def _write_new(profile: Profile, paths: Iterable[Path]) -> Path:
+    """Write a profile to the first of the names that nobody uses, and return that.
+
+    The name is taken in one step: another profile that ends at this moment gets the next.
+    """
+    for path in paths:
+        try:
+            path.open("x").close()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise from_oserror(error, "cannot write the profile", path) from error
+        try:
+            write_profile(profile, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+    raise AssertionError("names do not end")
+
+
+def _names(path: Path) -> Iterator[Path]:
+    """Yield the name and then the same with numbers, without end."""
+    yield path
+    yield from (_numbered(path, number) for number in itertools.count(2))
+
+
+@contextlib.contextmanager
+def _directory(beside: Path) -> Iterator[Path]:
+    """Make a directory for the raw files where all nodes see it, and remove it in the end."""
+    try:
+        made = Path(tempfile.mkdtemp(prefix=".stretto-recording-", dir=beside))
+    except OSError as error:
+        raise from_oserror(error, "cannot make a directory for the recording", beside) from error
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def record(
+    words: Sequence[str],
+    output: Path | None = None,
+    mpi: str | None = None,
+    applied: Callable[[Job], Applied] | None = None,
+    timeout: float | None = None,
+    capture: Capture = "no",
+    environ: Mapping[str, str] | None = None,
+    typed: Sequence[str] | None = None,
+) -> Recorded:
+    """Run a command with the recorder and write its profile.
+
+    A command that fails or is killed leaves its profile all the same; look at ``result``. Ctrl-C
+    keeps the profile as well and goes on as `Interrupted`.
+
+    Parameters
+    ----------
+    words
+        The user's command.
+    output
+        Where the profile goes, instead of what is there; by default a name made of the program's
+        that is not in use. Profiles of further programs never replace a file.
+    mpi
+        See `stretto.launch.job.understand`.
+    applied
+        Returns what ``stretto run`` would apply to the job, which is recorded with it.
+    timeout
+        Seconds after which the command is stopped.
+    capture
+        What becomes of the command's output.
+    environ
+        Of the run; the process's own by default.
+    typed
+        The command as the profile names it, where it runs with other words.
+    """
+    if not words:
+        raise UsageError("no command is given", remedy="write it after --: -- mpirun -n 4 ./app")
+    job = understand(words, mpi=mpi, environ=environ)
+    path = default_path(job) if output is None else output
+    _check_writable(path)
+    libraries = [library_for("record", job.mpi)]
+    variables: dict[str, str] = {}
+    if applied is not None:
+        added = applied(job)
+        libraries += added.libraries
+        variables |= added.variables
+        job = with_settings(job, added.settings)
+    with _directory(path.parent) as raw:
+        variables["STRETTO_PROFILE_DIR"] = str(raw.resolve())
+        argv, given = prepare(job, libraries, variables)
+        interrupted: Interrupted | None = None
+        try:
+            result = run(argv, given, timeout=timeout, capture=capture, scratch=raw)
+        except Interrupted as stop:
+            interrupted, result = stop, Result(130, 0.0)
+        try:
+            joined = [join_run(files, typed or words) for files in load_runs(raw)]
+        except StrettoError as error:
+            kept = _rescue(raw, path)
+            error.remedy = f"{error.remedy}; the recorder's files are kept in {kept}"
+            raise error
+        if not joined:
+            _require_room(raw, job.layout.nranks or 1)
+    if not joined:
+        if interrupted is not None:
+            raise interrupted
+        _explain_nothing(job, result)
+    paths: list[Path] = []
+    names = _names(path)
+    for item in joined:
+        if output is not None and not paths:  # the user said so: what is there is replaced
+            write_profile(item.profile, output)
+            paths.append(next(names))
+        else:
+            paths.append(_write_new(item.profile, names))
+    if interrupted is not None:
+        raise Interrupted(f"what was recorded until then is in {paths[0]}") from interrupted
+    return Recorded(job, result, joined, paths)
+
+
+def check_result(recorded: Recorded) -> None:
+    """Raise an error with exit code 3 when the user's command failed.
+
+    Parameters
+    ----------
+    recorded
+        The run.
+    """
+    result = recorded.result
+    if result.status == 0 and not result.timed_out:
+        return
+    how = "took too long and was stopped" if result.timed_out else f"ended with {result.status}"
+    profile = recorded.profile
+    ranks = ""
+    if profile.cut_short:
+        ranks = f" (ranks that did not reach MPI_Finalize: {rank_words(profile.cut_short)})"
+    raise CommandFailedError(
+        f"the command {how}{ranks}",
+        " ".join(profile.command),
+        f"what was recorded until then is in {recorded.paths[0]}",
+    )
+
+
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise StrettoError("there is no such directory", path.parent, "make it, or name another")
+    if path.is_dir():
+        raise StrettoError("this is a directory", path, "name a file: -o NAME.profile.json")
+
+
+def _numbered(path: Path, number: int) -> Path:
+    stem = path.name.removesuffix(".profile.json").removesuffix(".json")
+    return path.with_name(f"{stem}-{number}.profile.json")
+
+
+def _rescue(raw: Path, path: Path) -> Path:
+    """Keep files that could not be joined."""
+    for number in itertools.count(1):
+        kept = path.with_name(f"{path.name}.raw" + (f"-{number}" if number > 1 else ""))
+        with contextlib.suppress(FileExistsError):
+            shutil.copytree(raw, kept)
+            return kept
+    raise AssertionError("numbers do not end")
+
+
+def _require_room(raw: Path, nranks: int) -> None:
+    """Raise the error for a run that left no recording since there is no room for one."""
+    try:
+        look_for_room(raw, ROOM * nranks)
+    except OSError as error:
+        raise from_oserror(error, "the run was not recorded", raw.parent) from error
+
+
+def _explain_nothing(job: Job, result: Result) -> None:
+    """Raise the error for a run that left no recording."""
+    words = " ".join(job.command.words)
+    if result.status != 0 or result.timed_out:
+        result.require(job.command.words)
+    if job.between:
+        raise StrettoError(
+            f"the command ended well, but no rank of it was recorded: {', '.join(job.between)} "
+            "kept the recorder from its MPI calls",
+            words,
+            "record it without that, or, of a container or another machine, inside it",
+        )
+    raise StrettoError(
+        f"the command ended well, but no rank of it was recorded: it did not call MPI_Init of "
+        f"{job.mpi.name}, or the MPI is linked statically, or the recording directory is not on a "
+        "file system that all nodes share",
+        words,
+        "name the MPI with --mpi if the command is a script; give -o FILE on a shared file system",
+        exit_code=EXIT_COMMAND if result.status else 1,
+    )

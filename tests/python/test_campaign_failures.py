@@ -1,0 +1,283 @@
+"""Campaigns on systems where nothing works: said soon, with what to do, and seen afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import sweeps
+from stretto.campaign import command, greeting
+from stretto.campaign.begun import keep_about
+from stretto.campaign.conclude import Outcome, conclude
+from stretto.campaign.layout import Layout
+from stretto.campaign.refused import refused
+from stretto.campaign.site import LEFT_OUT
+from stretto.campaign.status import read_status, status_lines
+from stretto.errors import EXIT_INTERRUPTED, StrettoError
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
+from stretto.files.bench_writer import BenchWriter
+from stretto.measure.compare import NATIVE
+from stretto.measure.settings import Settings, make_case
+from stretto.mpi.openmpi import OpenMPI
+
+RANK = r"""#!/usr/bin/env python3
+import json, os, sys, time
+keys = dict(x.partition(" ")[::2] for x in open(sys.argv[-1]).read().splitlines())
+how = os.environ["RANK"]
+if how == "early":
+    time.sleep(1000)
+if how == "die":
+    print("-" * 74, "No route to host", "", "We apologize", "-" * 74, sep="\n")
+    sys.exit(3)
+with open(keys["output"], "w") as out:
+    ranks = 1 if how == "single" else 4
+    head = {"type": "launch", "launch": 0, "nranks": ranks, "library": os.environ.get("IS", "")}
+    out.write(json.dumps(head) + "\n")
+if how == "late":
+    time.sleep(1000)
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stand(OpenMPI):
+    def launch(self, nranks, program, **options):  # type: ignore[no-untyped-def]
+        return [sys.executable, str(self.prefix / "rank"), program[-1]], dict(os.environ)
+
+
+@pytest.fixture
+def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    rank = tmp_path / "rank"
+    rank.write_text(RANK)
+    rank.chmod(rank.stat().st_mode | stat.S_IXUSR)
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    (lib / "stretto-bench-openmpi").write_text("")
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(lib))
+    for name in greeting.INTERFACES["openmpi"]:
+        monkeypatch.delenv(name, raising=False)
+    return Stand("openmpi", "openmpi", "4.1.4", "Open MPI", tmp_path, None, rank)
+
+
+def srun(program: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """An srun that starts the stand-in."""
+    here = Path(program[-1]).parent / "srun"
+    here.write_text(f'#!/bin/sh\nexec {sys.executable} {os.environ["STAND"]} "$@"\n')
+    here.chmod(0o755)
+    return [str(here), "--mpi=pmi2", *program], dict(os.environ)
+
+
+@pytest.mark.parametrize(
+    ("how", "limit_s", "by_srun", "said", "remedy"),
+    [
+        ("early", 0.5, False, "hang in MPI_Init or the first message", "btl_tcp_if_include"),
+        ("early", 0.5, True, "hang in MPI_Init", "another mpi_type than 'pmi2'"),
+        ("late", 60, False, "hang in the first messages", "has OMPI_MCA_btl_tcp_if_include=lo"),
+        ("single", 60, False, "takes itself for the only one", "the mpirun that belongs to"),
+        ("single", 60, True, "takes itself for the only one", "another mpi_type than 'pmi2'"),
+        ("die", 60, False, "(exit code 3): No route to host", "no firewall"),
+        ("die", 60, True, "(exit code 3): No route to host", "as a rule wants pmix"),
+    ],
+)
+def test_an_mpi_that_does_not_come_up(
+    mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    how: str, limit_s: float, by_srun: bool, said: str, remedy: str,
+) -> None:  # fmt: skip
+    """Found before anything is measured, and the remedy fits what happened."""
+    monkeypatch.setenv("RANK", how)
+    monkeypatch.setenv("STAND", str(tmp_path / "rank"))
+    if how == "late":
+        monkeypatch.setenv("OMPI_MCA_btl_tcp_if_include", "lo")
+        run = greeting.process.run
+
+        def until_it_has_begun(words, environ, log, watch, **more):  # type: ignore[no-untyped-def]
+            output = log.parent / "output"
+
+            def begun() -> bool:
+                return output.exists() and output.stat().st_size > 9
+
+            return run(words, environ, log, begun, **more)
+
+        monkeypatch.setattr(greeting.process, "run", until_it_has_begun)
+    if how == "single":
+        limit_s = 600
+    start = srun if by_srun else None
+    with pytest.raises(StrettoError) as error:
+        greeting.greet(mpi, Layout(2, 2), ("a", "b"), start, False, tmp_path / "c", limit_s)
+    assert said in error.value.message and "apologize" not in error.value.message
+    assert remedy in (error.value.remedy or "")
+    assert list((tmp_path / "c").iterdir()) == [], "nothing is left behind"
+
+
+def test_an_mpi_that_comes_up(mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "well")
+    greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+
+
+def test_a_start_that_was_suspended_comes_up(
+    mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(greeting.process, "time", SimpleNamespace(monotonic=lambda: next(hours)))
+    monkeypatch.setenv("RANK", "well")
+    greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+
+
+def test_ranks_that_load_another_mpi(
+    mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the nodes another module is loaded, say: all results would be those of another MPI."""
+    mpi = dataclasses.replace(mpi, library="Open MPI v4.1.4, package: Debian")
+    monkeypatch.setenv("RANK", "well")
+    monkeypatch.setenv("IS", "Open MPI  v4.1.4, package: Debian ")
+    greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+    monkeypatch.setenv("IS", "Open MPI v5.0.11, package: site")
+    with pytest.raises(StrettoError) as error:
+        greeting.greet(mpi, Layout(2, 2), ("a", "b"), None, False, tmp_path / "c", 600)
+    assert "'Open MPI v5.0.11, package: site'" in error.value.message
+    assert "'Open MPI v4.1.4, package: Debian'" in error.value.message
+    assert "LD_LIBRARY_PATH" in (error.value.remedy or "")
+
+
+class Stuck(sweeps.Fake):
+    """Every start on some layouts ends without a measurement, as the runner writes it."""
+
+    def __init__(self, layouts: Sequence[str], status: str = "timeout", after: int = 0) -> None:
+        super().__init__()
+        self.layouts, self.status, self.after = layouts, status, after
+
+    def measure(self, settings, launch: int, writer: BenchWriter, before: Bench) -> bool:  # type: ignore[no-untyped-def]
+        name = f"{settings.nranks // (settings.ppn or 1)}x{settings.ppn}"
+        seen = sum(x == name for x, _ in self.launches)
+        if name not in self.layouts or seen < self.after:
+            return super().measure(settings, launch, writer, before)
+        self.launches.append((name, launch))
+        for _ in range(2):
+            writer.write(Launch(launch, 2, 1, 2, {}, None, settings.variant_of(launch)))
+            writer.write(LaunchEnd(launch, self.status, "nothing happened for 8 s"))  # type: ignore[arg-type]
+        return False
+
+
+LAYOUTS = (Layout(1, 2), Layout(2, 1))
+
+
+def begun(request) -> None:  # type: ignore[no-untyped-def]
+    request.out.mkdir(parents=True, exist_ok=True)
+    keep_about(request, ["t"])
+
+
+@pytest.mark.parametrize(("status", "launches"), [("timeout", 3), ("failed", 6)])
+def test_a_layout_on_which_nothing_comes_is_left_out_soon(
+    tmp_path: Path, status: str, launches: int
+) -> None:
+    request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS, sizes=(8, 4096))
+    begun(request)
+    backend = Stuck(["2x1"], status)
+    base = request.out / "openmpi-4.1.4" / "a-cpu"
+    worker = sweeps.worker_of(request, backend, base=base)
+    assert worker.run()
+    assert sum(x == "2x1" for x, _ in backend.launches) == launches
+    assert any("2 x 1 is left out" in x and "nothing happened" in x for x in worker.said)  # type: ignore[attr-defined]
+    outcome = conclude(request, worker, lambda text: None, True)
+    assert outcome.ended and not outcome.complete and outcome.table is not None
+    found = read_status(request.out)
+    one = {x["layout"]: x for x in found["systems"][0]["layouts"]}
+    assert not found["complete"] and one["1x2"]["left_out"] is None
+    assert f"{launches} launches in a row brought nothing" in one["2x1"]["left_out"]["why"]
+    assert len(one["2x1"]["given_up"]) == launches
+    text = "\n".join(status_lines(found))
+    assert f"2x1: given up: {launches} launches, {status}: nothing happened for 8 s" in text
+    assert "left out: 2x1: " in text
+    # the same command goes on: the cause is gone, and with it the word of it
+    again = sweeps.worker_of(request, sweeps.Fake(), base=base)
+    assert again.run() and not (base / "2x1" / LEFT_OUT).exists()
+    assert conclude(request, again, lambda text: None, True).complete
+    found = read_status(request.out)
+    assert found["complete"] and not any(x["given_up"] for x in found["systems"][0]["layouts"])
+
+
+def test_a_layout_that_was_measured_is_not_given_up_so_soon(tmp_path: Path) -> None:
+    """A node may come back; each third launch the nodes and the MPI are asked again."""
+    request = sweeps.request_of(tmp_path / "c", layouts=(Layout(2, 1),), sizes=(8, 4096))
+    backend = Stuck(["2x1"], after=2)
+    worker = sweeps.worker_of(request, backend)
+    asked: list[Layout] = []
+    backend.prepare = lambda layout, crowded: asked.append(layout) or "A CPU"  # type: ignore[func-returns-value,method-assign]
+    assert worker.run()
+    assert len(backend.launches) == 2 + 6 and len(asked) == 1 + 2
+
+
+def test_a_candidate_that_does_not_come_up_is_out_of_all_its_collectives() -> None:
+    """One setting may be a candidate of several, and nothing says which call it was."""
+    name = "native:coll=^tuned"
+    cases = tuple(make_case(c, 8, (NATIVE, name)) for c in ("bcast", "allgather"))
+    settings = Settings(2, cases, launches=3, variants=("stretto", name))
+    bench = Bench(Header("0", "", sweeps.HOST, sweeps.MPI, []))
+    bench.records += [
+        Sample(0, "bcast", NATIVE, 8, "byte", None, 0, "latency", 1, [1.0], True),
+        LaunchEnd(0, "ok"),
+        *(LaunchEnd(k, "failed", "no such component") for k in (1, 3, 5)),
+    ]
+    out = refused(settings, 5, bench)
+    assert sorted((x.collective, x.candidate) for x in out) == [
+        ("allgather", name),
+        ("bcast", name),
+    ]
+    assert refused(settings, 4, bench) == [], "not of its own launches"
+
+
+def outcome(**more: object) -> Outcome:
+    values = {"mpi": "m", "table": Path("t"), "results": [Path("d/r")], "rows": [],
+              "regret": None, "complete": True}  # fmt: skip
+    return Outcome(**(values | more))  # type: ignore[arg-type]
+
+
+def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0: all is measured; 130: something is missing; 1, with the reason's own remedy: nothing."""
+
+    def go(*found: Outcome) -> int:
+        monkeypatch.setattr(command, "run_campaign", lambda *of, **more: list(found))
+        return command.tune_campaign(
+            None, {"nodes": "2", "out": str(tmp_path / "c")}, lambda text: None, True, False, True
+        )
+
+    assert go(outcome()) == 0
+    assert go(outcome(complete=False, left_out=["2 x 1: b is dead"])) == EXIT_INTERRUPTED
+    assert go(outcome(table=None, complete=False, ended=False)) == EXIT_INTERRUPTED
+    lost = outcome(table=None, complete=False, left_out=["2 x 1: it hangs; do so"], remedy="do so")
+    assert go(lost, outcome()) == EXIT_INTERRUPTED
+    with pytest.raises(StrettoError, match=r"nothing was measured: 2 x 1: it hangs$") as error:
+        go(lost)
+    assert error.value.remedy == "do so"
+
+
+def test_a_campaign_that_gave_up_a_launch_is_not_complete(tmp_path: Path) -> None:
+    request = sweeps.request_of(
+        tmp_path / "c", layouts=(Layout(1, 2),), collectives=("allreduce",), sizes=(8, 4096)
+    )
+    worker = sweeps.worker_of(request, sweeps.Fake(fails=lambda layout, launch: launch == 3))
+    found = conclude(request, worker, lambda text: None, worker.run())
+    assert found.table is not None and found.ended and not found.complete
+    assert "1 x 2: given up: 1 launch, failed: exit code 1" in found.left_out[0]
+
+
+def test_progress_names_the_mpi(tmp_path: Path) -> None:
+    request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS)
+    assert sweeps.worker_of(request, sweeps.Fake()).title == "measuring Open MPI 4.1.4"
+
+
+def test_word_of_a_layout_left_out_may_be_damaged(tmp_path: Path) -> None:
+    request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS)
+    site = sweeps.worker_of(request, sweeps.Fake()).all()[0]
+    site.leave_out("dead", "mend it", "n1")
+    assert site.closed == "dead; mend it" and (site.left_out() or {})["remedy"] == "mend it"
+    for text in ("", "[]", json.dumps({"why": 3})):
+        (site.folder.directory / LEFT_OUT).write_text(text)
+        assert site.left_out() is None
