@@ -29,7 +29,7 @@ ACT = {
 def probe(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The counting library by family."""
     folder = tmp_path_factory.mktemp("probe")
-    sources = [str(PROGRAMS / "probe.c"), *map(str, sorted((SOURCE / "mpi").glob("*.c")))]
+    sources = [str(PROGRAMS / "probe.c"), *map(str, sorted((SOURCE / "abi").glob("*.c")))]
     built = {}
     for family in FAMILIES:
         built[family] = folder / f"libprobe-{family}.so"

@@ -51,7 +51,7 @@ TYPES = ["Aint", "Offset", "Count", "Fint", "Comm", "Datatype", "Errhandler", "F
 
 def measured(mpi: Mpi) -> list[tuple[str, str]]:
     """Return labels and C expressions to compare: sizes, offsets, signs, values."""
-    flags = [FAMILY_MACRO[mpi.family], f"-I{SOURCE}", "-E", "-dM", "-include", "mpi/mpi.h"]
+    flags = [FAMILY_MACRO[mpi.family], f"-I{SOURCE}", "-E", "-dM", "-include", "abi/mpi.h"]
     ours = subprocess.run(
         ["gcc", *flags, "-x", "c", "/dev/null"], capture_output=True, text=True, check=True
     ).stdout
@@ -87,14 +87,14 @@ long long {who}(int i)
 }}
 """
 MAIN = """
-#include "mpi/host.h"
+#include "abi/host.h"
 #include <stdio.h>
 long long ours(int i);
 long long theirs(int i);
 static const char *const functions[] = {
 #define F(name, parameters, arguments) #name,
 #define R(type, name, parameters, arguments) #name,
-#include "mpi/functions.def"
+#include "abi/functions.def"
 };
 int main(int argc, char **argv)
 {
@@ -115,7 +115,7 @@ def test_values_and_layouts(name: str, tmp_path: Path) -> None:
     mpi = ALL[name].require()
     rows = measured(mpi)
     cases = "\n".join(f"    case {i}: return (long long){c};" for i, (_, c) in enumerate(rows))
-    for who, include in (("ours", '#include "mpi/host.h"'), ("theirs", "#include <mpi.h>")):
+    for who, include in (("ours", '#include "abi/host.h"'), ("theirs", "#include <mpi.h>")):
         text = VALUES.format(include=include, who=who, cases=cases)
         (tmp_path / f"{who}.c").write_text(text)
     (tmp_path / "main.c").write_text("#include <stdlib.h>\n" + MAIN)
@@ -123,7 +123,7 @@ def test_values_and_layouts(name: str, tmp_path: Path) -> None:
     mpi.compile(tmp_path / "theirs.c", tmp_path / "theirs.o", *flags)
     # not mpi.compile: our side must see none of the MPI's headers
     own = [FAMILY_MACRO[mpi.family], f"-I{SOURCE}", "-D_GNU_SOURCE", str(tmp_path / "ours.c")]
-    own += [str(tmp_path / "theirs.o"), str(SOURCE / "mpi" / "host.c")]
+    own += [str(tmp_path / "theirs.o"), str(SOURCE / "abi" / "host.c")]
     program = tmp_path / "compare"
     argv = ["gcc", *own, str(tmp_path / "main.c"), "-o", str(program), "-Wl,--no-as-needed"]
     argv += [str(mpi.libmpi), "-Wl,--allow-shlib-undefined", "-ldl", "-lpthread"]

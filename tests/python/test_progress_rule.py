@@ -56,8 +56,8 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory):
         flags = ["-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
         flags += ["-D_GNU_SOURCE", FAMILY_MACRO[family], f"-I{SOURCE}"]
         flags += ["-Wl,-Bsymbolic-functions", "-Wl,--no-undefined"]
-        sources = [APPS / "outstanding_stand_in.c", SOURCE / "pmpi" / "guard.c"]
-        sources += [SOURCE / "pmpi" / "messages.c", *sorted((SOURCE / "mpi").glob("*.c"))]
+        sources = [APPS / "outstanding_stand_in.c", SOURCE / "interpose" / "guard.c"]
+        sources += [SOURCE / "interpose" / "messages.c", *sorted((SOURCE / "abi").glob("*.c"))]
         argv = ["gcc", *flags, *map(str, sources), "-o", str(path), "-ldl", "-lpthread"]
         subprocess.run(argv, check=True)
         return path
@@ -115,7 +115,7 @@ def test_the_wrappers_do_what_the_mpi_does(name: str, program, stand_in, tmp_pat
 
 def classes() -> dict[str, str]:
     """Return the class of each function as src/interpose/classes.h has it."""
-    text = (SOURCE / "pmpi" / "classes.h").read_text()
+    text = (SOURCE / "interpose" / "classes.h").read_text()
     rows = re.findall(r"^#define STRETTO_CLASS_(\w+) (\w+)$", text, flags=re.M)
     assert len(rows) == len(dict(rows)), "a function stands there twice"
     return dict(rows)
