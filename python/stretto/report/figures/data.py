@@ -36,6 +36,12 @@ def looked_up(labels: Mapping[str, str]) -> str:
     return f"({json.dumps(drawn)})[datum.value]"
 
 
+SPECIFICATIONS: dict[str, Any] = {
+    "layer": alt.TopLevelLayerSpec,
+    "hconcat": alt.TopLevelHConcatSpec,
+}
+
+
 class Composed:
     """Charts laid over one another or side by side, as Altair's of the same names.
 
@@ -74,7 +80,7 @@ class Composed:
         for name, value in self._properties.items():
             out[name] = value.to_dict(validate=False) if hasattr(value, "to_dict") else value
         if validate:
-            alt.Chart.from_dict(out).to_dict(validate=True)
+            SPECIFICATIONS[self.kind].validate(out)
         return out
 
 
