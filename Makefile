@@ -75,7 +75,7 @@ pytest: dev mpi
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
-# What needs no MPI: two minutes.
+# What needs no MPI: about three minutes.
 test-unit: dev
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not mpi and not long and not browser" $(PYTEST_ARGS)
 # The slow proofs, which CI leaves out: run them before a change to what they prove is called done.

@@ -6,7 +6,7 @@
  * choose algorithms themselves or ask which one was used, and for stretto-bench. Look the functions
  * up with dlsym(RTLD_DEFAULT, "stretto_choose") to run with or without the preloaded library.
  *
- * Include the MPI's own mpi.h first. No function aborts the program.
+ * Include mpi.h of the MPI first. No function aborts the program.
  */
 #ifndef STRETTO_H
 #define STRETTO_H

@@ -129,7 +129,7 @@ def test_where_the_campaigns_table_does_not_count_it_is_said_what_is_lost(
     said = capsys.readouterr().err
     assert why.format(campaign) in said and "own table is taken" not in said
     assert "those are missing that a campaign decides from all of them" in said
-    assert "borne out by neighbouring layouts, interpolated, simulated; run the campaign's" in said
+    assert "faster by the fit over layouts, interpolated, simulated; run the campaign's" in said
     assert "no table holds those" in said, "the MPI's own algorithms"
     assert {r.ppn for r in read_table(out / "stretto.table").rows} == {2, 4}
 

@@ -43,7 +43,7 @@ def test_a_row_for_all_sizes_says_where_it_gains_nothing() -> None:
     """Its p was that of the sizes where no test says anything: 0.3."""
     (row,) = decide([FASTER, comparison(1024, 1.0, "same", 0.3)], 2, 2)
     assert row.evidence["p"] == "1e-06" and row.evidence["harmless"] == "1024"
-    assert row.evidence["sizes"] == "64,1024" and "borne_out" not in row.evidence
+    assert row.evidence["sizes"] == "64,1024" and "by_fit" not in row.evidence
     (proven,) = decide([FASTER, comparison(1024, 0.8, "faster", 0.01)], 2, 2)
     assert proven.evidence["p"] == "0.01" and "harmless" not in proven.evidence
 
@@ -51,7 +51,7 @@ def test_a_row_for_all_sizes_says_where_it_gains_nothing() -> None:
 def test_sizes_without_a_proof_are_printed() -> None:
     common = {"ratio": "0.8", "p": "0.001", "launches": "9", "source": "measured"}
     rows = [
-        Row("allreduce", 4, 4, 0, 4096, "ring", {**common, "borne_out": "64,1024"}),
+        Row("allreduce", 4, 4, 0, 4096, "ring", {**common, "by_fit": "64,1024"}),
         Row("alltoallv", 4, 4, 0, None, "pairwise", {**common, "harmless": "8"}),
         Row("bcast", 4, 4, 0, 8, "ring", common),
     ]

@@ -74,7 +74,9 @@ def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) 
     comparisons = decisive(fair(times), times)
     slowest = _slowest(fitted)
     whole = complete(comparisons, calls_of(times))
-    more = borne_out([c for sizes in whole.values() for of in sizes.values() for c in of], slowest)
+    more = faster_by_fit(
+        [c for sizes in whole.values() for of in sizes.values() for c in of], slowest
+    )
     found: dict[str, dict[int, list[Comparison]]] = defaultdict(lambda: defaultdict(list))
     for c in comparisons:
         found[c.cell.collective][c.cell.bytes].append(c)
@@ -111,7 +113,7 @@ def _slowest(fitted: Fitted) -> dict[tuple[str, int], dict[str, Estimate]]:
     return out
 
 
-def borne_out(
+def faster_by_fit(
     comparisons: Sequence[Comparison], fitted: Mapping[tuple[str, int], Mapping[str, Estimate]]
 ) -> dict[tuple[str, int], dict[str, float]]:
     """Return time / native's of what the fit finds faster where no test does, by its doubt.

@@ -42,8 +42,8 @@ class Policy:
         Of the logarithm: by how much it must perhaps be faster than the best before a test can be
         made, and afterwards.
     sure
-        The p with which the best is proven faster than the MPI itself: of many such tests a few
-        are told to be in the table's.
+        A size ends when the best is faster than native with a p below this. It is lower than the
+        table's own threshold, since the table corrects for the number of tests.
     screening, batches
         In the first so many launches a cell gets few batches (least and most), later more.
     short_us

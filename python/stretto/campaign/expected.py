@@ -50,7 +50,7 @@ def _cases(plan: LayoutPlan, turn: int, policy: Policy, taught: bool) -> list[Ca
 
 
 def _some(case: Case, most: int) -> Case:
-    """Return a case with so many candidates of all kinds beside the MPI's own choice."""
+    """Return a case with so many candidates of all kinds beside native."""
     rest = [n for n in case.candidates if n not in (NATIVE, BARE)]
     if len(rest) <= most:
         return case

@@ -1,4 +1,4 @@
-"""``stretto bench``: measures collectives, the MPI's own and Stretto's."""
+"""``stretto bench``: times collectives, native and Stretto's."""
 
 from __future__ import annotations
 

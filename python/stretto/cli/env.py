@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stretto.cli.apply import applied_to
-from stretto.cli.options import CommandLine
+from stretto.cli.options import AppliedSettings, AppliedTable, CommandLine
 from stretto.errors import UsageError
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
@@ -28,18 +28,11 @@ eval "$(stretto env --mpi mpich --nodes 4 --ppn 64)" """.rstrip()
 
 def command(
     cmd: CommandLine = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
-    ] = None,
+    table: AppliedTable = None,
     choice: Annotated[
         str | None, typer.Option(help="Choices for all sizes: 'allreduce=shm;bcast=ring'.")
     ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            help="Settings of the MPI to apply; by default those that were found for CMD."
-        ),
-    ] = None,
+    settings: AppliedSettings = None,
     mpi: Annotated[
         str | None,
         typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),

@@ -32,6 +32,13 @@ SeparateLaunches = Annotated[
         help="One launch for each native:..., even where several could share one.",
     ),
 ]
+AppliedTable = Annotated[
+    Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
+]
+AppliedSettings = Annotated[
+    Path | None,
+    typer.Option(help="Settings of the MPI to apply; by default those that were found for CMD."),
+]
 # of a command that is run again and again
 MetricPattern = Annotated[
     str | None,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stretto.cli.options import CommandLine
+from stretto.cli.options import AppliedSettings, AppliedTable, CommandLine
 
 EXAMPLE = """\
 stretto run -- mpirun -n 64 ./app input.dat
@@ -17,19 +16,12 @@ stretto run --choice 'allreduce=shm;bcast=shm' --verbose -- mpirun -n 4 ./app"""
 
 def command(
     cmd: CommandLine = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
-    ] = None,
+    table: AppliedTable = None,
     choice: Annotated[
         str | None,
         typer.Option(help="Choices for all sizes, before the table: 'allreduce=shm;bcast=ring'."),
     ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            help="Settings of the MPI to apply; by default those that were found for CMD."
-        ),
-    ] = None,
+    settings: AppliedSettings = None,
     mpi: Annotated[
         str | None,
         typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),

@@ -179,9 +179,13 @@ def command(
     for option, given in _of_campaigns(o):
         if given is not None:
             what = "CMD (a campaign runs no command)" if cmd else "--platform"
-            raise UsageError(f"{option} is of a campaign", option, f"leave {what} or it out")
+            raise UsageError(
+                f"{option} applies only to a campaign", option, f"leave out {what} or {option}"
+            )
     if ppn is not None and not (whole(ppn) and int(ppn) > 0):
-        raise UsageError(f"{ppn!r} is no number of ranks", "--ppn", "several need --nodes, too")
+        raise UsageError(
+            f"{ppn!r} is not a number of ranks", "--ppn", "several values also need --nodes"
+        )
     o.each = None if ppn is None else int(ppn)
     if platform is not None or nodes is not None:
         _simulated(o)
@@ -329,7 +333,11 @@ def _application(o: SimpleNamespace) -> None:
         tune_application(options, o.as_json)
         return
     if o.only is not None or o.launches is not None:
-        raise UsageError("--settings is of no collective", None, "leave them out")
+        raise UsageError(
+            "--settings tries settings of the MPI, not collectives",
+            None,
+            "leave out --collective and --launches",
+        )
     try_settings(options, o.as_json)
 
 

@@ -1,6 +1,6 @@
 """The table that a campaign has made of its results.
 
-It has rows that no single layout's results give: borne out by its neighbours, interpolated, of a
+It has rows that no single layout's results give: faster by the fit, interpolated, of a
 model (`stretto.campaign`). Deciding again from the results would lose them.
 """
 
@@ -26,7 +26,7 @@ from stretto.files.table import Row, Table, read_table
 _COPIED_S = 2.0
 _LACKS = (
     "rows are decided from each layout's results alone, and those are missing that a campaign "
-    "decides from all of them: borne out by neighbouring layouts, interpolated, simulated"
+    "decides from all of them: faster by the fit over layouts, interpolated, simulated"
 )
 _AGAIN = "run the campaign's command again, which makes the table anew"
 
@@ -52,7 +52,7 @@ class CampaignResults:
         """Which table it is, and what it has that results alone do not give."""
         rows = self.table.rows if self.table else []
         kinds = {
-            "borne out by neighbouring layouts": [r for r in rows if "borne_out" in r.evidence],
+            "faster by the fit over layouts": [r for r in rows if "by_fit" in r.evidence],
             "interpolated": [r for r in rows if r.evidence.get("source") == "interpolated"],
             "simulated": [r for r in rows if r.simulated],
         }

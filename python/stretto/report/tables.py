@@ -163,7 +163,7 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
         "modes",
         "best",
         "best_ratio",
-        "borne_out",
+        "by_fit",
     }
     layout = (
         f"{'any' if r.nodes is None else r.nodes} {fmt.TIMES} {'any' if r.ppn is None else r.ppn}"
@@ -199,8 +199,8 @@ def _more(r: Row) -> list[str]:
     if sizes:
         shown = [fmt.size(s) for s in sizes]
         out.append("at " + ", ".join(shown if len(shown) <= 4 else [shown[0], "\u2026", shown[-1]]))
-    if "borne_out" in r.evidence:
-        less = [fmt.size(int(s)) for s in r.evidence["borne_out"].split(",") if s.isdecimal()]
+    if "by_fit" in r.evidence:
+        less = [fmt.size(int(s)) for s in r.evidence["by_fit"].split(",") if s.isdecimal()]
         out.append("by the fit over sizes and layouts at " + ", ".join(less))
     if "modes" in r.evidence:
         out.append(r.evidence["modes"].replace("+", " and "))
