@@ -69,7 +69,7 @@ ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error $(CTEST_ARGS)
 # Four at a time: most tests wait for MPI jobs to start and to end (which of those run beside one
-# another: tests/python/mpis.py). PYTEST_ARGS=-n0 for one at a time.
+# another: tests/support/mpis.py). PYTEST_ARGS=-n0 for one at a time.
 pytest: dev mpi
 	@$(BIN)/python -m pytest -n 4 --dist loadfile $(PYTEST_ARGS)
 test:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from spoil import another_algorithm, another_size
 
 import clusters

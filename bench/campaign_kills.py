@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import clusters
 from stretto.campaign.begun import read_about
 from stretto.campaign.conclude import conclude

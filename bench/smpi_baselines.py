@@ -160,7 +160,7 @@ def calls_of(collective: str, nranks: int, nbytes: int) -> int | None:
 
     Where each rank may have a message for each, 1024 ranks send a million a call: a minute of a
     processor. There one call stands for all, being the same to the last digit as one after others
-    (tests/python/test_smpi.py).
+    (tests/mpi/test_smpi.py).
     """
     wide = collective in ("allgather", "alltoall") and nbytes >= 4096
     if nranks < MANY_ROUNDS or not (wide or nbytes >= 1 << 20):

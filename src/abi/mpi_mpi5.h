@@ -4,7 +4,7 @@
  * Handles are pointers, the predefined ones small integers. Intel MPI 2021.18 was made from a draft
  * of the standard. There MPI_ERRORS_RETURN and MPI_ERRORS_ABORT are exchanged, which the names
  * below allow for; MPI_SEEK_*, MPI_APPNUM, MPI_LASTUSEDCODE and MPI_UNIVERSE_SIZE are rotated: not
- * to be used here. tests/python/test_loading_abi.py compares with MPICH 5 and Intel MPI.
+ * to be used here. tests/mpi/test_loading_abi.py compares with MPICH 5 and Intel MPI.
  */
 #ifndef STRETTO_MPI_MPI5_H
 #define STRETTO_MPI_MPI5_H

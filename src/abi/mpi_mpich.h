@@ -4,7 +4,7 @@
  * Handles are ints, the predefined ones constants. Where members of the family differ (Intel MPI
  * lacks MPI_REAL2, MPI_COMPLEX4, MPI_INTEGER16 and MPI_LOGICAL16) the values are MPICH's.
  * MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY are variables of libmpi and are left out.
- * tests/python/test_loading_abi.py compares with MPICH 5 and Intel MPI.
+ * tests/mpi/test_loading_abi.py compares with MPICH 5 and Intel MPI.
  */
 #ifndef STRETTO_MPI_MPICH_H
 #define STRETTO_MPI_MPICH_H

@@ -4,7 +4,7 @@
  * nothing here links to libmpi, stretto_host_load() looks them up and the names below read what it
  * found (NULL before that, and where this version lacks the symbol). They are therefore not
  * constants: no static initialisers, no case labels. Where 4.1 and 5.0 differ, 5.0 only has more.
- * tests/python/test_loading_abi.py compares with both.
+ * tests/mpi/test_loading_abi.py compares with both.
  */
 #ifndef STRETTO_MPI_OPENMPI_H
 #define STRETTO_MPI_OPENMPI_H

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY / "tests" / "python"))
+sys.path.insert(0, str(REPOSITORY / "tests" / "support"))
 sys.path.append(str(REPOSITORY / "python"))  # where Stretto is not installed
 
 from mpis import Mpi, alone_here, library  # noqa: E402

@@ -3,7 +3,7 @@
 
     python tools/conformance/kills.py [--kills 200] [--seed 20261122] [--mpi mpich]
 
-The job is tests/apps/soak.c with shared memory or composed choices forced, on one node or on
+The job is tests/programs/soak.c with shared memory or composed choices forced, on one node or on
 pretended ones; the moment falls into MPI_Init, into collectives, or into the making and freeing of
 communicators. Before, each MPI is killed a few times without Stretto, to compare. With it, the job
 has to end with a failure in good time (which one is up to the launcher, and varies), no process of
@@ -150,7 +150,7 @@ def main() -> int:
         for at, name in enumerate(names):
             mpi = MPIS[name]
             program = Path(folder) / f"soak-{name}"
-            mpi.compile(REPOSITORY / "tests" / "apps" / "soak.c", program, "-O1")
+            mpi.compile(REPOSITORY / "tests" / "programs" / "soak.c", program, "-O1")
             native = [
                 kill_one(mpi, program, phase, {}, chance, options.limit)
                 for phase in list(PHASES) * ((options.native + 2) // 3)

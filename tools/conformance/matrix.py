@@ -4,11 +4,11 @@
     python tools/conformance/matrix.py [--mpi mpich] [--ranks 4,17] [--rounds 40] [--testbed]
 
 For each MPI, rank count and layout (one node; pretended nodes of 2 and of 3 ranks, or of 1) one job
-runs tests/apps/conformance.c: for every set of choices in turn, so many random call shapes on the
-world, its reverse and a half of it. With --testbed the layouts are real processes on namespace
+runs tests/programs/conformance.c: for every set of choices in turn, so many random call shapes on
+the world, its reverse and a half of it. With --testbed the layouts are real processes on namespace
 nodes (2x2, 4x2, and 3 nodes of unequal numbers; needs root). The exit status is 1 when any result
 differs from the MPI's, a job fails, or Stretto leaves a file behind. --form nonblocking and
---form persistent run the same shapes by those calls (tests/apps/nonblocking.c, persistent.c), where
+--form persistent run the same shapes by those calls (nonblocking.c, persistent.c there), where
 the MPI has them and lets Stretto carry them out: not under Intel MPI.
 """
 
@@ -179,7 +179,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="matrix-", dir=Path.cwd()) as text:
             folder = Path(text)
             program = folder / "conformance"
-            mpi.compile(REPOSITORY / "tests" / "apps" / f"{source}.c", program, "-O1")
+            mpi.compile(REPOSITORY / "tests" / "programs" / f"{source}.c", program, "-O1")
             (nodes if options.testbed else here)(mpi, program, folder, options, sums)
     left = files_of_stretto() - before
     print(

@@ -8,7 +8,7 @@ own says what it does there: ``han`` (as by default), ``han @N`` (one of its alg
 
 Level 2 is the whole communicator; ranks and bytes are lower bounds, the first ranks must be 1 and
 the first bytes 0. Bytes are those of the vector or of one block, as Stretto counts them, and the
-same on all ranks in every legal call (seen with 5.0.11: tests/python/test_export_han.py), which
+same on all ranks in every legal call (seen with 5.0.11: tests/mpi/test_export_han.py), which
 coll/tuned's are not.
 Open MPI 4.1 cannot read algorithms, and crashes on ``tuned``: no such file is written for it.
 """

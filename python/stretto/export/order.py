@@ -13,10 +13,10 @@ from stretto.export.rules import Rule
 SWITCH = "--keep-order"
 #: names by setting and value. Seen by running products of matrices on 2 to 8 ranks with all
 #: algorithms of Open MPI 4.1.4 and 5.0.11 and all presets of Intel MPI 2021.18
-#: (tests/python/test_export_order.py); allreduce 7 and reduce 8, which those Open MPIs lack, from
+#: (tests/mpi/test_export_order.py); allreduce 7 and reduce 8, which those Open MPIs lack, from
 #: the sources of 6.0. Rabenseifner's (allreduce 6, reduce 7) and reduce_scatter_block's recursive
 #: halving (3) ask for the operation, and do something else; so do HAN's (run on several nodes:
-#: tests/python/test_export_han.py), which leave such calls to coll/tuned and its rows.
+#: tests/mpi/test_export_han.py), which leave such calls to coll/tuned and its rows.
 LOSES = {
     "coll_tuned_allreduce_algorithm": {"4": "ring", "5": "segmented_ring", "7": "allgather_reduce"},
     "coll_tuned_reduce_algorithm": {

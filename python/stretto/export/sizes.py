@@ -48,7 +48,7 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
 def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
     """Return the size that I_MPI_ADJUST_* looks up, None where it looks at none.
 
-    Seen with 2021.18.1 (tests/python/test_export_intel.py): one block for allgather, alltoall,
+    Seen with 2021.18.1 (tests/mpi/test_export_intel.py): one block for allgather, alltoall,
     gather, scatter and reduce_scatter_block, the mean block for allgatherv, the sum for
     reduce_scatter. (The table in its reference says the sum for allgatherv.) None for barrier,
     gatherv, scatterv, alltoallv and alltoallw, from that table.

@@ -9,7 +9,7 @@ which is named after them: ``natives:coll_tuned_use_dynamic_rules=1``; where the
 
 That a setting can be written says nothing about whether it is used. So what is written here is
 only what fingerprints have shown to take effect, on the versions on which they were taken
-(tests/python/test_inlaunch.py); everything else has launches apart.
+(tests/mpi/test_inlaunch.py); everything else has launches apart.
 """
 
 from __future__ import annotations

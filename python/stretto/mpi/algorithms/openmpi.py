@@ -7,7 +7,7 @@ What another component does it does where it has the highest priority.
 
 Names and numbers are those that the library lists. Which of its variables an algorithm looks at,
 and which collectives a component has, it does not say: that is from its sources (4.1.4 and 5.0),
-and from runs with ``coll_base_verbose`` (tests/python/test_mpi_algorithms_openmpi.py).
+and from runs with ``coll_base_verbose`` (tests/mpi/test_mpi_algorithms_openmpi.py).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.mpi
 def recorded(
     mpi: Mpi, ranks: int, words: list[str], tmp_path: Path, **env: str
 ) -> tuple[list[RawFile], Joined, str]:
-    """Run a case of tests/apps/record_odd.c: the ranks' files, the profile, what was printed."""
+    """Run a case of record_odd.c: the ranks' files, the profile, what was printed."""
     program = mpi.compile(APPS / "record_odd.c", tmp_path / "odd")
     done = run_recorded(mpi, ranks, [str(program), *words], tmp_path / "raw", **env)
     assert done.returncode == 0, done.stderr

@@ -31,7 +31,7 @@ from stretto.mpi.settings.base import without
 from stretto.mpi.variables import control_variables
 from stretto.tune.settings import SettingsTuning
 
-SOURCE = REPOSITORY / "tests" / "apps" / "settings.c"
+SOURCE = REPOSITORY / "tests" / "programs" / "settings.c"
 LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
 EAGER = "btl_vader_eager_limit"
 

@@ -1,6 +1,6 @@
 /* Stands in for src/engine behind the wrappers of blocking calls: something is always under way,
  * and what they ask for is counted and told at exit. The library of this, src/interpose/guard.c,
- * messages.c and src/abi is preloaded by tests/python/test_progress_rule.py. */
+ * messages.c and src/abi is preloaded by tests/mpi/test_progress_rule.py. */
 #include "abi/host.h"
 #include "engine/engine.h"
 #include "engine/outstanding.h"

@@ -14,7 +14,7 @@ import pytest
 
 from mpis import ALL, MPIS, REPOSITORY, Mpi, alone_here, library, missing
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
 SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
 FLAT = (
@@ -34,7 +34,7 @@ LAYERED = (
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/apps for an MPI, once."""
+    """Compile a program of tests/programs for an MPI, once."""
     folder = tmp_path_factory.mktemp("apps")
 
     def compiled(mpi: Mpi, name: str) -> str:

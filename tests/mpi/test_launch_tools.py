@@ -46,7 +46,7 @@ BEGINS = "int MPI_Init(int *a, char ***v) { return PMPI_Init(a, v); }\n"
 def build(name: str, folder: Path) -> dict[str, Path]:
     """Compile a tool, and programs: without one, linked with it (before the MPI), holding it."""
     mpi = MPIS[name].require()
-    source, app = folder / "tool.c", REPOSITORY / "tests" / "apps" / "sums.c"
+    source, app = folder / "tool.c", REPOSITORY / "tests" / "programs" / "sums.c"
     source.write_text(TOOL)
     tool = mpi.compile(source, folder / "libtool.so", "-shared", "-fPIC", "-Wl,-soname,libtool.so")
     linked = ("-Wl,--no-as-needed", str(tool), f"-Wl,-rpath,{folder}")
@@ -248,7 +248,7 @@ def test_run_of_a_program_with_address_sanitizer_starts_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mpi = MPIS[name].require()
-    source = REPOSITORY / "tests" / "apps" / "sums.c"
+    source = REPOSITORY / "tests" / "programs" / "sums.c"
     mpi.compile(source, tmp_path / "checked", "-fsanitize=address")
     words = ["--choice", "allreduce=shm", "--verbose", "--", *mpi.launcher(2), "./checked"]
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # Open MPI 4 has leaks

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import ALL, MPIS, REPOSITORY, Mpi, library
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 NAMES = (
     "alltoall",
     "alltoallv",
@@ -42,7 +42,7 @@ CHOICES = {"shm": SHM, "first": _flat(0), "last": _flat(-1)}
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/apps for an MPI, once."""
+    """Compile a program of tests/programs for an MPI, once."""
     folder = tmp_path_factory.mktemp("apps")
 
     def compiled(mpi: Mpi, name: str) -> str:

@@ -21,7 +21,7 @@ from stretto.mpi.settings.base import Around, without
 from stretto.mpi.settings.network import libfabric, netmods, tcp_interfaces, ucx_devices
 from stretto.mpi.settings.nodes import ASK, Nodes, read
 
-BULK = REPOSITORY / "tests" / "apps" / "bulk.c"
+BULK = REPOSITORY / "tests" / "programs" / "bulk.c"
 
 
 def word(name: str, to: str, mask: str = "255.255.255.0", state: str = "up") -> str:

@@ -66,7 +66,8 @@ def test_what_cannot_be_written_leaves_the_old_set(tmp_path: Path) -> None:
     out = put(rows(4), tmp_path / "out")
     before = contents(out)
     words = [sys.executable, "-c", _LIMITED, str(out), str(Path(__file__).parent)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert done.returncode != 0 and "cannot write the export" in done.stderr, done.stderr
     assert contents(out) == before
     assert sourced(out)[0] == str(out / openmpi.RULES_FILE)

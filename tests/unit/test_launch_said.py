@@ -54,7 +54,7 @@ SAID = [
 
 @pytest.mark.parametrize(("name", "wanted"), SAID)
 def test_the_reason_is_quoted(name: str, wanted: str) -> None:
-    text = (Path(__file__).parent / "said" / f"{name}.txt").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "data" / "said" / f"{name}.txt").read_text("utf-8")
     assert telling(text).startswith(" ".join(wanted.split())), telling(text)
     for noise in ("We apologize", "routed=direct", "help message", "We reiterate", "FAQ"):
         assert noise not in telling(text)

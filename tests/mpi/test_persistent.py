@@ -10,7 +10,7 @@ import pytest
 from mpis import ALL, DEBIAN_MPICH, REPOSITORY, Mpi, library
 from test_nonblocking import FLAT, SHM
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 HIERARCHY = (
     "allreduce=shm+ring;bcast=shm+knomial(2);barrier=shm+dissemination(2);allgather=shm+ring;"
     "reduce=shm+binomial(64K);alltoall=pairwise;alltoallv=linear(32);scan=linear"

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, Mpi, library
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
 SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
 LAYERED = "allreduce=shm+recursive_doubling;bcast=shm+knomial(2);reduce=shm+knomial(2)"

@@ -402,7 +402,7 @@ SLURM_20 = 'printf "srun: MPI types are...\\nsrun: none\\nsrun: pmi2\\n" >&2'
 
 def test_check_where_srun_connects_no_ranks_is_a_problem(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
-    program = mpi.compile(REPOSITORY / "tests" / "apps" / "sums.c", tmp_path / "app")
+    program = mpi.compile(REPOSITORY / "tests" / "programs" / "sums.c", tmp_path / "app")
     srun = tmp_path / "srun"
     env = {"PATH": f"{tmp_path}:{os.defpath}"}
 

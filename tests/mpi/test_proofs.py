@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mpis import MPIS, REPOSITORY, Mpi, have, library, missing
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 TOOLS = REPOSITORY / "tools" / "conformance"
 COLLECTIVES = [
     "allreduce",
@@ -40,7 +40,7 @@ SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/apps for an MPI, once."""
+    """Compile a program of tests/programs for an MPI, once."""
     folder = tmp_path_factory.mktemp("apps")
 
     def compiled(mpi: Mpi, name: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, Mpi, library
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 SHM = ";".join(f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier"))
 WORKS = "XPMEM works among the ranks of this node"
 

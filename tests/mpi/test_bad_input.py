@@ -24,7 +24,7 @@ from stretto.files.bench import read_bench
 from stretto.files.profile import read_profile
 from stretto.files.table import read_table
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 
 
 @functools.cache

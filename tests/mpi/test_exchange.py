@@ -9,7 +9,7 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, Mpi, library
 
-SOURCE = REPOSITORY / "tests" / "apps" / "exchange.c"
+SOURCE = REPOSITORY / "tests" / "programs" / "exchange.c"
 TREES = SOURCE.with_name("trees.c")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import MPIS, REPOSITORY, library
 
-SOURCE = REPOSITORY / "tests" / "apps" / "short_lived.c"
+SOURCE = REPOSITORY / "tests" / "programs" / "short_lived.c"
 SHM = ";".join(
     f"{collective}=shm"
     for collective in (

@@ -23,7 +23,7 @@ SETTINGS = {"STRETTO_CHOICE": "allreduce=shm", "STRETTO_INIT_SECONDS": "2"}
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("programs")
-    source = REPOSITORY / "tests" / "apps" / "sums.c"
+    source = REPOSITORY / "tests" / "programs" / "sums.c"
     return {n: m.compile(source, folder / n) for n, m in MPIS.items() if m.libmpi.exists()}
 
 

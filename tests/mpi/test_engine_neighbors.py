@@ -9,13 +9,13 @@ import pytest
 
 from mpis import ALL, MPIS, REPOSITORY, Mpi, library
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 NAMES = ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv")
 
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/apps for an MPI, once."""
+    """Compile a program of tests/programs for an MPI, once."""
     folder = tmp_path_factory.mktemp("apps")
 
     def compiled(mpi: Mpi, name: str) -> str:

@@ -16,7 +16,7 @@ from stretto.files.profile import Call, Profile
 from stretto.profile.join import join_run, load_runs
 from stretto.profile.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw, thinned
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 pytestmark = pytest.mark.mpi
 
 
@@ -62,7 +62,7 @@ def world(profile: Profile) -> int:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("ranks", rarely([2, 4], [2]))
 def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
-    """Every number equals that of tests/apps/record_counts.c."""
+    """Every number equals that of tests/programs/record_counts.c."""
     mpi = ALL[name].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
     done = run_recorded(mpi, ranks, [str(program), str(tmp_path / "file")], tmp_path / "raw")
@@ -155,7 +155,7 @@ NEIGHBOR = [f"Neighbor_{c}" for c in _OF_NEIGHBORS]
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_collective_in_every_form(name: str, tmp_path: Path) -> None:
-    """Blocking, nonblocking, persistent: 2, 3 and 4 calls of each in tests/apps/record_every.c."""
+    """Blocking, nonblocking, persistent: 2, 3 and 4 calls of each (record_every.c)."""
     mpi = ALL[name].require()
     old = name == "openmpi4"  # has the persistent ones as MPIX only
     program = mpi.compile(

@@ -29,7 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Failures(terminal))
 
 
-#: A module that has one of these starts MPI jobs, simulated ones included.
+#: A module that has one of these starts MPI jobs, simulated ones included: it has no place in
+#: tests/unit.
 STARTS_MPI = {"ALL", "MPIS", "Mpi", "STANDARD_ABI", "alone_here", "beside_others", "installation"}
 STARTS_MPI |= {"library", "have", "clusters", "Cluster", "testbed", "simulate"}
 
@@ -45,8 +46,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     of: dict[object, list[pytest.Function]] = {}
     for item in items:
         module = item.getparent(pytest.Module)
-        if module is not None and not STARTS_MPI.isdisjoint(vars(module.obj)):
+        if item.path.parent.name != "unit":
             item.add_marker(pytest.mark.mpi)
+        elif module is not None and not STARTS_MPI.isdisjoint(vars(module.obj)):
+            raise pytest.UsageError(f"{item.path} starts MPI jobs: move it to tests/mpi")
         given = getattr(item, "callspec", None)
         if isinstance(item, pytest.Function) and given and given.params.get("name") in ALL:
             of.setdefault((item.path, item.cls, item.originalname), []).append(item)

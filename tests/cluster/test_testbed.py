@@ -110,7 +110,7 @@ def test_composed_choices_equal_the_mpi(
 ) -> None:
     program = nodes.shared / f"conformance-{name}"
     if not program.exists():
-        source = REPOSITORY / "tests" / "apps" / "conformance.c"
+        source = REPOSITORY / "tests" / "programs" / "conformance.c"
         MPIS[name].require().compile(source, program, "-O1")
     env = {"STRETTO_CHOICE": COMPOSED[choice], "STRETTO_VERBOSE": "1"}
     env["LD_PRELOAD"] = str(library(MPIS[name].family))
@@ -285,7 +285,7 @@ def test_open_mpi_sends_over_both_rails() -> None:
     cluster = testbed.up(2, rails=2, share=with_tmp, owned=True)
     try:
         assert len(set(cluster.networks)) == 2
-        source = REPOSITORY / "tests" / "apps" / "bulk.c"
+        source = REPOSITORY / "tests" / "programs" / "bulk.c"
         program = MPIS["openmpi4"].require().compile(source, cluster.shared / "bulk")
         sent = {}
         for interfaces in ("all", "eth0", "eth1"):

@@ -37,7 +37,7 @@ from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
 from stretto.tune.trials import Trial, find_value, make_metric
 
-SOURCE = REPOSITORY / "tests" / "apps" / "scaling.c"
+SOURCE = REPOSITORY / "tests" / "programs" / "scaling.c"
 VERSIONS = {
     "openmpi": "mpirun (Open MPI) 4.1.4",
     "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",

@@ -16,7 +16,7 @@ import pytest
 from mpis import MPIS, REPOSITORY, Mpi, beside_others
 from stretto.files.profile import format_profile, read_profile
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 pytestmark = pytest.mark.mpi
 
 

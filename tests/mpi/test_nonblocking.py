@@ -46,7 +46,7 @@ def test_results_and_requests(
     name: str, mode: str, ranks: int, ppn: int, choices: str, tmp_path: Path
 ) -> None:
     mpi = ALL[name].require()
-    source = REPOSITORY / "tests" / "apps" / "nonblocking.c"
+    source = REPOSITORY / "tests" / "programs" / "nonblocking.c"
     program = mpi.compile(source, tmp_path / "nonblocking", "-O1")
     env = {
         "LD_PRELOAD": str(library(mpi.interposer)),
@@ -79,7 +79,7 @@ def test_results_and_requests(
 def test_behind_a_tool_that_looks_at_requests(name: str, program: str, tmp_path: Path) -> None:
     """It hands requests of ours to PMPI_Wait and the like, and leaves what makes them to us."""
     mpi = ALL[name].require()
-    apps = REPOSITORY / "tests" / "apps"
+    apps = REPOSITORY / "tests" / "programs"
     command = [str(mpi.compile(apps / f"{program}.c", tmp_path / program, "-O1"))]
     tool = mpi.compile(apps / "request_tool.c", tmp_path / "tool.so", "-shared", "-fPIC")
     env = {
@@ -109,7 +109,7 @@ RAGGED = (
 def test_ragged_exchanges_at_once(name: str, mode: str, choices: int, tmp_path: Path) -> None:
     """Sizes that are told, remembered or do not fit, two dozen exchanges under way at a time."""
     mpi = MPIS[name].require()
-    source = REPOSITORY / "tests" / "apps" / "ragged_outstanding.c"
+    source = REPOSITORY / "tests" / "programs" / "ragged_outstanding.c"
     program = mpi.compile(source, tmp_path / "ragged", "-O1")
     env = {
         "LD_PRELOAD": str(library(mpi.interposer)),
@@ -129,7 +129,7 @@ def test_ragged_exchanges_at_once(name: str, mode: str, choices: int, tmp_path: 
 def test_intel_mpi_keeps_its_own(tmp_path: Path) -> None:
     """It fails when two threads are in it; its results are its own affair, and not compared."""
     mpi = ALL["intel"].require()
-    source = REPOSITORY / "tests" / "apps" / "nonblocking.c"
+    source = REPOSITORY / "tests" / "programs" / "nonblocking.c"
     program = mpi.compile(source, tmp_path / "nonblocking", "-O1")
     env = {
         "LD_PRELOAD": str(library(mpi.interposer)),
@@ -144,7 +144,7 @@ def test_intel_mpi_keeps_its_own(tmp_path: Path) -> None:
 def test_the_plan_that_is_carried_out_stays(algorithm: str, tmp_path: Path) -> None:
     """While a neighbourhood collective waits, more shapes are decided than plans are kept."""
     mpi = ALL["openmpi4"].require()
-    source = REPOSITORY / "tests" / "apps" / "many_plans.c"
+    source = REPOSITORY / "tests" / "programs" / "many_plans.c"
     program = mpi.compile(source, tmp_path / "many_plans", "-O1")
     env = {
         "LD_PRELOAD": str(library(mpi.interposer)),
@@ -165,7 +165,7 @@ def test_the_plan_that_is_carried_out_stays(algorithm: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_the_helper_rounds_as_the_application_does(name: str, choice: str, tmp_path: Path) -> None:
     mpi = ALL[name].require()
-    source = REPOSITORY / "tests" / "apps" / "rounding.c"
+    source = REPOSITORY / "tests" / "programs" / "rounding.c"
     program = mpi.compile(source, tmp_path / "rounding", "-O1", "-Wl,--no-as-needed,-lm")
     env = {
         "LD_PRELOAD": str(library(mpi.interposer)),
@@ -185,7 +185,7 @@ def _threads(
 ) -> tuple[list[set[str]], str]:
     """On which hardware threads the threads of each rank may run, and what was said."""
     found = ALL[mpi].require()
-    source = REPOSITORY / "tests" / "apps" / "helper_place.c"
+    source = REPOSITORY / "tests" / "programs" / "helper_place.c"
     program = found.compile(source, tmp_path / "helper_place", "-O1")
     env = {
         "LD_PRELOAD": str(library(found.interposer)),

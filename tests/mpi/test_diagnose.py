@@ -15,7 +15,7 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
 from test_profile import stretto
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 
 
 @pytest.mark.mpi

@@ -1,8 +1,8 @@
 """The progress rule: programs that block elsewhere while nonblocking collectives are under way.
 
-Every case of tests/apps/progress_cases.c is run plainly under each MPI (it is a correct program),
-behind the wrappers of src/interpose with a stand-in for which something is always under way (each
-wrapper does what the MPI's function does), and with Stretto's own nonblocking collectives.
+Every case of tests/programs/progress_cases.c is run plainly under each MPI (it is correct), behind
+the wrappers of src/interpose with a stand-in for which something is always under way (each wrapper
+does what the MPI's function does), and with Stretto's own nonblocking collectives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functions import FAMILY_MACRO, SOURCE, functions
 from mpis import MPIS, REPOSITORY, Mpi, library
 from test_loading_library import exported
 
-APPS = REPOSITORY / "tests" / "apps"
+APPS = REPOSITORY / "tests" / "programs"
 PARTS = ("messages", "collectives", "windows", "files")
 #: Cases that the MPI itself does not survive, Stretto or not. MPICH 5.0.2 lets nonblocking
 #: collectives rest while it waits in these one-sided calls.

@@ -8,7 +8,7 @@ import pytest
 
 from mpis import MPIS, Mpi, library
 
-PROGRAM = Path(__file__).resolve().parents[1] / "apps" / "dynamic.c"
+PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "dynamic.c"
 COLLECTIVES = ("allreduce", "bcast", "allgather", "alltoallv", "gatherv", "scatterv", "scan")
 SHM = ";".join(f"{c}=shm" for c in (*COLLECTIVES, "barrier"))
 FLAT = (
