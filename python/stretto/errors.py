@@ -15,6 +15,8 @@ EXIT_DONE = 0
 EXIT_FAULT = 1
 EXIT_USAGE = 2
 EXIT_COMMAND = 3
+#: `stretto check` found what costs speed, and nothing that will not work
+EXIT_WARNINGS = 4
 #: the same command may succeed in a while (EX_TEMPFAIL): a campaign's job goes back to the queue
 EXIT_AGAIN = 75
 EXIT_INTERRUPTED = 130

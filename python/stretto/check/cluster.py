@@ -1,0 +1,285 @@
+"""Judging the nodes of a job together: transports, rails, cards and ranks, differences of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stretto.check.facts import Facts
+from stretto.check.finding import Finding
+from stretto.check.network import fast, stream_limit_gbps
+from stretto.check.nodes import Survey
+from stretto.check.transport import Transports
+from stretto.counted import counted
+from stretto.mpi.base import MPIInstallation
+from stretto.mpi.settings.nodes import INTERNAL
+
+#: variables that choose network devices: all of these formats are lists of names
+_DEVICE_LISTS = (
+    "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_opal_common_ucx_devices", "UCX_NET_DEVICES",
+    "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE", "FI_TCP_IFACE", "FI_DOMAIN",
+)  # fmt: skip
+#: variables that limit the number of network devices
+_DEVICE_COUNTS = ("I_MPI_OFI_NUM_NICS", "MPIR_CVAR_CH4_OFI_MAX_NICS", "UCX_MAX_RNDV_RAILS")
+#: clocks that differ by less need no mention: `make` and log files begin to suffer above
+_CLOCKS_S = 1.0
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where one rank was started: its node, and the hardware threads it is bound to."""
+
+    node: str
+    cpus: tuple[int, ...]
+
+
+def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[Finding]:
+    """Judge by what the messages travel.
+
+    Parameters
+    ----------
+    nodes
+        Facts of each node.
+    seen
+        From a start of the MPI with the options of the job.
+    """
+    for names, words in ((seen.between, "between nodes"), (seen.within, "within a node")):
+        if names:
+            listed = ", ".join(sorted(names))
+            yield Finding("network", "ok", f"transport {words}: {listed}")
+    fabrics = sorted({f"{x.kind} {x.name}" for f in nodes.values() for x in f.fabrics if x.up})
+    slow = seen.tcp_between if len(nodes) > 1 else None
+    if slow and fabrics:
+        yield Finding(
+            "network",
+            "warning",
+            f"messages between nodes go by TCP, and {', '.join(fabrics)} is there: latency is "
+            "several times higher",
+            "Open MPI: --mca pml ucx (InfiniBand) or --mca pml cm --mca mtl ofi (EFA); Intel MPI: "
+            "I_MPI_OFI_PROVIDER=efa or mlx; the MPI must be built with UCX or libfabric",
+            "tcp-fallback",
+            slow,
+        )
+    elif slow:
+        limits = [x for f in nodes.values() if (x := stream_limit_gbps(f))]
+        speed = max((i.speed_mbits or 0 for f in nodes.values() for i in fast(f)), default=0)
+        if limits:
+            yield Finding(
+                "network",
+                "warning",
+                f"messages go by TCP, and one connection of these cards gets at most {limits[0]:g} "
+                f"of {speed / 1000:g} Gb/s",
+                "measure it: stretto net; try more connections on the application: "
+                "stretto settings -- CMD (Open MPI: btl_tcp_links)",
+                "one-stream",
+                slow,
+            )
+    if seen.tcp_within:
+        yield Finding(
+            "network",
+            "warning",
+            "messages between ranks of one node go by TCP instead of shared memory",
+            "leave btl, I_MPI_FABRICS and UCX_TLS unset, or add shared memory: sm (Open MPI 5) or "
+            "vader (4), shm:ofi (Intel MPI), sm (UCX)",
+            "tcp-within-node",
+            seen.tcp_within,
+        )
+
+
+def judge_rails(
+    nodes: Mapping[str, Facts], mpi: MPIInstallation, given: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Judge whether a job can use all cards of its nodes.
+
+    Parameters
+    ----------
+    nodes
+        Facts of each node.
+    mpi
+        The MPI of the job.
+    given
+        Variables that the ranks get.
+    """
+    rails = min((max(len([x for x in f.fabrics if x.up]), len(fast(f))) for f in nodes.values()),
+                default=0)  # fmt: skip
+    if rails < 2:
+        return
+    for name in _DEVICE_LISTS:
+        value = given.get(name, "")
+        chosen = [x for x in re.split(r"[,;\s]+", value) if x]
+        if len(chosen) == 1 and "/" not in value:
+            yield Finding(
+                "network",
+                "warning",
+                f"{name}={value} uses one of {rails} network cards",
+                f"unset {name}, or name all cards",
+                "one-rail",
+            )
+    for name in _DEVICE_COUNTS:
+        if given.get(name) == "1":
+            yield Finding(
+                "network",
+                "warning",
+                f"{name}=1 uses one of {rails} network cards",
+                f"unset {name}, or set it to {rails}",
+                "one-rail",
+            )
+    version = tuple(int(x) for x in re.findall(r"\d+", mpi.identity.version)[:2])
+    by_hand = mpi.family == "intel" and (2021, 6) <= version < (2021, 12)
+    if by_hand and given.get("I_MPI_MULTIRAIL", "0") in ("", "0"):
+        yield Finding(
+            "network",
+            "warning",
+            f"{mpi.name} uses one of {rails} network cards unless I_MPI_MULTIRAIL is set "
+            "(2021.6 to 2021.11; later versions use all by themselves)",
+            "export I_MPI_MULTIRAIL=1",
+            "one-rail",
+        )
+
+
+def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterator[Finding]:
+    """Judge how far ranks are from the network cards.
+
+    Parameters
+    ----------
+    nodes
+        Facts of each node.
+    placed
+        Where each rank is bound.
+    """
+    for node, facts in nodes.items():
+        cards = _cards_by_socket(facts)
+        if not cards or facts.sockets < 2:
+            continue
+        ranks = [_socket(facts, r.cpus) for r in placed if r.node == node]
+        on = Counter(socket for socket in ranks if socket is not None)
+        if not on:
+            continue
+        where = (node,) if len(nodes) > 1 else ()
+        idle = [s for s in cards if not on[s]]
+        far = sum(number for socket, number in on.items() if socket not in cards)
+        near = next(iter(cards))
+        if idle and len(cards) > 1:
+            names = ", ".join(x for s in idle for x in cards[s])
+            yield Finding(
+                "launch",
+                "warning",
+                f"no rank is on the socket of {names}: each rank uses the card of its socket, so "
+                f"{counted(len(idle), 'card')} of {len(cards)} stays unused",
+                "spread the ranks over the sockets: Open MPI 4 --map-by socket, Open MPI 5 "
+                "--map-by package; MPICH -map-by socket; Intel MPI I_MPI_PIN_ORDER=scatter; "
+                "Slurm -m block:cyclic",
+                "unused-rail",
+                nodes=where,
+            )
+        elif far and len(ranks) <= _cores(facts, near):
+            cpus = ",".join(str(c) for c in _first_threads(facts, near))
+            yield Finding(
+                "launch",
+                "warning",
+                f"{far} of {counted(len(ranks), 'rank')} on the other socket than "
+                f"{', '.join(cards[near])}, and that socket has {_cores(facts, near)} cores",
+                f"put the ranks on socket {near}: Open MPI --cpu-set {cpus} --bind-to core; Intel "
+                f"MPI I_MPI_PIN_PROCESSOR_LIST={cpus}; Slurm --cpu-bind=map_cpu:{cpus}",
+                "far-card",
+                nodes=where,
+            )
+
+
+def _cards_by_socket(facts: Facts) -> dict[int, list[str]]:
+    """Return the names of the fastest kind of card by their socket; empty where one is unknown."""
+    fabrics = [x for x in facts.fabrics if x.up]
+    out: dict[int, list[str]] = {}
+    for card in fabrics or fast(facts):
+        cpus = facts.numa.get(card.numa, ()) if card.numa is not None else ()
+        socket = _socket(facts, cpus)
+        if socket is None:
+            return {}
+        out.setdefault(socket, []).append(card.name)
+    return out
+
+
+def _socket(facts: Facts, cpus: Sequence[int]) -> int | None:
+    """Return the socket of hardware threads, None where they are on several or unknown."""
+    found = {facts.packages.get(cpu) for cpu in cpus}
+    return found.pop() if len(found) == 1 else None
+
+
+def _first_threads(facts: Facts, socket: int) -> list[int]:
+    """Return one hardware thread of each core of a socket."""
+    cores = facts.siblings or tuple((cpu,) for cpu in sorted(facts.packages))
+    return [core[0] for core in cores if facts.packages.get(core[0]) == socket]
+
+
+def _cores(facts: Facts, socket: int) -> int:
+    return len(_first_threads(facts, socket))
+
+
+def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
+    """Judge whether the nodes of a job are alike.
+
+    Parameters
+    ----------
+    survey
+        Facts and clocks of the nodes.
+    took_s
+        Seconds that the launcher ran: the clocks were read at some moment within.
+    """
+    nodes = survey.nodes
+    if len(nodes) < 2:
+        return
+    for what, value in _COMPARED.items():
+        groups: dict[str, list[str]] = {}
+        for node, facts in nodes.items():
+            groups.setdefault(value(facts), []).append(node)
+        if len(groups) > 1:
+            words = "; ".join(f"{v} on {_some(names)}" for v, names in sorted(groups.items()))
+            mtu = what == "MTU"
+            yield Finding(
+                "network" if mtu else "cpu",
+                "warning",
+                f"the nodes differ in {what}: {words}",
+                "set the same MTU on all nodes: packets that are too large are cut or lost"
+                if mtu
+                else "ask for nodes of one kind (Slurm: --constraint): the slowest node decides",
+                "mtu-mismatch" if mtu else "mixed-nodes",
+            )
+    if len(survey.clocks) > 1:
+        apart = max(survey.clocks.values()) - min(survey.clocks.values()) - took_s
+        if apart > _CLOCKS_S:
+            first = min(survey.clocks, key=survey.clocks.__getitem__)
+            last = max(survey.clocks, key=survey.clocks.__getitem__)
+            yield Finding(
+                "cpu",
+                "note",
+                f"the clocks of {first} and {last} differ by at least {apart:.3g} s: times of "
+                "files and logs cannot be compared",
+                "run chronyd or ntpd on all nodes",
+                "clocks",
+            )
+
+
+def _cards(facts: Facts) -> str:
+    kinds = Counter(f"{x.kind} {x.rate}" for x in facts.fabrics if x.up)
+    kinds += Counter(f"{(i.speed_mbits or 0) / 1000:g} Gb/s {i.driver}" for i in fast(facts))
+    return ", ".join(f"{n} x {kind}" for kind, n in sorted(kinds.items())) or "no fast card"
+
+
+_COMPARED: dict[str, Callable[[Facts], str]] = {
+    "processor": lambda f: f.cpu,
+    "cores": lambda f: counted(f.cores, "core"),
+    "memory": lambda f: f"{round(f.memory_bytes / 2**30 / 4) * 4 or 1} GiB",
+    "network cards": _cards,
+    "MTU": lambda f: (
+        ", ".join(f"{i.name} {i.mtu}" for i in f.interfaces if not INTERNAL.match(i.name))
+        or "no card"
+    ),
+    "kernel": lambda f: f.kernel,
+}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

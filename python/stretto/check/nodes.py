@@ -1,0 +1,118 @@
+"""Facts of each node of a job, which its ranks print: nodes need no Python and no tool of Stretto.
+
+The first rank of each node prints the files that `collect_facts` reads; they are laid out in a
+temporary folder and read from there.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.check.facts import Facts, collect_facts
+
+#: A line of shell for `stretto.launch.ask.ask`. Without a local rank from the launcher, all print.
+SURVEY = r"""
+case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LOCAL_RANKID:-0}}}} in
+0)
+    node=$(uname -n)
+    echo "stretto-clock $node $(date +%s.%N)"
+    files=
+    while IFS=: read -r number controller path; do
+        folder=/sys/fs/cgroup
+        [ "$number" = 0 ] || folder=$folder/$controller
+        while :; do
+            files="$files $folder$path/cpu.max $folder$path/cpu.cfs_quota_us
+                $folder$path/cpu.cfs_period_us $folder$path/memory.max
+                $folder$path/memory.limit_in_bytes $folder$path/pids.max"
+            [ -n "$path" ] || break
+            path=${path%/*}
+        done
+    done </proc/self/cgroup
+    cpus=/sys/devices/system/cpu
+    # grep reads whole files at once: those of /proc/sys end after one read of a shell
+    grep -sH '' /proc/meminfo /proc/loadavg /proc/self/status /proc/self/limits /proc/self/cgroup \
+        /proc/sys/kernel/osrelease /proc/sys/kernel/numa_balancing \
+        /proc/sys/kernel/yama/ptrace_scope /proc/sys/net/ipv4/tcp_rmem \
+        /proc/sys/net/ipv4/tcp_wmem $cpus/online $cpus/cpu0/cpufreq/scaling_governor \
+        /sys/devices/system/clocksource/clocksource0/current_clocksource \
+        $cpus/cpu[0-9]*/topology/physical_package_id $cpus/cpu[0-9]*/topology/core_id \
+        $cpus/cpu[0-9]*/topology/thread_siblings_list /sys/devices/system/node/node[0-9]*/cpulist \
+        /sys/kernel/mm/transparent_hugepage/*enabled /sys/class/dmi/id/sys_vendor \
+        /sys/class/dmi/id/product_name /sys/class/net/*/operstate /sys/class/net/*/speed \
+        /sys/class/net/*/mtu /sys/class/net/*/device/numa_node \
+        /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/rate \
+        /sys/class/infiniband/*/device/numa_node $files | sed "s|^|stretto-file $node |"
+    sed -n '1,/^$/p' /proc/cpuinfo | sed "s|^|stretto-file $node /proc/cpuinfo:|"
+    for link in /sys/class/net/*/device/driver /sys/class/infiniband/*/device/driver; do
+        [ -e "$link" ] && echo "stretto-driver $node $link:$(basename "$(readlink -f "$link")")"
+    done
+    set -- $(df -Pk /dev/shm 2>/dev/null | tail -n 1)
+    [ $# -ge 4 ] && echo "stretto-shm $node $2 $4"
+    ;;
+esac
+"""
+_FILE = re.compile(r"^stretto-(file|driver) (\S+) (/(?:proc|sys)/[^:\n]+):(.*)$", re.MULTILINE)
+_CLOCK = re.compile(r"^stretto-clock (\S+) (\d+(?:\.\d+)?)$", re.MULTILINE)
+_SHM = re.compile(r"^stretto-shm (\S+) (\d+) (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the nodes of a job printed.
+
+    Attributes
+    ----------
+    nodes
+        Facts of each node, by its name.
+    clocks
+        Time of day on each node in seconds, read while the survey ran.
+    """
+
+    nodes: Mapping[str, Facts]
+    clocks: Mapping[str, float]
+
+
+def read_survey(output: str) -> Survey:
+    """Return what the ranks printed to `SURVEY`.
+
+    Parameters
+    ----------
+    output
+        All that the job printed to stdout; other lines in it are skipped.
+    """
+    files: dict[str, dict[str, list[str]]] = {}
+    drivers: dict[str, dict[str, str]] = {}
+    for what, node, path, text in _FILE.findall(output):
+        if ".." in path.split("/"):
+            continue
+        if what == "driver":
+            drivers.setdefault(node, {})[path] = text
+        else:
+            files.setdefault(node, {}).setdefault(path, []).append(text)
+    shm = {node: (int(total) << 10, int(free) << 10) for node, total, free in _SHM.findall(output)}
+    out: dict[str, Facts] = {}
+    for node, found in files.items():
+        with tempfile.TemporaryDirectory(prefix="stretto-check-") as folder:
+            root = Path(folder)
+            for path, lines in found.items():
+                _put(root / path[1:], "\n".join(lines) + "\n")
+            for path, name in drivers.get(node, {}).items():
+                _put(root / "drivers" / Path(name).name, "")
+                (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+                (root / path[1:]).symlink_to(root / "drivers" / Path(name).name)
+            facts = collect_facts(root)
+        total, free = shm.get(node, (None, None))
+        # A rank's mask says where the launcher bound it, not what the job may use.
+        every = tuple(sorted(cpu for core in facts.siblings for cpu in core)) or facts.allowed
+        out[node] = replace(facts, name=node, allowed=every, shm_bytes=total, shm_free_bytes=free)
+    clocks = {node: float(seconds) for node, seconds in _CLOCK.findall(output)}
+    return Survey(dict(sorted(out.items())), clocks)
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
