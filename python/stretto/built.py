@@ -10,7 +10,7 @@ from typing import Literal
 from stretto.errors import StrettoError
 
 Abi = Literal["openmpi", "mpich", "mpi5"]
-Kind = Literal["interposer", "record", "bench", "plan"]
+Kind = Literal["interposer", "record", "bench", "p2p", "plan"]
 
 
 def library_directories() -> list[Path]:
@@ -42,8 +42,8 @@ def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
     """
     if kind == "plan":
         return "libstretto-plan.so"
-    if kind == "bench":
-        return f"stretto-bench-{abi}"
+    if kind in ("bench", "p2p"):
+        return f"stretto-{kind}-{abi}"
     if kind == "record":
         old = abi == "openmpi" and mpi_major is not None and mpi_major < 5
         return f"libstretto-record-{abi}{'4' if old else ''}.so"

@@ -1,0 +1,315 @@
+"""Messages between ranks, measured through an MPI by launches of ``stretto-p2p`` (src/p2p)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from stretto.built import library
+from stretto.counted import counted
+from stretto.errors import StrettoError, UsageError
+from stretto.files.parse import json_value
+from stretto.launch.execute import run
+from stretto.measure.request import Where
+from stretto.measure.stats import Interval, median_interval
+
+Level = Literal["single", "funneled", "serialized", "multiple"]
+#: what the test needs; without an entry: any level
+_LEVELS: dict[str, Level] = {"turns": "serialized", "threads": "multiple", "shared": "multiple"}
+WINDOW = 64
+#: bytes at which message rates are published (AWS, OSU)
+RATE_BYTES = 2048
+_START_S = 60.0
+
+
+@dataclass(frozen=True, order=True)
+class Point:
+    """One thing to measure.
+
+    Attributes
+    ----------
+    test
+        ``latency``, ``bandwidth``, ``bidirectional``, ``sends`` (blocking, in a row), ``threads``
+        (ping-pong of several threads, a communicator each), ``shared`` (on one communicator),
+        ``turns`` (one thread after the other), ``overlap`` and ``overlap-COLLECTIVE``.
+    bytes
+        Of a message; of the vector of a rank for collectives.
+    pairs
+        Pairs of ranks that exchange messages at the same time.
+    window
+        Messages in flight in each direction, or blocking sends in a row.
+    threads
+        Threads of each rank.
+    """
+
+    test: str
+    bytes: int
+    pairs: int = 1
+    window: int = 1
+    threads: int = 1
+
+    @property
+    def word(self) -> str:
+        """What ``stretto-p2p`` takes."""
+        return f"{self.test}:{self.bytes}:{self.pairs}:{self.window}:{self.threads}"
+
+    @property
+    def level(self) -> Level:
+        """The thread level that it needs."""
+        return _LEVELS.get(self.test, "single")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one batch took: seconds for all iterations; of overlap tests, the parts as well."""
+
+    iterations: int
+    seconds: float
+    pure_seconds: float | None = None
+    computed_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class P2PLaunch:
+    """What one launch measured.
+
+    Attributes
+    ----------
+    level
+        Thread level that the MPI gave.
+    library
+        First line of the version of the MPI.
+    hosts
+        Host name of each rank.
+    batches
+        By point, in the order of measurement.
+    cut
+        The budget ended before all batches were measured.
+    """
+
+    level: Level
+    library: str
+    hosts: tuple[str, ...]
+    batches: Mapping[Point, tuple[Batch, ...]]
+    cut: bool = False
+
+
+def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
+    """Return what is measured by default.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of the messages.
+    nranks
+        Ranks: two or more.
+    threads
+        More than one: thread tests with so many.
+    """
+    pairs = nranks // 2
+    out: list[Point] = []
+    for size in sizes:
+        out.append(Point("latency", size))
+        out.append(Point("bandwidth", size, 1, WINDOW))
+        out.append(Point("bidirectional", size, 1, WINDOW))
+        out.append(Point("bandwidth", size, 1, 1))
+        out.append(Point("sends", size, 1, WINDOW))
+        if pairs > 1:
+            out.append(Point("bandwidth", size, pairs, WINDOW))
+    out.append(Point("bandwidth", RATE_BYTES, pairs, WINDOW))
+    for size in (64 << 10, 1 << 20):
+        out += [Point("overlap", size), Point("overlap-allreduce", size)]
+    if threads > 1:
+        out.append(Point("turns", 8, threads=threads))
+        out.append(Point("threads", 8, threads=threads))
+        out.append(Point("shared", 8, threads=threads))
+    return list(dict.fromkeys(out))
+
+
+def placement(hosts: Sequence[str], pairs: int) -> str:
+    """Return where the pairs are, or refuse a placement under which figures would mislead.
+
+    Pair i is rank i and rank i + n/2. Either every pair is on two nodes, or every pair is on one.
+
+    Parameters
+    ----------
+    hosts
+        Host name of each rank.
+    pairs
+        Pairs that exchange messages.
+    """
+    half = len(hosts) // 2
+    ends = [(hosts[i], hosts[i + half]) for i in range(pairs)]
+    between = [a != b for a, b in ends]
+    if any(between) and not all(between):
+        i = between.index(False)
+        raise StrettoError(
+            f"{between.count(True)} of {counted(pairs, 'pair')} are on two nodes, ranks {i} and "
+            f"{i + half} are both on {ends[i][0]}: the figures would mix network and memory",
+            "the placement of the ranks",
+            "place half of the ranks on each side: --hosts a,b --ppn RANKS/2",
+        )
+    nodes = len(set(hosts))
+    where = "between nodes" if all(between) else "within a node"
+    return f"{counted(pairs, 'pair')} {where}, {counted(nodes, 'node')}: " + ", ".join(
+        f"{a}-{b}" if a != b else a for a, b in dict.fromkeys(ends)
+    )
+
+
+def read_launch(output: str, place: str) -> P2PLaunch:
+    """Return what a launch printed; other lines are skipped.
+
+    Parameters
+    ----------
+    output
+        Standard output of the job.
+    place
+        The command, for errors.
+    """
+    head: dict[str, object] = {}
+    batches: dict[Point, list[Batch]] = {}
+    cut = True
+    for line in output.splitlines():
+        if not line.startswith('{"kind":'):
+            continue
+        values = json_value(line)
+        kind = values.pop("kind")
+        if kind == "launch":
+            head = values
+        elif kind == "end":
+            cut = bool(values["cut"])
+        else:
+            names = ("test", "bytes", "pairs", "window", "threads")
+            point = Point(*(values.pop(n) for n in names))
+            batches.setdefault(point, []).append(Batch(**values))
+    if not head:
+        raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
+    return P2PLaunch(
+        head["level"],  # type: ignore[arg-type]
+        str(head["library"]),
+        tuple(str(h) for h in head["hosts"]),  # type: ignore[attr-defined]
+        {p: tuple(b) for p, b in batches.items()},
+        cut,
+    )
+
+
+def measure(
+    where: Where,
+    wanted: Sequence[Point],
+    launches: int,
+    samples: int = 5,
+    batch_us: float = 10_000,
+    oversubscribe: bool = False,
+    report: Callable[[str], None] = lambda text: None,
+) -> list[P2PLaunch]:
+    """Measure points in repeated launches; those of one thread level share a launch.
+
+    Parameters
+    ----------
+    where
+        MPI, ranks and nodes.
+    wanted
+        The points.
+    launches
+        How often each launch is repeated.
+    samples, batch_us
+        Batches of each point in a launch, and their length in microseconds.
+    oversubscribe
+        There are more ranks than cores.
+    report
+        Told which launch runs.
+    """
+    if where.nranks < 2:
+        raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
+    program = str(library("p2p", where.installation.abi))
+    by_level: dict[Level, list[Point]] = {}
+    for point in wanted:
+        by_level.setdefault(point.level, []).append(point)
+    if len(by_level) > 1:  # what a level costs, by the same ping-pong
+        for level in ("funneled", "serialized", "multiple"):
+            by_level.setdefault(level, []).insert(0, Point("latency", 8))  # type: ignore[arg-type]
+        if Point("latency", 8) not in by_level.setdefault("single", []):
+            by_level["single"].insert(0, Point("latency", 8))
+    out: list[P2PLaunch] = []
+    number, total = 0, launches * len(by_level)
+    for _ in range(launches):
+        for level, some in by_level.items():
+            number += 1
+            report(f"launch {number} of {total}")
+            budget = len(some) * samples * batch_us * 1e-6 * 20 + _START_S
+            words = [program, level, "-", str(samples), str(batch_us), f"{budget:.0f}"]
+            argv, environ = where.installation.launch(
+                where.nranks,
+                [*words, *(p.word for p in some)],
+                ppn=where.ppn,
+                hosts=where.hosts,
+                bind="default",
+                oversubscribe=oversubscribe,
+            )
+            result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
+            found = read_launch(result.stdout, argv[0])
+            placement(found.hosts, max(p.pairs for p in some))
+            out.append(found)
+    return out
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The median over launches of a point's figure, with its interval."""
+
+    point: Point
+    level: Level
+    value: Interval
+    unit: str
+
+
+def figures(launches: Iterable[P2PLaunch]) -> list[Figure]:
+    """Return a figure for each point and thread level: each launch counts once, by its median.
+
+    Units: us for one-way latency and for a blocking send, MB/s (10^6) for bandwidth, % for overlap,
+    us a round trip of one thread for thread tests.
+
+    Parameters
+    ----------
+    launches
+        What was measured.
+    """
+    values: dict[tuple[Point, Level], list[float]] = {}
+    for launch in launches:
+        for point, batches in launch.batches.items():
+            each = median_interval([value_of(point, b) for b in batches]).median
+            values.setdefault((point, launch.level), []).append(each)
+    return [
+        Figure(point, level, median_interval(found), unit_of(point))
+        for (point, level), found in values.items()
+    ]
+
+
+def unit_of(point: Point) -> str:
+    """Return the unit of `value_of`."""
+    if point.test in ("bandwidth", "bidirectional"):
+        return "MB/s"
+    return "%" if point.test.startswith("overlap") else "us"
+
+
+def value_of(point: Point, batch: Batch) -> float:
+    """Return the figure of one batch, in the unit of `unit_of`."""
+    each = batch.seconds / batch.iterations
+    if point.test == "latency":
+        return 1e6 * each / 2
+    if point.test == "sends":
+        return 1e6 * each / point.window
+    if point.test in ("bandwidth", "bidirectional"):
+        ways = 2 if point.test == "bidirectional" else 1
+        return 1e-6 * ways * point.bytes * point.window * point.pairs / each
+    if point.test.startswith("overlap"):
+        pure, computed = batch.pure_seconds or 0, batch.computed_seconds or 0
+        hidden = 1 - (batch.seconds - computed) / pure if pure else 0
+        return 100 * min(1, max(0, hidden))
+    return 1e6 * each  # a round trip of each thread
+
+
+def rate_of(point: Point, megabytes: float) -> float:
+    """Return messages a second of a bandwidth in MB/s."""
+    return 1e6 * megabytes / point.bytes if point.bytes else 0.0

@@ -1,0 +1,71 @@
+"""Messages through an MPI, without one: points, placement, what a launch prints, figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from stretto.errors import StrettoError
+from stretto.net.p2p import Point, figures, placement, points, rate_of, read_launch
+
+HEAD = '{"kind":"launch","ranks":4,"level":"single","library":"MPI 1","hosts":["a","a","b","b"]}\n'
+SAMPLE = (
+    '{{"kind":"sample","test":"{}","bytes":{},"pairs":{},"window":{},"threads":1,'
+    '"iterations":10,"seconds":{}{}}}\n'
+)
+END = '{"kind":"end","cut":false}\n'
+
+
+def test_placement_of_pairs_is_named_or_refused() -> None:
+    """Pair i is rank i and rank i + n/2."""
+    assert placement(["a", "b"], 1) == "1 pair between nodes, 2 nodes: a-b"
+    assert placement(["a", "a", "b", "b"], 2) == "2 pairs between nodes, 2 nodes: a-b"
+    assert placement(["a"] * 5, 2) == "2 pairs within a node, 1 node: a"
+    assert placement(["a", "b", "c", "d"], 2) == "2 pairs between nodes, 4 nodes: a-c, b-d"
+    assert placement(["a", "b", "a", "c"], 1) == "1 pair within a node, 3 nodes: a"
+    with pytest.raises(StrettoError, match="1 of 2 pairs are on two nodes, ranks 0 and 2"):
+        placement(["a", "b", "a", "c"], 2)
+    with pytest.raises(StrettoError, match="would mix network and memory"):
+        placement(["a", "a", "a", "b"], 2)
+
+
+def test_points_of_more_ranks_have_all_pairs_and_the_rate() -> None:
+    two, five = points([8], 2), points([8], 5, threads=3)
+    assert Point("bandwidth", 2048, 1, 64) in two and Point("bandwidth", 2048, 2, 64) in five
+    assert {p.pairs for p in two} == {1} and {p.pairs for p in five} == {1, 2}
+    assert {p.test for p in five} - {p.test for p in two} == {"threads", "shared", "turns"}
+    assert len(set(five)) == len(five)
+    assert Point("bandwidth", 8, 1, 64).word == "bandwidth:8:1:64:1"
+
+
+@pytest.mark.parametrize(
+    ("sample", "value", "unit"),
+    [
+        (("latency", 8, 1, 1, 2e-5, ""), 1.0, "us"),  # half of a round trip of 2 us
+        (("bandwidth", 1000, 2, 64, 0.01, ""), 128.0, "MB/s"),
+        (("bidirectional", 1000, 1, 64, 0.01, ""), 128.0, "MB/s"),
+        (("sends", 8, 1, 50, 0.001, ""), 2.0, "us"),
+        (("threads", 8, 1, 1, 2e-5, ""), 2.0, "us"),
+        (("overlap", 8, 1, 1, 1.5, ',"pure_seconds":1.0,"computed_seconds":1.0'), 50.0, "%"),
+        (("overlap", 8, 1, 1, 1.0, ',"pure_seconds":1.0,"computed_seconds":1.0'), 100.0, "%"),
+        (("overlap", 8, 1, 1, 9.0, ',"pure_seconds":1.0,"computed_seconds":1.0'), 0.0, "%"),
+    ],
+)
+def test_figures_of_a_test_have_its_unit(
+    sample: tuple[object, ...], value: float, unit: str
+) -> None:
+    text = "MPI startup(): noise\n" + HEAD + 2 * SAMPLE.format(*sample) + END
+    launches = [read_launch(text, "mpirun")] * 6
+    assert not launches[0].cut and launches[0].hosts == ("a", "a", "b", "b")
+    (figure,) = figures(launches)
+    assert figure.value.median == pytest.approx(value) and figure.unit == unit
+    assert figure.value.n == 6 and figure.value.low == pytest.approx(value)
+
+
+def test_read_launch_without_an_end_is_cut_and_without_a_head_refused() -> None:
+    assert read_launch(HEAD, "mpirun").cut
+    with pytest.raises(StrettoError, match="the launch measured nothing"):
+        read_launch("Segmentation fault\n", "mpirun")
+
+
+def test_rate_of_a_bandwidth_counts_messages() -> None:
+    assert rate_of(Point("bandwidth", 2048), 2048.0) == pytest.approx(1e6)
