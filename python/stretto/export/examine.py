@@ -26,14 +26,7 @@ _ANY = 1 << 50
 class Fault:
     """What is wrong with a file.
 
-    Attributes
-    ----------
-    message
-        In a sentence.
-    place
-        ``file:line``.
-    row
-        Index of the row that it is about; None: all of them.
+    `row`: index of the row that it is about; None: all of them.
     """
 
     message: str
@@ -64,19 +57,7 @@ def examine(
     environment: Mapping[str, str],
     installation: MPIInstallation | None,
 ) -> list[Fault]:
-    """Return what is wrong with an export's files, without running anything.
-
-    Parameters
-    ----------
-    manifest
-        What they were to say.
-    directory
-        Where they are.
-    environment
-        The settings that the script makes.
-    installation
-        The MPI that is to read them; None: what it has is not known.
-    """
+    """Return what is wrong with an export's files, without running anything."""
     if not set(manifest.environment) & set(environment):  # the script found no list of its own
         moved = _elsewhere(manifest, directory, manifest.environment)
         if moved:

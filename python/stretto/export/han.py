@@ -43,30 +43,17 @@ class HanRow:
 
     @property
     def words(self) -> str:
-        """As it stands in the file."""
         return self.component + (f" @{self.algorithm}" if self.algorithm else "")
 
 
 def is_named(rule: Rule) -> bool:
-    """Return whether a rule is for HAN: one of its algorithms, or its own choice.
-
-    Parameters
-    ----------
-    rule
-        Not a default.
-    """
+    """Return whether a rule is for HAN: one of its algorithms, or its own choice."""
     named = rule.setting(f"coll_han_use_{rule.collective}_algorithm") is not None
     return named or rule.settings == (("coll_han_priority", "100"),)
 
 
 def algorithm_of(rule: Rule) -> int | None:
-    """Return HAN's algorithm that a rule is for, 0 for HAN's own choice, None when it is not HAN's.
-
-    Parameters
-    ----------
-    rule
-        Not a default, its settings in numbers.
-    """
+    """Return the algorithm of HAN that a rule names; 0: HAN decides; None: not for HAN."""
     named = rule.setting(f"coll_han_use_{rule.collective}_algorithm")
     if named is not None:
         return int(named)
@@ -76,13 +63,8 @@ def algorithm_of(rule: Rule) -> int | None:
 def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, int]) -> str:
     """Return the text of a file.
 
-    Parameters
-    ----------
-    by_collective
-        Rules on several nodes, one layout for each number of ranks: of HAN, of coll/tuned, and
-        defaults.
-    ids
-        Numbers of collectives.
+    `by_collective`: rules on several nodes, one layout for each number of ranks: of HAN, of
+    coll/tuned, and defaults.
     """
     lines = [str(len(by_collective))]
     for collective, rules in by_collective.items():
@@ -110,13 +92,7 @@ def _rows(rules: Sequence[Rule]) -> list[str]:
 
 
 def read_rules_file(text: str, place: str) -> dict[int, dict[int, list[HanRow]]]:
-    """Return the rows for whole communicators by collective's number and communicator size.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read.
-    """
+    """Return the rows for whole communicators by collective's number and communicator size."""
     words = [(n, w) for n, line in enumerate(text.splitlines(), 1) for w in line.split()]
     words.reverse()
 

@@ -18,20 +18,9 @@ def for_layouts(
     Each collective has a table of its own: where it was measured on one layout alone, that one
     counts, whatever others were measured on.
 
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    nodes, ppn
-        The layout that is preferred where several have as many ranks; None: the one with the fewest
-        nodes.
-    one_node_apart
-        The files tell communicators within a node from others: a layout for each.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each layout of a collective that was left out.
+    `nodes`, `ppn`: the layout that is preferred where several have as many ranks; None: the one
+    with the fewest nodes. `one_node_apart`: the files tell communicators within a node from others:
+    a layout for each.
     """
     by_ranks: dict[tuple[str, int, bool], set[RankLayout]] = defaultdict(set)
     rules = list(rules)

@@ -49,17 +49,7 @@ def trees(
     installation: MPIInstallation,
     prefer: tuple[int | None, int | None] = (None, None),
 ) -> Export:
-    """Return trees with the rules in them.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    installation
-        The MPICH that they were measured with: its trees are taken.
-    prefer
-        Nodes and ranks per node that are kept where two layouts cannot be told apart.
-    """
+    """Return trees with the rules in them."""
     if installation.libmpi is None:
         raise StrettoError(
             f"the library of {installation.name} was not found, and its trees are needed",
@@ -89,13 +79,6 @@ def reaches_parts(layout: RankLayout, version: str) -> str | None:
 
     Before 5 the first ranks of all nodes are a communicator of one rank a node for the trees, too:
     what MPICH does between nodes, in calls of jobs with more ranks on each.
-
-    Parameters
-    ----------
-    layout
-        Of a row.
-    version
-        Of the MPICH that reads it, or of the MVAPICH that is built on one.
     """
     major = version.partition(".")[0]
     if layout.nodes == 1 or layout.nranks != layout.nodes or not major.isdecimal():
@@ -112,11 +95,6 @@ def on_other_nodes(rules: Iterable[Rule]) -> list[str]:
     """Return a sentence for rows that hold on more nodes than they were measured on.
 
     The trees know the ranks a node on average, rounded up.
-
-    Parameters
-    ----------
-    rules
-        What the files do.
     """
     out = []
     for layout in sorted({r.layout for r in rules}, key=lambda x: (x.nranks, x.nodes)):
@@ -141,7 +119,6 @@ def put_in(
     new: dict[str, Tree],
     export: Export,
 ) -> None:
-    """Put one collective's rules into the trees."""
     by_layout = _told_apart(rules, prefer, export)
     leaves: dict[str, dict[tuple[RankLayout, int], Tree]] = defaultdict(dict)
     sized: dict[RankLayout, list[Rule]] = {}
@@ -174,7 +151,6 @@ def put_in(
 
 
 def _is_own(collective: str, layer: str, leaf: Tree, library: Trees) -> bool:
-    """Whether a layer does so in all calls by itself."""
     return bool(library.trees[layer][f"collective={collective}"]["comm_type=intra"] == leaf)
 
 

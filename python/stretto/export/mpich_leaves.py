@@ -52,15 +52,7 @@ _WORDS = ("tree_type",)
 def leaves_of(
     rule: Rule, library: Trees, variables: Mapping[str, Variable]
 ) -> dict[str, Tree] | str:
-    """Return the leaf of each layer that a rule needs, or why there is none.
-
-    Parameters
-    ----------
-    rule
-        Not a default.
-    library, variables
-        The MPI's.
-    """
+    """Return the leaf of each layer that a rule needs, or why there is none."""
     upper = rule.collective.upper()
     title = rule.collective.capitalize()
     others = _others(rule)

@@ -46,17 +46,7 @@ Values = Callable[[Rule], tuple[int, ...] | None]
 
 
 def usable(rules: Iterable[Rule], export: Export, release: str) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules by collective and ranks; say what files of the MPI cannot hold.
-
-    Parameters
-    ----------
-    rules
-        All of them.
-    export
-        Gets the sentences.
-    release
-        ``4``, ``5`` or ``6``.
-    """
+    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in map(numbered, rules):
         size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
@@ -89,14 +79,7 @@ def message_rows(
 ) -> list[tuple[int, ...]]:
     """Return message size and values for one communicator size, the first for size 0.
 
-    Parameters
-    ----------
-    rules
-        Of one collective and layout.
-    export
-        Gets the rows, and sentences about what they cannot say.
-    values
-        What a row says; where it gives None, the row is algorithm 0.
+    `values`: what a row says; where it gives None, the row is algorithm 0.
     """
     rows: list[tuple[int, ...]] = []
     for rule in merged(sorted(rules, key=lambda r: r.low)):
@@ -136,12 +119,7 @@ def _tables(
 def classic(rules: Sequence[Rule], release: str) -> Export:
     """Return rules for Open MPI 4 and 5.
 
-    Parameters
-    ----------
-    rules
-        From `for_layouts`: one layout for each number of ranks.
-    release
-        ``4`` or ``5``.
+    `rules`: from `for_layouts`: one layout for each number of ranks.
     """
     export = Export()
     found = usable(rules, export, release)
@@ -166,13 +144,7 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
 
 
 def wherever(rows: Sequence[Rule]) -> list[str]:
-    """Return a sentence on where rows hold that nobody measured: ranks are all that they know.
-
-    Parameters
-    ----------
-    rows
-        What the files do.
-    """
+    """Return a sentence on where rows hold that nobody measured: ranks are all that they know."""
     layouts = sorted({r.layout for r in rows}, key=lambda x: x.nranks)
     if not layouts:
         return []
@@ -185,17 +157,7 @@ def wherever(rows: Sequence[Rule]) -> list[str]:
 def han_file(
     found: Mapping[str, Mapping[int, Sequence[Rule]]], export: Export, release: str
 ) -> dict[str, str]:
-    """Write HAN's file where rules on several nodes need it; return the settings that name it.
-
-    Parameters
-    ----------
-    found
-        From `usable`.
-    export
-        Gets the file.
-    release
-        As for `usable`.
-    """
+    """Write HAN's file where rules on several nodes need it; return the settings that name it."""
     collectives = of_han(release)
     across = {
         c: mine
@@ -218,15 +180,6 @@ def han_file(
 
 
 def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
-    """Put MCA parameters into an export's file and environment.
-
-    Parameters
-    ----------
-    export
-        Gets them.
-    parameters
-        By name.
-    """
     export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
 
@@ -243,14 +196,7 @@ class FileRow:
 
 
 def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
-    """Return the rows of a classic file by collective's number and communicator size.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read: the MPI would ignore it, or
-        the rest of it, without a word.
-    """
+    """Return the rows of a classic file by collective's number and communicator size."""
     words = [
         (number, word)
         for number, line in enumerate(text.splitlines(), 1)
@@ -306,13 +252,7 @@ def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
 
 
 def settings_of(collective: str, row: FileRow) -> dict[str, str]:
-    """Return the settings that have a row's effect, without those that are 0.
-
-    Parameters
-    ----------
-    collective, row
-        The row.
-    """
+    """Return the settings that have a row's effect, without those that are 0."""
     base = f"coll_tuned_{collective}_algorithm"
     out = {base: str(row.algorithm)}
     if row.segment:

@@ -48,10 +48,8 @@ def _values(rule: Rule) -> tuple[int, ...] | None:
 def json_rules(rules: Sequence[Rule]) -> Export:
     """Return rules for Open MPI 6.
 
-    Parameters
-    ----------
-    rules
-        From `for_layouts`: for each number of ranks, one layout on one node and one on several.
+    `rules`: from `for_layouts`: for each number of ranks, one layout on one node and one on
+    several.
     """
     export = Export()
     collectives: dict[str, list[dict[str, Any]]] = {}
@@ -130,8 +128,6 @@ class JsonRow:
 
 @dataclass(frozen=True)
 class JsonEntry:
-    """What a file says for communicators of `low` to `high` ranks with a distribution."""
-
     low: int
     high: int
     distribution: str
@@ -140,24 +136,15 @@ class JsonEntry:
     def holds(self, ranks: int, nodes: int) -> bool:
         """Return whether a communicator is one of these.
 
-        Parameters
-        ----------
-        ranks, nodes
-            Its own. ``one-per-node`` is taken not to hold, which is so for MPI_COMM_WORLD.
+        `ranks`, `nodes`: its own. ``one-per-node`` is taken not to hold, which is so for
+        MPI_COMM_WORLD.
         """
         fits = self.low <= ranks <= self.high
         return fits and (self.distribution == ANY or (self.distribution == SINGLE and nodes == 1))
 
 
 def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
-    """Return the entries of a JSON file by collective, in the order in which the MPI looks.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read: the MPI would ignore it
-        without a word, or crash.
-    """
+    """Return the entries of a JSON file by collective, in the order in which the MPI looks."""
     try:
         document = json_value(text)
         if document["rule_file_version"] != 3 or document["module"] != "tuned":
@@ -219,15 +206,7 @@ def _number(value: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]:
-    """Return the settings that have a row's effect, without those that are as when nobody sets any.
-
-    Parameters
-    ----------
-    collective, row
-        The row.
-    algorithm
-        Its number, from its name where it has one.
-    """
+    """Return the settings that have a row's effect, without those at their defaults."""
     base = f"coll_tuned_{collective}_algorithm"
     out = {base: str(algorithm)}
     if row.segment:
@@ -240,17 +219,7 @@ def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]
 
 
 def first_row(entries: Iterable[JsonEntry], ranks: int, nodes: int, size: int) -> JsonRow | None:
-    """Return the row for a call, None where the MPI decides.
-
-    Parameters
-    ----------
-    entries
-        Of its collective.
-    ranks, nodes
-        The communicator's.
-    size
-        In the MPI's own measure.
-    """
+    """Return the row for a call, None where the MPI decides."""
     for entry in entries:
         if entry.holds(ranks, nodes):  # the first is chosen, whether it has a row or not
             for row in entry.rows:

@@ -28,18 +28,9 @@ SCRIPT, MODULE = "stretto-native.sh", "stretto-native.modulefile"
 class Export:
     """Files to be written.
 
-    Attributes
-    ----------
-    files
-        Name to text.
-    environment
-        Variables that make the MPI read them; values may hold `HERE`.
-    lost
-        Sentences: what the MPI cannot express.
-    rows
-        What the files do, each with the settings that do the same by themselves.
-    bounded
-        Communicators of other sizes are left as they are.
+    `environment`: variables that make the MPI read them; values may hold `HERE`. `rows`: what the
+    files do, each with the settings that do the same by themselves. `bounded`: communicators of
+    other sizes are left as they are.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -54,17 +45,6 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
 
     What an export that was there before has and this one has not is taken back: its files are
     removed, and the script unsets its variables in a shell that has sourced it.
-
-    Parameters
-    ----------
-    export
-        From one of the writers.
-    directory
-        Made when it is not there; files of the same names are replaced.
-    title
-        One line that says what it is, for the files' comments.
-    target, mpi
-        Whose files they are, and what they were measured with.
     """
     where = str(directory.resolve())
     if _one_line(where) != where or where.encode(errors="replace") != os.fsencode(where):
@@ -146,7 +126,6 @@ class Seal:
 
     @property
     def words(self) -> str:
-        """What to say where it is not there."""
         return (
             f"{self.place} is not the list of this export's rows: the files are not all of one "
             "export, and nothing is set; write it again"
@@ -209,15 +188,8 @@ def _script(
 def _taken_back(names: Mapping[str, str | None], mark: str, where: str) -> list[str]:
     """Return what unsets what another export's script has set, and this one's does not.
 
-    Parameters
-    ----------
-    names
-        Variables, with what the export that is replaced set them to.
-    mark
-        The variable that names those of the script that was sourced last. Exports of before have
-        none: a file is told by where it lies, and another setting by its value.
-    where
-        The export's directory.
+    `mark`: the variable that names those of the script that was sourced last. Exports of before
+    have none: a file is told by where it lies, and another setting by its value.
     """
     file_of = {switch: name for name, switch in RULES.items()}
     out = []
@@ -241,7 +213,6 @@ def _warning(name: str, test: str, what: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a text as a word of Tcl."""
     if not re.search(r"[{}\\\n]", text):
         return f"{{{text}}}"
     escaped = re.sub(r'([\\"$\[\]{}])', r"\\\1", text).replace("\n", "\\n")

@@ -41,13 +41,7 @@ SWITCH = "--plain-calls"
 
 
 def cuts(rule: Rule) -> str | None:
-    """Return the name of a rule's algorithm where ranks must give the same counts and types.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    """
+    """Return the name of a rule's algorithm where ranks must give the same counts and types."""
     for name, value in rule.settings:
         if value in CUTS.get(name, ()):
             return CUTS[name][value]
@@ -60,13 +54,7 @@ def cuts(rule: Rule) -> str | None:
 
 
 def reason(rule: Rule) -> str | None:
-    """Return in words why a rule is left out without `SWITCH`; None: it is not.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    """
+    """Return in words why a rule is left out without `SWITCH`; None: it is not."""
     if cuts(rule) is None:
         return None
     return (
@@ -76,13 +64,7 @@ def reason(rule: Rule) -> str | None:
 
 
 def warnings(rules: Sequence[Rule]) -> list[str]:
-    """Return a sentence for each collective with rows that only plain calls may meet.
-
-    Parameters
-    ----------
-    rules
-        What the files of coll/tuned do.
-    """
+    """Return a sentence for each collective with rows that only plain calls may meet."""
     out = []
     for collective in dict.fromkeys(r.collective for r in rules):
         mine = [r for r in rules if r.collective == collective]

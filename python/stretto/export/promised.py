@@ -19,13 +19,6 @@ def points_of(
     """Return the calls at which a segment was measured, each size in its worst shape.
 
     Where the MPI is to decide, any shape is one in which it was measured; nothing is promised.
-
-    Parameters
-    ----------
-    segment
-        Sizes with one choice.
-    sizes
-        What was measured there.
     """
     out = []
     for size in segment.measured:
