@@ -21,13 +21,7 @@ _SAME = (
 
 
 def refuse_unlike(items: Sequence[Item]) -> None:
-    """Refuse tables that would be launches of one candidate, and of which the log says otherwise.
-
-    Parameters
-    ----------
-    items
-        All of them.
-    """
+    """Refuse tables that would be launches of one candidate although the log says otherwise."""
     groups: dict[object, list[Item]] = defaultdict(list)
     for item in items:
         _check_size(item)

@@ -31,8 +31,6 @@ DIGITS = 40
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was read, with what its place says."""
-
     path: Path
     facts: FileFacts
     reading: Reading
@@ -49,19 +47,6 @@ def gather(
     naming: Naming,
     left_out: list[str],
 ) -> list[Item]:
-    """Read all files and place each table.
-
-    Parameters
-    ----------
-    paths
-        Files and directories.
-    read
-        The format's reader.
-    asked, naming
-        What the user said.
-    left_out
-        Gets a sentence for each file or line that is not taken.
-    """
     found = _read_all(paths, read, asked, left_out)
     _keep_wanted(found, asked.facts.collective, left_out)
     if asked.facts.algorithm is None:
@@ -184,12 +169,10 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
 
 
 def _shows_choice(tables: Sequence[Printed]) -> bool:
-    """Whether a file's own text says how its tables' algorithms were chosen."""
     return any(t.context.settings or t.context.algorithm for t in tables)
 
 
 def _shows_size(tables: Sequence[Printed]) -> bool:
-    """Whether a file's own text says on how many ranks its tables were measured."""
     launches = [t.context.launch for t in tables]
     return any(t.nranks or (x and x.nranks) for t, x in zip(tables, launches, strict=True))
 
@@ -213,15 +196,7 @@ def _without_copies(found: Sequence[_File], left_out: list[str]) -> list[_File]:
 
 
 def _together(paths: Sequence[Path], words: str) -> str:
-    """Return one sentence on several files: ``a.log and 8 more: WORDS``.
-
-    Parameters
-    ----------
-    paths
-        At least one.
-    words
-        What they are.
-    """
+    """Return one sentence on several files: ``a.log and 8 more: WORDS``."""
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"{paths[0]}{more}: {words}"
 

@@ -9,15 +9,7 @@ from stretto.imports.printed import Printed
 
 
 def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
-    """Return ranks, nodes and ranks per node; smaller communicators fill node after node.
-
-    Parameters
-    ----------
-    table
-        What it says of its ranks.
-    facts
-        What else is known of its file.
-    """
+    """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
     zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
     if zero:  # said, and no number of any: not the same as unsaid
         raise StrettoError(

@@ -32,17 +32,8 @@ class NoSuchAlgorithm(StrettoError):
 class Naming:
     """Turns algorithms as files name them into candidates.
 
-    Parameters
-    ----------
-    templates
-        Of the settings; of an MPI for which there is none the one that is installed here is asked.
-    note
-        Takes a sentence for the user.
-
-    Attributes
-    ----------
-    named
-        Whether any algorithm was, be it as the default.
+    `templates`: of the settings; of an MPI for which there is none the one that is installed here
+    is asked.
     """
 
     templates: Sequence[Template]
@@ -58,22 +49,9 @@ class Naming:
     ) -> str:
         """Return the candidate for an algorithm.
 
-        Parameters
-        ----------
-        mpi
-            Of the result.
-        collective
-            ``bcast``.
-        algorithm
-            ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is ``bare``, as
-            is Open MPI's 0. Intel MPI's 0 is a preset like any other.
-        called
-            The MPI's name in the file's place, None where none stands there.
-
-        Raises
-        ------
-        NoSuchAlgorithm
-            Where the MPI that is asked has none of that name.
+        `algorithm`: ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is
+        ``bare``, as is Open MPI's 0. Intel MPI's 0 is a preset like any other. Raises
+        NoSuchAlgorithm: where the MPI that is asked has none of that name.
         """
         self.named = self.named or algorithm is not None
         template = chosen(self.templates, mpi, called)
@@ -105,13 +83,6 @@ class Naming:
         )
 
     def has_settings(self, mpi: MPIIdentity, called: str | None) -> bool:
-        """Return whether ``--setting`` says what chooses an MPI's algorithms.
-
-        Parameters
-        ----------
-        mpi, called
-            As for `candidate`.
-        """
         return chosen(self.templates, mpi, called) is not None
 
     def refuse_unused(self) -> None:

@@ -32,18 +32,8 @@ Which = Literal["max", "avg"]
 class Asked:
     """What the user said of the files.
 
-    Attributes
-    ----------
-    patterns
-        What their places say, the first of them that fits; empty: nothing.
-    facts
-        What holds for all whose places do not say it.
-    by_name, mpi
-        From `assigned`.
-    value
-        Which of the printed times; None: the largest over the ranks where all files have it.
-    host
-        Of the measurements.
+    `patterns`: what their places say, the first of them that fits; empty: nothing. `value`: which
+    of the printed times; None: the largest over the ranks where all files have it.
     """
 
     patterns: Sequence[Pattern]
@@ -74,14 +64,8 @@ class FileLayout:
 class Item:
     """One table with all that is known of it: one launch.
 
-    Attributes
-    ----------
-    called
-        Its MPI's name at {mpi}.
-    around
-        Settings that all tables of the MPI have alike, and that choose no algorithm.
-    said
-        The user said which algorithm it is.
+    `around`: settings that all tables of the MPI have alike, and that choose no algorithm. `said`:
+    the user said which algorithm it is.
     """
 
     table: Printed
@@ -111,15 +95,6 @@ class Placing:
         self._parts: list[_Part] = []
 
     def add(self, table: Printed, own: FileFacts) -> None:
-        """Place one table.
-
-        Parameters
-        ----------
-        table
-            As it was read.
-        own
-            What its file's place says.
-        """
         unclear = table.context.unclear
         if unclear is not None and own.algorithm is None and self._asked.facts.algorithm is None:
             raise StrettoError(
@@ -257,15 +232,7 @@ class Placing:
 
 
 def refuse_several(tables: Sequence[Printed], asked: Asked) -> None:
-    """Refuse one MPI for a log whose tables are of several, as it names them.
-
-    Parameters
-    ----------
-    tables
-        Of one file.
-    asked
-        What the user said.
-    """
+    """Refuse one MPI for a log whose tables are of several, as it names them."""
     if asked.mpi is None:
         return
     named = _distinct([s for t in tables for s in t.context.mpis])
