@@ -19,13 +19,8 @@ Self = TypeVar("Self", bound="LineFile")
 class LineFile:
     """A file that is open for appending, and locked; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    path
-        The file; it and its directory are made when missing.
-    who, what
-        What else may be writing to it (``"another campaign"``), and what a line is
-        (``"a result"``), for error messages.
+    `who`, `what`: what else may be writing to it (``"another campaign"``), and what a line is (``"a
+    result"``), for error messages.
     """
 
     def __init__(self, path: Path, who: str, what: str) -> None:
@@ -49,23 +44,13 @@ class LineFile:
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
         return os.fstat(self.handle).st_size
 
     def cut(self, size: int) -> None:
-        """Drop all behind so many bytes."""
         os.ftruncate(self.handle, size)
 
     def append(self, line: str, sync: bool) -> None:
-        """Append a line whole, or not at all.
-
-        Parameters
-        ----------
-        line
-            With its line feed.
-        sync
-            Bring the file to disk.
-        """
+        """Append a line whole, or not at all."""
         data = line.encode(errors="backslashreplace")  # see write_atomic
         before = None
         try:
@@ -85,7 +70,6 @@ class LineFile:
             raise from_oserror(error, doing, self.path) from error
 
     def close(self) -> None:
-        """Close the file (and so give up the lock)."""
         handle, self.handle = self.handle, -1
         if handle < 0:
             return
@@ -95,7 +79,6 @@ class LineFile:
             raise from_oserror(error, f"cannot save {self.what}", self.path) from error
 
     def __enter__(self: Self) -> Self:
-        """Return the file itself."""
         return self
 
     def __exit__(
@@ -104,5 +87,4 @@ class LineFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the file."""
         self.close()

@@ -38,7 +38,6 @@ class Header:
 
     @property
     def identity(self) -> Identity:
-        """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
     @property
@@ -138,13 +137,7 @@ _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 @dataclass
 class Bench:
-    """A whole file.
-
-    Attributes
-    ----------
-    truncated
-        A last, half-written line was dropped.
-    """
+    """A whole file."""
 
     header: Header
     records: list[Record] = field(default_factory=list)
@@ -152,17 +145,14 @@ class Bench:
 
     @property
     def launches(self) -> list[Launch]:
-        """All launches in file order."""
         return [r for r in self.records if isinstance(r, Launch)]
 
     @property
     def samples(self) -> list[Sample]:
-        """All samples in file order."""
         return [r for r in self.records if isinstance(r, Sample)]
 
     @property
     def excluded(self) -> list[Excluded]:
-        """All candidates that were excluded, in file order."""
         return [r for r in self.records if isinstance(r, Excluded)]
 
     @property
@@ -182,11 +172,6 @@ def standing_exclusions(records: Iterable[Record]) -> dict[tuple[str, str], Excl
 
     One that crashed, was tried again and measured since counts as any other; wrong results, a
     refusal, or a second crash stand for good.
-
-    Parameters
-    ----------
-    records
-        Of a file, in its order.
     """
     out: dict[tuple[str, str], Excluded] = {}
     crashes: Counter[tuple[str, str]] = Counter()
@@ -208,13 +193,6 @@ def broken_off(records: Sequence[Record], mode: str) -> set[int]:
 
     The program writes a candidate's modes one after the other, and the last may be missing by
     itself. It is missing for good where the start ended in the midst: by a kill, or a full disk.
-
-    Parameters
-    ----------
-    records
-        Of one process, in its order.
-    mode
-        The last one that is measured.
     """
     out: set[int] = set()
     half: int | None = None
@@ -268,15 +246,7 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
 
 
 def parse_record(line: str, place: str) -> Record:
-    """Parse one line after the first.
-
-    Parameters
-    ----------
-    line
-        The line.
-    place
-        ``file:line``, for the error message.
-    """
+    """Parse one line after the first."""
     file, _, number = place.rpartition(":")
     value = parse_json(line, file, "a bench record", int(number) if number.isdecimal() else 1)
     kind = _TYPES.get(str(value.pop("type", None)))
@@ -286,7 +256,6 @@ def parse_record(line: str, place: str) -> Record:
 
 
 def format_record(record: Record | Header) -> str:
-    """Return a record's line, with its line feed."""
     value: dict[str, Any]
     if isinstance(record, Header):
         value = {"schema": SCHEMA, "version": VERSION, **encode(record)}
@@ -296,7 +265,6 @@ def format_record(record: Record | Header) -> str:
 
 
 def parse_bench(text: str, place: str) -> Bench:
-    """Parse a file's text; `place` is its name for error messages."""
     if text.startswith("stretto-table"):
         raise StrettoError(
             f"{WHAT} were expected, and this is a table",
@@ -330,5 +298,4 @@ def parse_bench(text: str, place: str) -> Bench:
 
 
 def read_bench(path: Path) -> Bench:
-    """Read bench results, or raise a `StrettoError` that names file, line and remedy."""
     return parse_bench(read_text(path, WHAT, "make them with: stretto bench"), str(path))

@@ -26,24 +26,10 @@ from stretto.files.io import read_text
 class BenchWriter(LineFile):
     """Appends records to a results file; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        Its first line, for a new file.
-    resume
-        Go on with an existing file: it is read into `previous`, a half-written last line is cut
-        off, and `header` must be of the same MPI and host.
-
-    Attributes
-    ----------
-    previous
-        What the file held when it was opened.
-    generation
-        Of the claim under which a campaign of several processes measures; None: there is none.
-    held
-        Tells how many samples of a launch all files of such a campaign hold; None: there is one.
+    `resume`: go on with an existing file: it is read into `previous`, a half-written last line is
+    cut off, and `header` must be of the same MPI and host. `generation`: of the claim under which a
+    campaign of several processes measures; None: there is none. `held`: tells how many samples of a
+    launch all files of such a campaign hold; None: there is one.
     """
 
     def __init__(self, path: Path, header: Header, resume: bool = False) -> None:

@@ -95,7 +95,6 @@ class Call:
 
     @property
     def total_calls(self) -> int:
-        """Calls of all ranks together."""
         return sum(self.calls)
 
     @property
@@ -206,7 +205,6 @@ class Profile:
 
     @property
     def identity(self) -> Identity:
-        """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
     @property
@@ -215,7 +213,6 @@ class Profile:
         return [r for r in self.incomplete_ranks if r not in (self.unrecorded_ranks or [])]
 
     def number(self, index: int) -> int:
-        """Return the rank in MPI_COMM_WORLD of an index of the lists; see `recorded_part`."""
         return index
 
     def recorded_part(self) -> Profile:
@@ -299,15 +296,6 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
 
 
 def check(profile: Profile, place: str) -> None:
-    """Raise a `StrettoError` when the parts of a profile do not fit together.
-
-    Parameters
-    ----------
-    profile
-        What to look at.
-    place
-        The file, for the error message.
-    """
     n = profile.nranks
 
     def refuse(problem: str) -> StrettoError:

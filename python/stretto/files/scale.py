@@ -24,15 +24,7 @@ _ANEW = "begin again with --restart (the old file is kept), or name another --ou
 
 @dataclass
 class ScaleHeader:
-    """The first line: what was measured, where, and with which command (as it was typed).
-
-    Attributes
-    ----------
-    programs
-        What was run; None: not known (of an earlier version, or built by a reset command).
-    environment
-        What of it decides how fast a run is; None: not known (of an earlier version).
-    """
+    """The first line: what was measured, where, and with which command (as it was typed)."""
 
     stretto: str
     created: str
@@ -49,26 +41,11 @@ class ScaleHeader:
 class ScaleRun:
     """One run of the command.
 
-    Attributes
-    ----------
-    round
-        Which repetition of all points it belongs to.
-    value
-        The metric's; None when the run failed.
-    wall_s
-        Seconds from the launcher's start to its end.
-    status
-        Exit code; 124 when it took too long.
-    ranks
-        On how many it ran, by its command line or by what a rank told; None: not known.
-    calls
-        Of a tuned run: calls that Stretto carried out.
-    detail
-        Why it failed; the table and settings of a tuned run.
-    threads_seen
-        Whether a rank was seen to have the threads of its point; one run of a point is looked at.
-    others
-        Share of the processors' time that others used just before; None: not known.
+    `value`: the metric's; None when the run failed. `wall_s`: seconds from the launcher's start to
+    its end. `ranks`: on how many it ran, by its command line or by what a rank told; None: not
+    known. `calls`: of a tuned run: calls that Stretto carried out. `threads_seen`: whether a rank
+    was seen to have the threads of its point; one run of a point is looked at. `others`: share of
+    the processors' time that others used just before; None: not known.
     """
 
     nodes: int
@@ -100,7 +77,6 @@ def _line(value: Any, **more: Any) -> str:
 
 
 def parse_scale(text: str, place: str) -> ScaleFile:
-    """Parse a file's text; `place` is its name for error messages."""
     complete, _, rest = text.rpartition("\n")
     lines = complete.split("\n") if complete else []
     if not lines:
@@ -122,25 +98,11 @@ def parse_scale(text: str, place: str) -> ScaleFile:
 
 
 def read_scale(path: Path) -> ScaleFile:
-    """Read a file, or raise a `StrettoError` that names file, line and remedy."""
     return parse_scale(read_text(path, WHAT, "make one with: stretto scale -- CMD"), str(path))
 
 
 class ScaleWriter(LineFile):
-    """Appends runs to a file, or goes on with one; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        For a new file; an existing one must be of the same command, metric, MPI and CPU.
-
-    Attributes
-    ----------
-    previous
-        What the file held.
-    """
+    """Appends runs to a file, or goes on with one; use it in a ``with`` statement."""
 
     def __init__(self, path: Path, header: ScaleHeader) -> None:
         self.previous = ScaleFile(header)
