@@ -74,13 +74,6 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
 
     An srun that does not say (Slurm is not configured here) is Slurm's by its name; `need_slurm`
     refuses it.
-
-    Parameters
-    ----------
-    path
-        mpirun, mpiexec, srun, ...
-    environ
-        The environment to run it in.
     """
     try:
         words = launcher_words(path, environ, lambda words: _kind(words) is not None)
@@ -106,11 +99,6 @@ def is_launcher(path: Path) -> bool:
 
     By its name, or that of a file which it is a link to; a copy of Open MPI's by its libraries.
     Nothing is run: another program that is given ``--version`` might begin its work.
-
-    Parameters
-    ----------
-    path
-        The file.
     """
     for _ in range(40):  # as many links as the system follows
         if path.name in LAUNCHER_NAMES:
@@ -151,15 +139,7 @@ def _kind(words: str) -> tuple[LauncherKind, str | None] | None:
 
 
 def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Refuse an srun that finds no Slurm: it would start nothing.
-
-    Parameters
-    ----------
-    path
-        srun.
-    environ
-        The environment to ask it in.
-    """
+    """Refuse an srun that finds no Slurm: it would start nothing."""
     if identify_launcher(path, environ).version is not None:
         return
     words = launcher_words(path, environ, lambda _: False)
@@ -177,13 +157,6 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     """Return the installation that a launcher belongs to.
 
     Links (Debian's alternatives, ``/usr/bin/mpirun``) are followed to find the library.
-
-    Parameters
-    ----------
-    path
-        The launcher.
-    environ
-        The environment to ask it in.
     """
     launcher = identify_launcher(path, environ)
     if launcher.kind == "slurm":
@@ -251,15 +224,7 @@ def _libraries(prefix: Path, family: Family) -> Iterator[Path]:
 
 
 def from_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIInstallation:
-    """Return the installation that a library belongs to, with the launcher beside it.
-
-    Parameters
-    ----------
-    libmpi
-        The MPI library.
-    environ
-        The environment to ask it in.
-    """
+    """Return the installation that a library belongs to, with the launcher beside it."""
     identity = identify_library(libmpi, environ)
     real = libmpi.resolve()
     prefix = real.parent.parent
@@ -279,15 +244,7 @@ def from_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPII
 
 
 def needed_mpi(program: Path, environ: Mapping[str, str]) -> Needed | None:
-    """Return the MPI library that a program loads, None when it loads none by itself.
-
-    Parameters
-    ----------
-    program
-        An ELF file.
-    environ
-        The environment in which it would run.
-    """
+    """Return the MPI library that a program loads, None when it loads none by itself."""
     found = find_needed(program, LIBRARY_NAMES, environ)
     located = [n for n in found if n.path is not None]
     return located[0] if located else (found[0] if found else None)
@@ -307,15 +264,7 @@ print(json.dumps({"version": MPI.Get_library_version(), "files": sorted(names)})
 
 
 def from_python(interpreter: Path, environ: Mapping[str, str]) -> Path:
-    """Return the MPI library that mpi4py loads under a Python interpreter.
-
-    Parameters
-    ----------
-    interpreter
-        The job's Python.
-    environ
-        The job's environment.
-    """
+    """Return the MPI library that mpi4py loads under a Python interpreter."""
     env = {k: v for k, v in environ.items() if k != "LD_PRELOAD"}
     try:
         done = subprocess.run(
@@ -361,11 +310,6 @@ def installations(environ: Mapping[str, str] | None = None) -> list[MPIInstallat
     Looked at: the Python environment that Stretto is in (PyPI's wheels), the launchers along PATH
     (Debian's variants too), what modules announce (``MPI_HOME``, ``I_MPI_ROOT``), and the usual
     directories of distributions.
-
-    Parameters
-    ----------
-    environ
-        The environment; the process's own by default.
     """
     env = dict(os.environ if environ is None else environ)
     out: list[MPIInstallation] = []
@@ -407,12 +351,7 @@ def find_installation(
 ) -> MPIInstallation:
     """Return the installation to use where the user named no launcher.
 
-    Parameters
-    ----------
-    wanted
-        A family (``openmpi``), a launcher, or a prefix; None takes the first found.
-    environ
-        The environment; the process's own by default.
+    `wanted`: a family (``openmpi``), a launcher, or a prefix; None takes the first found.
     """
     env = dict(os.environ if environ is None else environ)
     if wanted is not None and wanted not in CLASSES:

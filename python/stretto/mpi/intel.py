@@ -12,8 +12,6 @@ _BY_SLURM = {"I_MPI_HYDRA_BOOTSTRAP": "slurm"}
 
 
 class IntelMPI(Hydra):
-    """An Intel MPI."""
-
     def environment(self) -> dict[str, str]:
         """Return prefix, fabric providers, library path and PATH as Intel's vars.sh would set them.
 
@@ -47,7 +45,6 @@ class IntelMPI(Hydra):
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
     ) -> list[str]:
-        """Return ``-n``, the hosts, ``-ppn`` and the pinning."""
         options = []
         if bind != "default":
             options += ["-genv", "I_MPI_PIN", "1" if bind == "core" else "0"]

@@ -27,17 +27,7 @@ _TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "enabled", "disable
 def check_settings(
     installation: MPIInstallation, environment: Mapping[str, str], place: str
 ) -> list[str]:
-    """Refuse settings that the MPI does not know; return a sentence for what cannot be told.
-
-    Parameters
-    ----------
-    installation
-        The MPI, which is asked.
-    environment
-        Names as in the environment (``OMPI_MCA_...``), and values.
-    place
-        Where they were given, for the error message.
-    """
+    """Refuse settings that the MPI does not know; return a sentence for what cannot be told."""
     known = _known(installation)
     if known is None:
         return []

@@ -52,11 +52,6 @@ def abi_of_name(name: str) -> Abi | None:
     """Return the ABI family that a library's name stands for.
 
     Open MPI's libmpi has had versions 40 (4.x, 5.x) and 20 (2.x) and below; the MPICH family 12.
-
-    Parameters
-    ----------
-    name
-        File name: ``libmpi.so.40``.
     """
     if name.startswith("libmpi_abi.so"):
         return "mpi5"
@@ -72,17 +67,7 @@ def abi_of_name(name: str) -> Abi | None:
 
 
 def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity:
-    """Make an identity of what `MPI_Get_library_version` says.
-
-    Parameters
-    ----------
-    text
-        Its answer.
-    abi
-        The ABI family, from the library's name; None: the family's own.
-    place
-        The library, for the error message.
-    """
+    """Make an identity of what `MPI_Get_library_version` says."""
     first = text.strip().splitlines()[0].strip() if text.strip() else ""
     patterns: list[tuple[Family, str]] = [
         ("openmpi", r"Open MPI v?(\d[\w.]*)"),
@@ -104,15 +89,7 @@ def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity
 
 
 def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIIdentity:
-    """Ask an MPI library what it is.
-
-    Parameters
-    ----------
-    libmpi
-        The library's file.
-    environ
-        The environment to load it in; the process's own by default.
-    """
+    """Ask an MPI library what it is."""
     real = libmpi.resolve()
 
     def ask() -> tuple[str, bool]:
@@ -151,14 +128,7 @@ def launcher_words(
 ) -> str:
     """Return what ``LAUNCHER --version`` prints.
 
-    Parameters
-    ----------
-    launcher
-        The launcher's file.
-    environ
-        The environment to run it in; the process's own by default.
-    understood
-        Whether words tell what it is: others are not kept.
+    `understood`: whether words tell what it is: others are not kept.
     """
 
     def ask() -> tuple[str, bool]:
@@ -192,15 +162,8 @@ def _cache_directory() -> Path:
 def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
     """Return what `ask` answers about a file, asked anew only when the file has changed.
 
-    Parameters
-    ----------
-    kind
-        Which question.
-    path
-        The file.
-    ask
-        Gives the answer, and whether it is to be kept, which is for an answer that is whole and
-        was given without failing; its errors are passed on and nothing is kept.
+    `ask`: gives the answer, and whether it is to be kept, which is for an answer that is whole and
+    was given without failing; its errors are passed on and nothing is kept.
     """
     try:
         facts = path.resolve().stat()

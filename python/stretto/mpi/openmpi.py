@@ -28,13 +28,8 @@ _FILES = "OMPI_MCA_mca_base_param_files"
 def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
     """Return an environment list for `variables`.
 
-    Parameters
-    ----------
-    variables
-        What the ranks are to get. No value may hold a semicolon, but those between the choices of
-        STRETTO_CHOICE, which may as well be blanks.
-    delimiter
-        As the user's parameters have it.
+    `variables`: what the ranks are to get. No value may hold a semicolon, but those between the
+    choices of STRETTO_CHOICE, which may as well be blanks.
     """
     listed = dict(variables)
     if "STRETTO_CHOICE" in listed:
@@ -50,10 +45,7 @@ def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
 
 
 class OpenMPI(MPIInstallation):
-    """An Open MPI."""
-
     def environment(self) -> dict[str, str]:
-        """Return the library path for an MPI outside ld.so's directories."""
         if not self.private or self.libmpi is None:
             return {}
         return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
@@ -91,15 +83,7 @@ class OpenMPI(MPIInstallation):
         return {**variables, name: f"{old}{delimiter}{text}" if old else text}
 
     def parameter(self, variable: str, base: Mapping[str, str]) -> str:
-        """Return a parameter of the user's: of the environment, else of a file of parameters.
-
-        Parameters
-        ----------
-        variable
-            ``OMPI_MCA_...``.
-        base
-            The environment.
-        """
+        """Return a parameter of the user's: of the environment, else of a file of parameters."""
         if variable in base:
             return base[variable]
         name = "openmpi-mca-params.conf"
@@ -121,7 +105,6 @@ class OpenMPI(MPIInstallation):
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
     ) -> list[str]:
-        """Return ``-n``, the hosts with their slots, and the binding."""
         options = ["-n", str(nranks)]
         if hosts:
             slots = ppn or -(-nranks // len(hosts))

@@ -97,22 +97,11 @@ json.dump(out, sys.stdout)
 class Variable:
     """One control variable.
 
-    Attributes
-    ----------
-    name
-        Its MPI_T name: ``coll_tuned_allreduce_algorithm``.
-    help
-        The MPI's own words.
-    items
-        Number and name of each value, where the MPI tells them.
-    value
-        What it is when nobody sets it, where it is a number or a word of MPICH's; None elsewhere.
-    constant
-        The MPI says that a running process cannot change it (that it says nothing is no promise).
-    text
-        Its values are words; otherwise numbers, or truths.
-    limits
-        The least and the greatest number that its type holds, where that is one of whole numbers.
+    `items`: number and name of each value, where the MPI tells them. `value`: what it is when
+    nobody sets it, where it is a number or a word of MPICH's; None elsewhere. `constant`: the MPI
+    says that a running process cannot change it (that it says nothing is no promise). `text`: its
+    values are words; otherwise numbers, or truths. `limits`: the least and the greatest number that
+    its type holds, where that is one of whole numbers.
     """
 
     name: str
@@ -125,13 +114,7 @@ class Variable:
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
-    """Return all control variables of an MPI by name.
-
-    Parameters
-    ----------
-    installation
-        The MPI; its library is loaded in a process of its own.
-    """
+    """Return all control variables of an MPI by name."""
     libmpi = _library(installation)
 
     def ask() -> tuple[str, bool]:
@@ -203,17 +186,8 @@ def numbers(
     loaded with each word set, and asked for the variable. It does not load with a word that it does
     not know.
 
-    Parameters
-    ----------
-    installation
-        The MPI.
-    words
-        By variable; those of its own help (`stretto.mpi.algorithms`).
-
-    Raises
-    ------
-    StrettoError
-        It refuses one of the words.
+    `words`: by variable; those of its own help (`stretto.mpi.algorithms`). Raises StrettoError: it
+    refuses one of the words.
     """
     default = control_variables(installation)
     libmpi = _library(installation)
