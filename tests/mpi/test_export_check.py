@@ -264,7 +264,7 @@ SPOILT: dict[str, tuple[Edit, str, str]] = {
     "too many blocks announced": (
         swap("3 # message sizes", "4 # message sizes"),
         "the whole file",
-        "message size 6 stands where",
+        "message size 6 is not the next one",
     ),
 }
 SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast") and r.layout == FIVE]

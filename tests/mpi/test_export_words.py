@@ -285,7 +285,7 @@ def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: P
         rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")[openmpi.IDS["bcast"]]
         assert (rows[5][0].algorithm, rows[5][0].fanout) == (2, fanout)
         wanted = dict(rule.settings)
-        read = openmpi.settings_of("bcast", rows[5][0])
+        read = openmpi_words.tuned_settings("bcast", rows[5][0].values)
         assert read.items() <= wanted.items() and read.get(f"{name}_tree_fanout") is None
     rule = Rule("allreduce", FIVE, 0, None, tuned("allreduce", 4, tree_fanout=2))
     export = openmpi.classic([rule], release)

@@ -69,7 +69,7 @@ def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
         ("1 2 1 2 1 4 1 0 han", "communicator size 4 is not the next one"),
         ("1 2 1 2 1 1 1 8 han", "message size 8 is not the next one"),
         ("1 2 1 2 1 1 1 0 basic", "'basic' is neither han nor tuned"),
-        ("1 2 1 2 1 1 1 0 han @simple", "@simple is no algorithm's number"),
+        ("1 2 1 2 1 1 1 0 han @simple", "@simple is not an algorithm's number"),
         ("1 2 1 2 1 1 1 0 han 9", "'9' is left over"),
     ],
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.export import examine
-from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
+from stretto.export.cases import MOST_BYTES, OTHERS, cases_of
 from stretto.export.check import read
 from stretto.files.bench import read_bench
 from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
@@ -146,9 +146,6 @@ def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, .
             shape = p.datatype or None, operation or None, root
             case = s.make_case(row.collective, p.bytes, CANDIDATES, *shape)
             out.setdefault(case, TimedCall(case, index, p.ratio, p.ratio is None))
-        for size in () if row.measured else inside(row):  # exports of before say no more
-            case = s.make_case(row.collective, size, CANDIDATES)
-            out.setdefault(case, TimedCall(case, index))
     sizes = [c.case.bytes for c in out.values() if c.case.collective != "barrier"]
     for beside in cases_of(manifest):
         its = None if beside.row is None else layout_of(manifest.rows[beside.row])

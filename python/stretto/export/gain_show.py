@@ -81,8 +81,6 @@ def lines(gain: ExportGain) -> list[str]:
             f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); the "
             f"measurements that the export was made of had promised x {promised:.2f}"
         )
-    elif any(r.calls and r.calls[0].comparison for r in gain.rows):
-        out.append("what was promised is not known: the export is an older one")
     count = Counter(r.status for r in gain.rows)
     out.append("rows: " + ", ".join(f"{n} {status}" for status, n in sorted(count.items())))
     return out

@@ -18,7 +18,6 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.export import openmpi, order, plain
-from stretto.export.openmpi_words import fanout_name
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
@@ -26,23 +25,12 @@ from stretto.files.parse import json_value
 
 JSON_FILE = "stretto-openmpi.json"
 #: the fan-out that forcing passes on when nobody sets one
-_FANOUT = 4
+FANOUT = "4"
 #: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
 WITHOUT = ("alltoallw", "gatherv", "scatterv")
 SINGLE, ANY = "single-node", "any"
 #: what the MPI takes ``inf`` for, and the most that its other numbers hold
 _INF, _MOST = (1 << 63) - 1, (1 << 31) - 1
-
-
-def _values(rule: Rule) -> tuple[int, ...] | None:
-    """Return algorithm, fan-out, segment size and requests; None: it is no rule for coll/tuned."""
-    base = f"coll_tuned_{rule.collective}_algorithm"
-    algorithm = rule.setting(base)
-    if algorithm is None:
-        return None
-    fanout = rule.setting(fanout_name(rule.collective)) or str(_FANOUT)
-    others = [rule.setting(f"{base}_{n}") or "0" for n in ("segmentsize", "max_requests")]
-    return int(algorithm), int(fanout), *(int(v) for v in others)
 
 
 def json_rules(rules: Sequence[Rule]) -> Export:
@@ -85,7 +73,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
 
 def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
     """Return what a file says about communicators of one size."""
-    rows = openmpi.message_rows(rules, export, _values)
+    rows = openmpi.message_rows(rules, export, FANOUT)
     ends = [row[0] - 1 for row in rows[1:]] + [None]
     said = []
     for (start, algorithm, fanout, *others), end in zip(rows, ends, strict=True):
@@ -203,19 +191,6 @@ def _number(value: Mapping[str, Any], name: str, default: int) -> int:
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= most:
         raise ValueError(f"{name} is {found!r}")
     return found
-
-
-def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]:
-    """Return the settings that have a row's effect, without those at their defaults."""
-    base = f"coll_tuned_{collective}_algorithm"
-    out = {base: str(algorithm)}
-    if row.segment:
-        out[f"{base}_segmentsize"] = str(row.segment)
-    if row.fanout != _FANOUT:
-        out[fanout_name(collective)] = str(row.fanout)
-    if row.requests:
-        out[f"{base}_max_requests"] = str(row.requests)
-    return out
 
 
 def first_row(entries: Iterable[JsonEntry], ranks: int, nodes: int, size: int) -> JsonRow | None:

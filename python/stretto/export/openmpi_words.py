@@ -9,7 +9,7 @@ with or without it can be said only where the files leave it so.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from stretto.export import han
@@ -84,15 +84,42 @@ def fanout_name(collective: str) -> str:
     return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
 
 
-def tuned_values(rule: Rule) -> tuple[int, int, int] | None:
-    """Return algorithm, fan-out and segment size of a row; None: it is no rule for coll/tuned."""
+def tuned_values(rule: Rule, fanout: str | None = None) -> tuple[int, int, int, int] | None:
+    """Return algorithm, fan-out, segment size and requests of a row of coll/tuned; None: of HAN.
+
+    `fanout`: what forcing passes where nobody sets one; None: as in 4 and 5.
+    """
     base = f"coll_tuned_{rule.collective}_algorithm"
     algorithm = rule.setting(base)
     if algorithm is None:
         return None
-    chain = (rule.collective, algorithm) in CHAINS  # 0 in a row is not the setting's default
-    fanout = rule.setting(fanout_name(rule.collective)) or (CHAIN_FANOUT if chain else "0")
-    return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
+    default = fanout or _fanout(rule.collective, algorithm)
+    number = rule.setting(fanout_name(rule.collective)) or default
+    segment, requests = (
+        int(rule.setting(f"{base}_{end}") or 0) for end in ("segmentsize", "max_requests")
+    )
+    return int(algorithm), int(number), segment, requests
+
+
+def tuned_settings(
+    collective: str, values: Sequence[int], fanout: str | None = None
+) -> dict[str, str]:
+    """Return the settings that have a row's effect, without those at their defaults.
+
+    `values`, `fanout`: as of `tuned_values`; requests may be left out.
+    """
+    base = f"coll_tuned_{collective}_algorithm"
+    algorithm, number, *others = map(str, values)
+    out = {base: algorithm}
+    if number != (fanout or _fanout(collective, algorithm)):
+        out[fanout_name(collective)] = number
+    pairs = zip(("segmentsize", "max_requests"), others, strict=False)
+    return out | {f"{base}_{name}": value for name, value in pairs if value != "0"}
+
+
+def _fanout(collective: str, algorithm: str) -> str:
+    """Return the fan-out of 4 and 5: 0 in a chain's row is not the setting's default."""
+    return CHAIN_FANOUT if (collective, algorithm) in CHAINS else "0"
 
 
 def of_han(release: str) -> tuple[str, ...]:

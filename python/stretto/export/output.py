@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from stretto.export.users import beating, family_of, least, waking
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_together
-from stretto.mpi.algorithms.forced import MARKS, RULES, mark_of, settable
+from stretto.mpi.algorithms.forced import MARKS, mark_of, settable
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
 HERE = "@STRETTO_EXPORT_DIR@"
@@ -77,10 +77,9 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))
     seal = Seal(f"{where}/{NAME}", manifest.whole)
     mark = mark_of(family_of(target))
-    back = {n: before.environment.get(n) if before else None for n in settable(family_of(target))}
-    back = {n: v for n, v in back.items() if n not in variables}
+    back = [name for name in settable(family_of(target)) if name not in variables]
     marked = {**variables, mark: " ".join(variables)} if variables else {}
-    taken = _taken_back(back, mark, where)
+    taken = _taken_back(back, mark)
     seen = f"every node of the job must see {where} under this path" if read else None
     texts[SCRIPT] = _script(title, marked, export.lost, beat, seal, taken, seen)
     if read and any(rule.layout.nodes > 1 for rule in export.rows):
@@ -185,27 +184,10 @@ def _script(
     return "\n".join(lines) + "\n"
 
 
-def _taken_back(names: Mapping[str, str | None], mark: str, where: str) -> list[str]:
-    """Return what unsets what another export's script has set, and this one's does not.
-
-    `mark`: the variable that names those of the script that was sourced last. Exports of before
-    have none: a file is told by where it lies, and another setting by its value.
-    """
-    file_of = {switch: name for name, switch in RULES.items()}
-    out = []
-    for name, value in names.items():
-        file = file_of.get(name, name)  # a switch goes with the file that it lets count
-        tests = [_case(f" ${{{mark}-}} ", f'*" {name} "*')]
-        if file.lower().endswith(("_file", "_filename")):
-            tests.append(_case(f"${{{file}-}}", f"{shlex.quote(where)}/*"))
-        elif value is not None:
-            tests.append(f'[ "${{{name}-}}" = {shlex.quote(value)} ]')
-        out.append(f"if {' || '.join(tests)}; then unset {name}; fi")
-    return [*out, f"unset {mark}"]
-
-
-def _case(text: str, pattern: str) -> str:
-    return f'case "{text}" in {pattern}) true;; *) false;; esac'
+def _taken_back(names: Iterable[str], mark: str) -> list[str]:
+    """Return what unsets the variables of the script sourced last that this one does not set."""
+    cases = (f'case " ${{{mark}-}} " in *" {name} "*) unset {name};; esac' for name in names)
+    return [*cases, f"unset {mark}"]
 
 
 def _warning(name: str, test: str, what: str) -> str:
@@ -231,21 +213,16 @@ def _module(title: str, variables: Mapping[str, str], seal: Seal, back: list[str
     return "\n".join(lines) + "\n"
 
 
-def _unloaded(names: Mapping[str, str | None], mark: str) -> list[str]:
+def _unloaded(names: Iterable[str], mark: str) -> list[str]:
     """Return what unsets in a module file what `_taken_back` does in a script.
 
     Unloading goes through the file that is there by then, a newer one perhaps: in that mode
     ``setenv`` is what unsets, and ``unsetenv`` does nothing.
     """
-    switches = RULES.values()
-    pairs = " ".join(f"{n} {_word(v or '')}" for n, v in names.items() if n not in switches)
-    pairs = " ".join([*(f"{n} {{}}" for n in names if n in switches), pairs])
     unset = "if {[lsearch {remove unload} [module-info mode]] < 0} {unsetenv $n} {setenv $n {}}"
+    listed = f"[lsearch -exact [split $::env({mark})] $n] >= 0"
     return [
-        f"foreach {{n old}} {{{pairs}}} {{ if {{![info exists ::env($n)]}} continue",
-        f"if {{![info exists ::env({mark})] || [lsearch -exact [split $::env({mark})] $n] < 0}} {{"
-        " if {$old eq {} || $::env($n) ne $old} continue }",
-        unset + " }",
-        # at last, so that nothing of the user's own is taken for what it names
-        f"if {{[info exists ::env({mark})]}} {{ set n {mark}; {unset} }}",
+        f"if {{[info exists ::env({mark})]}} {{ foreach n {{{' '.join(names)}}} {{",
+        f"if {{[info exists ::env($n)] && {listed}}} {{ {unset} }} }}",
+        f"set n {mark}; {unset} }}",
     ]

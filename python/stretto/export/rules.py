@@ -9,7 +9,6 @@ from pathlib import Path
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
 from stretto.export.tested import TestedPoint, points_in
 from stretto.files.bench import Bench, read_bench
@@ -263,10 +262,29 @@ def _rules(
         for s in segments:
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
-            there = bool(s.measured), points_of(s, sizes)
+            there = bool(s.measured), _points_of(s, sizes)
             rules.append(Rule(collective, layout, s.low, s.high, settings, instead, *there))
         out[collective] = rules, [x for x in lost if x]
     return out
+
+
+def _points_of(
+    segment: Segment, sizes: Mapping[int, Sequence[Comparison]]
+) -> tuple[ExportPoint, ...]:
+    """Return the calls at which a segment was measured, each size in its worst shape.
+
+    Where the MPI is to decide, any shape is one in which it was measured; nothing is promised.
+    """
+    out = []
+    for size in segment.measured:
+        shapes = one_shape_each(sizes[size])
+        chosen = next((c for c in shapes if c.candidate == segment.choice), None)
+        call = chosen or (shapes[0] if segment.choice == NATIVE and shapes else None)
+        if call is not None:
+            ratio = chosen.ratio.median if chosen else None
+            cell = call.cell
+            out.append(ExportPoint(size, cell.datatype, cell.operation, cell.root, ratio))
+    return tuple(out)
 
 
 def _alone(
