@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from stretto.imports.launches import VARIABLE, LaunchLine, launch_in, matters
 from stretto.imports.mpis import named_by, named_in
+from stretto.imports.pattern import DEFAULTS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
 _ASSIGNED = re.compile(
@@ -99,7 +100,7 @@ ALGORITHM_NAMES = frozenset(
 MOST_LINES = 30
 #: so much of a line is looked at, for commands and for words
 LONGEST, LONGEST_WORDS = 10_000, 300
-DEFAULT_WORDS = ("default", "native", "auto", "bare", "baseline", "ignore", "none")
+DEFAULT_WORDS = (*DEFAULTS, "baseline", "ignore", "none")
 _BY_ITSELF = re.compile(rf"\b(?:{'|'.join(DEFAULT_WORDS[:2])}|baseline)\b", re.IGNORECASE)
 
 

@@ -31,11 +31,6 @@ def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
         ppn = -(-total // nodes)
     if nranks is None or ppn is None:
         raise _layout_unknown(nodes, ppn, nranks, table.place)
-    if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
-        raise StrettoError(
-            f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
-            "correct --pattern, or the name",
-        )  # fmt: skip
     if nodes and nranks > nodes * ppn:
         raise StrettoError(
             f"{nranks} ranks do not fit on {counted(nodes, 'node')} x {counted(ppn, 'rank')}",

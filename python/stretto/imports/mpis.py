@@ -95,6 +95,10 @@ def agreed(*versions: str) -> str | None:
     return best
 
 
+def agree(one: MPIIdentity, other: MPIIdentity) -> bool:
+    return product(one) == product(other) and agreed(one.version, other.version) is not None
+
+
 def written(mpi: MPIIdentity) -> str:
     return product(mpi) + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
 

@@ -9,6 +9,7 @@ from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product, product_of
 from stretto.imports.mpis import UNKNOWN
+from stretto.imports.pattern import DEFAULTS
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for
 from stretto.measure.compare import BARE
 from stretto.mpi.algorithms import NativeAlgorithm, discover
@@ -18,8 +19,6 @@ from stretto.mpi.detect import installations
 
 #: the parts of an MPI whose algorithms its users call by number or name
 _PLAIN = ("tuned", "mpir", "preset")
-#: words for what the MPI does by itself
-_DEFAULTS = ("", "default", "native", "auto", "bare")
 #: versions as people write them
 _VERSIONS = {"openmpi": "5.0.6", "mpich": "5.0.2", "intel": "2021.18", "mvapich": "4.0"}
 
@@ -57,7 +56,7 @@ class Naming:
         template = chosen(self.templates, mpi, called)
         if template is not None and algorithm is not None:
             self._used.setdefault(template, None)
-        if (algorithm or "").lower() in _DEFAULTS:
+        if not algorithm or algorithm.lower() in DEFAULTS:
             return BARE
         assert algorithm is not None
         of_tuned = template is None or template.of_tuned

@@ -10,6 +10,8 @@ from pathlib import Path
 from stretto.errors import UsageError
 
 NUMBERS = ("nodes", "ppn", "nranks", "launch")
+#: algorithms that are what the MPI does by itself
+DEFAULTS = ("default", "native", "auto", "bare")
 FIELDS = (*NUMBERS, "collective", "mpi", "version", "algorithm")
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from stretto.errors import UsageError
 from stretto.files.identity import Family, MPIIdentity
-from stretto.files.product import product
-from stretto.imports.mpis import agreed, identity_of
+from stretto.imports.mpis import agree, identity_of
 from stretto.mpi.detect import TITLES
 
 #: the settings that choose an MPI's algorithms, as its users set them
@@ -101,14 +100,10 @@ def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
 def chosen(found: Sequence[Template], mpi: MPIIdentity, called: str | None) -> Template | None:
     """Return the template for results: of their name, their MPI, or that has settings of theirs."""
     named = [t for t in found if t.name is not None and t.name == called]
-    same = [t for t in found if t.mpi is not None and _agree(t.mpi, mpi)]
+    same = [t for t in found if t.mpi is not None and agree(t.mpi, mpi)]
     mine = [t for t in found if t.name is None and t.family == mpi.family]
     anyones = [t for t in found if t.name is None and t.family is None]
     return next(iter([*named, *same, *mine, *anyones]), None)
-
-
-def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
-    return product(one) == product(other) and agreed(one.version, other.version) is not None
 
 
 def _template(given: str, names: Collection[str]) -> Template:

@@ -15,10 +15,10 @@ from stretto.errors import UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product
 from stretto.imports.evidence import ALGORITHM_NAMES, sizes_in
-from stretto.imports.mpis import NAMED, agreed, identity_of, written
-from stretto.imports.pattern import FileFacts, compile_pattern, match
+from stretto.imports.mpis import NAMED, agree, identity_of, written
+from stretto.imports.pattern import DEFAULTS, FileFacts, compile_pattern, match
 
-_DEFAULT = r"default|native|auto|bare"
+_DEFAULT = "|".join(DEFAULTS)
 #: algo7, alg_2, algorithm-binomial, algdefault
 _ALGORITHM = re.compile(
     rf"(?:alg(?:o|orithm)?|ADJUST_[A-Z]+)(?:[-_=.]?(\d+|{_DEFAULT})|[-_=]([a-z]+(?:[-_][a-z]+)*))(?![a-z0-9])",
@@ -173,7 +173,7 @@ def refuse_other_mpi(path: Path, paths: Sequence[Path], mpi: MPIIdentity | None)
                 said = identity_of(re.sub(r"(?<=[a-z2])[-_](?=v?\d)", "@", text))
             except UsageError:
                 continue
-            if product(said) != product(mpi) or agreed(said.version, mpi.version) is None:
+            if not agree(said, mpi):
                 raise UsageError(
                     f"the file's name says {written(said)}, and --mpi says {written(mpi)}",
                     str(path),
