@@ -6,7 +6,6 @@ last line without its line feed is the trace of a kill: readers drop it, and res
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stretto.errors import StrettoError
+from stretto.files.append import LineDocument, line_of
 from stretto.files.identity import Host, Identity, MPIIdentity, Source
-from stretto.files.io import check_schema, parse_json, read_text
-from stretto.files.schema import decode, encode
+from stretto.files.io import parse_json, read_text
+from stretto.files.schema import decode
 from stretto.files.usage import Usage
 
 SCHEMA = "stretto-bench"
@@ -125,6 +125,7 @@ class LaunchEnd:
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
+LINES = LineDocument(SCHEMA, VERSION, Header, f"{WHAT} were")
 
 _TYPES: dict[str, type[Record]] = {
     "launch": Launch,
@@ -256,12 +257,9 @@ def parse_record(line: str, place: str) -> Record:
 
 
 def format_record(record: Record | Header) -> str:
-    value: dict[str, Any]
     if isinstance(record, Header):
-        value = {"schema": SCHEMA, "version": VERSION, **encode(record)}
-    else:
-        value = {"type": _NAMES[type(record)], **encode(record)}
-    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+        return LINES.first(record)
+    return line_of(record, type=_NAMES[type(record)])
 
 
 def parse_bench(text: str, place: str) -> Bench:
@@ -272,22 +270,10 @@ def parse_bench(text: str, place: str) -> Bench:
             "give the results that it was decided from: the .bench.jsonl beside it, or a "
             "campaign's directory",
         )
-    complete, _, rest = text.rpartition("\n")
-    lines = complete.split("\n") if complete else []
-    if not lines:
-        if text.strip() and not text.lstrip().startswith("{"):
-            raise StrettoError(f"{WHAT} were expected, but this is something else", place)
-        raise StrettoError(
-            f"{WHAT} were expected, but the file ends before its first line does",
-            place,
-            "it was cut off at the very start; remove it and measure again",
-        )
-    value = parse_json(lines[0], place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    bench = Bench(decode(Header, body, f"{place}:1"), truncated=bool(rest))
+    header, lines, truncated = LINES.parse(text, place)
+    bench = Bench(header, truncated=truncated)
     launches: dict[int, Launch] = {}
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=2):
         where = f"{place}:{number}"
         record = parse_record(line, where)
         check_record(record, launches, where)

@@ -62,18 +62,11 @@ class BenchWriter(LineFile):
             return
         self.previous = parse_bench(text, str(self.path))
         old, new = self.previous.header, header
-        for name, a, b in (
-            ("MPI", f"{old.mpi.family} {old.mpi.version}", f"{new.mpi.family} {new.mpi.version}"),
-            ("CPU", old.host.cpu, new.host.cpu),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"these results are of another {name}: {a}, not {b}",
-                    f"{self.path}:1",
-                    "results of different systems are never mixed; name another file",
-                )
+        mpis = (f"{h.mpi.family} {h.mpi.version}" for h in (old, new))
+        facts = (("MPI", *mpis), ("CPU", old.host.cpu, new.host.cpu))
+        self.refuse_other(facts, "results of different systems are never mixed; name another file")
         if self.previous.truncated:
-            self.cut(len(text[: text.rindex("\n") + 1].encode()))
+            self.cut_last(text)
         self._launches = {r.launch: r for r in self.previous.launches}
 
     def write(self, record: Record) -> None:

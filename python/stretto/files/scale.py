@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from stretto.errors import StrettoError
-from stretto.files.append import LineFile
+from stretto.files.append import LineDocument, LineFile, line_of
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.io import parse_json, read_text
 from stretto.files.program import ProgramFile, changed
-from stretto.files.schema import decode, encode
+from stretto.files.schema import decode
 from stretto.files.verdict import Metric
 
 SCHEMA = "stretto-scale"
@@ -72,23 +71,13 @@ class ScaleFile:
     truncated: bool = False
 
 
-def _line(value: Any, **more: Any) -> str:
-    return json.dumps({**more, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
+LINES = LineDocument(SCHEMA, VERSION, ScaleHeader, f"{WHAT} was")
 
 
 def parse_scale(text: str, place: str) -> ScaleFile:
-    complete, _, rest = text.rpartition("\n")
-    lines = complete.split("\n") if complete else []
-    if not lines:
-        raise StrettoError(
-            f"{WHAT} was expected, but the file ends before its first line does", place,
-            "remove it and measure again",
-        )  # fmt: skip
-    value = parse_json(lines[0], place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    scale = ScaleFile(decode(ScaleHeader, body, f"{place}:1"), truncated=bool(rest))
-    for number, line in enumerate(lines[1:], start=2):
+    header, lines, truncated = LINES.parse(text, place)
+    scale = ScaleFile(header, truncated=truncated)
+    for number, line in enumerate(lines, start=2):
         where = f"{place}:{number}"
         run = decode(ScaleRun, parse_json(line, place, "a run", number), where)
         if min(run.nodes, run.ppn, run.threads or 1) < 1 or run.wall_s < 0:
@@ -113,7 +102,7 @@ class ScaleWriter(LineFile):
                 self._resume(text, header)
             else:
                 self.cut(0)
-                self.append(_line(header, schema=SCHEMA, version=VERSION), sync=True)
+                self.append(LINES.first(header), sync=True)
         except BaseException:
             self.close()
             raise
@@ -121,17 +110,14 @@ class ScaleWriter(LineFile):
     def _resume(self, text: str, header: ScaleHeader) -> None:
         self.previous = parse_scale(text, str(self.path))
         old = self.previous.header
-        for name, a, b in (
+        mpis = ((h.mpi.family, h.mpi.version) for h in (old, header))
+        facts = (
             ("command", old.command, header.command),
             ("metric", old.metric, header.metric),
-            ("MPI", (old.mpi.family, old.mpi.version), (header.mpi.family, header.mpi.version)),
+            ("MPI", *mpis),
             ("CPU", old.host.cpu, header.host.cpu),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"these results are of another {name}: {a}, not {b}", f"{self.path}:1",
-                    _ANEW,
-                )  # fmt: skip
+        )
+        self.refuse_other(facts, _ANEW)
         mine = [Path(p.path) for p in header.programs or []]
         other = changed(old.programs, mine) if old.programs else None
         if other is not None:
@@ -140,8 +126,8 @@ class ScaleWriter(LineFile):
                 f"{self.path}:1", _ANEW,
             )  # fmt: skip
         if self.previous.truncated:
-            self.cut(len(text[: text.rindex("\n") + 1].encode()))
+            self.cut_last(text)
 
     def write(self, run: ScaleRun) -> None:
         """Append one run, and bring it to disk: each has cost its time."""
-        self.append(_line(run), sync=True)
+        self.append(line_of(run), sync=True)
