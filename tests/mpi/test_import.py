@@ -404,26 +404,6 @@ def test_patterns() -> None:
         compile_pattern("{collectve}/x")
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--ppn", "4", "--nodes", "2"], "with which MPI"),
-        (["--mpi", "openmpi@5.0.6"], "how many nodes"),
-        (["--mpi", "spectrum", "--ppn", "4", "--nodes", "2"], "no MPI that is known"),
-        (["--mpi", "openmpi@5.0.6", "--ppn", "4", "--nodes", "2", "--collective", "bcast"], "says"),
-        (["--mpi", "openmpi@5.0.6", "--value", "mean"], "means nothing"),
-    ],
-)
-def test_what_is_not_known_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: str
-) -> None:
-    log = tmp_path / "a.log"
-    log.write_text(FULL)
-    assert main(["import", "osu", str(log), "-o", str(tmp_path / "out"), *options]) != 0
-    assert expected in " ".join(capsys.readouterr().err.split())
-    assert not list(tmp_path.glob("out/*"))
-
-
 def test_means_and_maxima_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One file with -f and one without: the means of both are taken."""
     (tmp_path / "a.log").write_text(FULL)
