@@ -30,7 +30,6 @@ from stretto.mpi.openmpi import OpenMPI
 
 MPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
 MPI5 = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
-INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
 FILENAME = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 DOUBLING = "native:coll_tuned_allreduce_algorithm=3,coll_tuned_use_dynamic_rules=1"
 
@@ -216,23 +215,6 @@ def test_what_json_says_is_what_the_script_sets(
     assert main([*words, str(results(tmp_path / "r.bench.jsonl"))]) == 0
     environment = json.loads(capsys.readouterr().out)["environment"]
     assert environment[FILENAME] == str(out / openmpi.RULES_FILE)
-
-
-def test_one_directory_is_for_one_target(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first one's script would be gone, and its files left behind."""
-    out = exported(tmp_path, tmp_path / "out")
-    script = (out / SCRIPT).read_text()
-    three = "native:I_MPI_ADJUST_ALLREDUCE=3"
-    times = {("allreduce", 8 << i): {"bare": 50.0, three: 30.0} for i in range(0, 18, 3)}
-    path = result_file(tmp_path / "i.bench.jsonl", times, FOUR, INTEL)
-    assert main(["export", "--to", "intel", "--out", str(out), str(path)]) == 2
-    said = capsys.readouterr().err
-    assert "holds an export for openmpi-4" in said and f"--out {out}-intel" in said
-    assert (out / SCRIPT).read_text() == script
-    assert main(["export", "--to", "intel", "--out", f"{out}-intel", str(path)]) == 0
-    exported(tmp_path, out)  # its own may be written again
 
 
 @pytest.mark.parametrize(

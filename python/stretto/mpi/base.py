@@ -63,12 +63,14 @@ class MPIInstallation(ABC):
             )
         return self.launcher
 
-    @abstractmethod
     def environment(self) -> dict[str, str]:
         """Return the variables that a job of this MPI needs on this machine, by itself.
 
         Variables that hold paths are complete: what the process's environment has is kept in them.
         """
+        if not self.private or self.libmpi is None:
+            return {}
+        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
 
     @abstractmethod
     def root_environment(self) -> dict[str, str]:

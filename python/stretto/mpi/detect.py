@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from stretto.files.identity import Family, MPIIdentity
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI
-from stretto.mpi.library import LIBRARY_NAMES, identify_library, launcher_words
+from stretto.mpi.library import LIBRARY_NAMES, asked, identify_library, launcher_words, require
 from stretto.mpi.mpich import MPICH
 from stretto.mpi.openmpi import OpenMPI
 
@@ -265,26 +264,11 @@ print(json.dumps({"version": MPI.Get_library_version(), "files": sorted(names)})
 
 def from_python(interpreter: Path, environ: Mapping[str, str]) -> Path:
     """Return the MPI library that mpi4py loads under a Python interpreter."""
-    env = {k: v for k, v in environ.items() if k != "LD_PRELOAD"}
-    try:
-        done = subprocess.run(
-            [str(interpreter), "-c", _ASK_MPI4PY],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StrettoError(f"this Python does not run: {error}", interpreter) from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise StrettoError(
-            f"this Python cannot load mpi4py: {last}",
-            interpreter,
-            "install mpi4py in it, or say which MPI the script uses (--mpi)",
-        )
-    files: list[str] = json.loads(done.stdout.strip().splitlines()[-1])["files"]
+    done = asked([str(interpreter), "-c", _ASK_MPI4PY], environ, "this Python does not run",
+                  interpreter)  # fmt: skip
+    remedy = "install mpi4py in it, or say which MPI the script uses (--mpi)"
+    text = require(done, "this Python cannot load mpi4py", interpreter, remedy)
+    files: list[str] = json.loads(text.strip().splitlines()[-1])["files"]
     for name in files:
         path = Path(name)
         if path.name.startswith(LIBRARY_NAMES):

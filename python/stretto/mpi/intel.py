@@ -17,17 +17,16 @@ class IntelMPI(Hydra):
 
         What that script has set already is left as it is.
         """
-        if self.libmpi is None or not self.private:
-            return {}
-        lib = self.libmpi.parent
-        out = {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", lib)}
+        out = super().environment()
+        if self.libmpi is None or not out:
+            return out
         if self.launcher is not None:
             # mpirun is a script that calls mpiexec.hydra by name.
             out["PATH"] = prepend_path("PATH", self.launcher.parent)
         if os.environ.get("I_MPI_ROOT") != str(self.prefix):
             out["I_MPI_ROOT"] = str(self.prefix)
-            if any(lib.glob("lib*-fi.so")):  # as in PyPI's wheel
-                out["FI_PROVIDER_PATH"] = str(lib)
+            if any(self.libmpi.parent.glob("lib*-fi.so")):  # as in PyPI's wheel
+                out["FI_PROVIDER_PATH"] = str(self.libmpi.parent)
         return out
 
     def batch_environment(self) -> dict[str, str]:

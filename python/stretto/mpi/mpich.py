@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+from stretto.mpi.base import Binding, MPIInstallation
 
 
 class Hydra(MPIInstallation):
@@ -28,11 +28,6 @@ class Hydra(MPIInstallation):
 
 
 class MPICH(Hydra):
-    def environment(self) -> dict[str, str]:
-        if not self.private or self.libmpi is None:
-            return {}
-        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
-
     def oversubscription(self) -> tuple[list[str], dict[str, str]]:
         """Hydra always allows it; MPICH's ranks poll (no setting makes them yield)."""
         return [], {}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.regular import read_regular
-from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+from stretto.mpi.base import Binding, MPIInstallation
 
 ENV_LIST = "OMPI_MCA_mca_base_env_list"
 ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
@@ -45,11 +45,6 @@ def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
 
 
 class OpenMPI(MPIInstallation):
-    def environment(self) -> dict[str, str]:
-        if not self.private or self.libmpi is None:
-            return {}
-        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
-
     def root_environment(self) -> dict[str, str]:
         """Return the variables with which mpirun lets root start jobs."""
         names = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"]

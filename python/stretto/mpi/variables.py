@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,9 +18,8 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.library import cached
+from stretto.mpi.library import LOADS, asked, cached, require
 
-_TIMEOUT_S = 120
 #: MPI_T_SCOPE_CONSTANT and _READONLY of Open MPI, and of the MPICH family
 _CONSTANT = (0, 1, 60438, 60439)
 
@@ -152,29 +150,12 @@ def _ask(installation: MPIInstallation, libmpi: Path, settings: Mapping[str, str
     """Return the program's answer: the variables of a process with some of them set."""
     env = {**os.environ, **installation.environment()}
     # what a user has set is not what the MPI does by itself
-    env = {n: v for n, v in env.items() if n != "LD_PRELOAD" and not n.startswith("MPIR_CVAR")}
+    env = {n: v for n, v in env.items() if not n.startswith("MPIR_CVAR")}
     if os.geteuid() == 0:
         env |= installation.root_environment()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", _PROGRAM, str(libmpi)],
-            env={**env, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StrettoError(f"the MPI does not list its settings: {error}", libmpi) from error
-    if done.returncode != 0:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise StrettoError(
-            f"the MPI does not list its settings: {words[-1]}",
-            libmpi,
-            "ldd on that file shows what is missing; load the MPI's module first",
-        )
-    return done.stdout
+    argv = [sys.executable, "-I", "-c", _PROGRAM, str(libmpi)]
+    what = "the MPI does not list its settings"
+    return require(asked(argv, {**env, **settings}, what, libmpi), what, libmpi, LOADS)
 
 
 def numbers(
