@@ -165,7 +165,7 @@ def test_a_forced_algorithm_that_the_files_bring_to_life_is_named(
     assert set(variables) == {DYNAMIC, FILENAME}
     forced = {BCAST: "3"}
     (said,) = conflicts("openmpi-5", ["allreduce"], variables, forced)
-    assert said.startswith(f"{BCAST}=3 is set here, and comes alive with these files")
+    assert said.startswith(f"{BCAST}=3 is set here, and takes effect with these files")
     assert conflicts("openmpi-5", ["allreduce"], variables, {**forced, **variables}) == [said]
     assert not woken("openmpi-5", ["allreduce"], variables, {**forced, DYNAMIC: "1"}), "it lives"
     assert not woken("openmpi-5", ["allreduce"], {HAN_DYNAMIC: "1"}, forced), "HAN's rules alone"
@@ -174,7 +174,7 @@ def test_a_forced_algorithm_that_the_files_bring_to_life_is_named(
         ["sh", "-euc", dot(script)], env={"PATH": os.defpath, **forced}, capture_output=True,
         text=True, check=True,
     )  # fmt: skip
-    assert f"{BCAST}=3 is set: it comes alive with these files" in done.stderr
+    assert f"{BCAST}=3 is set: it takes effect with these files" in done.stderr
     verdict = RowCheck(None, "calls without a row", "proven", "as before")
     monkeypatch.setattr(check, "run", lambda *_: {None: verdict})
     monkeypatch.setenv(BCAST, "3")
@@ -207,7 +207,7 @@ def test_an_export_without_rows_sets_nothing(tmp_path: Path) -> None:
 def test_a_semicolon_in_the_directory_is_not_for_open_mpi_4(tmp_path: Path) -> None:
     """It read no rules there, without a word."""
     export = openmpi.classic([TUNED_RULE], "4")
-    with pytest.raises(StrettoError, match="takes a file's name with ';'") as error:
+    with pytest.raises(StrettoError, match="reads a file name with ';'") as error:
         write(
             export, tmp_path / "a;b", "t", "openmpi-4", MPIIdentity("openmpi", "openmpi", "4", "")
         )

@@ -209,7 +209,7 @@ def _set(collective: str, row: str, value: Any) -> Edit:
     ("edit", "words"),
     [
         (_set("allreduce", "alg", 1), "another algorithm runs"),
-        (_set("allreduce", "alg", 99), "the MPI's own decision runs"),
+        (_set("allreduce", "alg", 99), "the native decision runs"),
         (_set("allreduce", "msg_size_max", "inf"), "the files change it"),
         (lambda d: d["collectives"]["allreduce"][0].update(comm_size_max=6), "the files change it"),
         (lambda d: d["collectives"].update(reducescatter=[]), "with the files the job ended"),

@@ -400,7 +400,7 @@ def test_patterns() -> None:
     )
     assert match([pattern], Path("bcast/N8n288/run3/openmpi4/reduce_algo7.log")) is None
     assert match([compile_pattern("*.{algorithm}.log")], Path("a/job.7.log")) is not None
-    with pytest.raises(UsageError, match="no field"):
+    with pytest.raises(UsageError, match="not a field"):
         compile_pattern("{collectve}/x")
 
 

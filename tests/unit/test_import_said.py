@@ -52,7 +52,7 @@ def imports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Import:
 REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "an MPI that is not known": (
         "a.log", (*LAYOUT, "--mpi", "spectrum@10.4"),
-        ("is no MPI that is known here", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
+        ("is not an MPI that Stretto knows", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
     ),
     "an MPI that nobody names": ("a.log", LAYOUT, ("with which MPI this was measured",)),
     "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("means nothing",)),
@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "a version in a place": (
         "x-4 (old).log", (*LAYOUT, "--pattern", "x-{version}.log", "--mpi", "openmpi"),
-        ("'4 (old)' is no version", "x-4 (old).log:2"),
+        ("'4 (old)' is not a version", "x-4 (old).log:2"),
     ),
     "two versions": (
         "openmpi5-4.1.log", (*LAYOUT, "--pattern", "{mpi}-{version}.log"),
@@ -93,11 +93,11 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "0 nodes": (
         "N0n8/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
-        ("nodes of 0, as the file's name says, is no layout", "correct --pattern"),
+        ("nodes of 0, as the file's name says, is not a layout", "correct --pattern"),
     ),
     "0 ranks": (
         "N2n0/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
-        ("nranks of 0, as the file's name says, is no layout", "correct --pattern"),
+        ("nranks of 0, as the file's name says, is not a layout", "correct --pattern"),
     ),
 }  # fmt: skip
 REFUSED |= {
@@ -111,7 +111,7 @@ REFUSED |= {
 }  # fmt: skip
 REFUSED |= {
     f"version {text!r}": (
-        "a.log", (*LAYOUT, "--mpi", f"openmpi@{text}"), ("is no version of an MPI",)
+        "a.log", (*LAYOUT, "--mpi", f"openmpi@{text}"), ("is not a version of an MPI",)
     )
     for text in ("../../x", "4/1", "", "4 1", ".4", "4\n")
 }  # fmt: skip
@@ -373,7 +373,7 @@ def test_naming_without_a_version_asks_for_it(monkeypatch: pytest.MonkeyPatch) -
     for called, expected in (("mpich3", "--mpi mpich3=mpich@"), (None, "--mpi mpich@")):
         with pytest.raises(StrettoError) as caught:
             Naming((), print).candidate(identity_of("mpich"), "bcast", "7", called)
-        assert "mpich of a version that is not said is not installed here" in caught.value.message
+        assert "mpich of a version that is not given is not installed here" in caught.value.message
         assert expected in (caught.value.remedy or "") and "unknown" not in str(caught.value)
 
 
@@ -455,7 +455,7 @@ def test_import_into_a_place_that_cannot_be_is_refused(
     if len(place) > 99:
         assert "cannot write the results: File name too long" in imports.said
         return
-    assert "this is no directory" in imports.said and "--out" in imports.said
+    assert "this is not a directory" in imports.said and "--out" in imports.said
     assert str(tmp_path / place.partition("/")[0]) in imports.said
 
 

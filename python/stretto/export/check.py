@@ -270,7 +270,7 @@ def _with_hiccups(verdict: RowCheck, cases: Sequence[CheckCase], seen: Seen) -> 
 def _as_forced(case: CheckCase, seen: Seen) -> bool:
     """Tell whether a call inside a row is as when forced, as far as was seen.
 
-    Many algorithms add in the same order, and not only the row's and the MPI's own decision: what
+    Many algorithms add in the same order, and not only the row's and the native decision: what
     the latter does says nothing about the files.
     """
     both = prints_of(case, seen)[_FILES_AND_FORCED]

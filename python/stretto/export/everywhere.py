@@ -50,7 +50,7 @@ def to_be_seen(directory: Path, target: str, mounts: Path = MOUNTS) -> str:
         kind = None
     else_ = (
         "ranks that do not find the files take other algorithms in the same call, which hangs or "
-        "gives wrong data without a word"
+        "gives wrong data silently"
         if target.startswith("openmpi")
         else "jobs with ranks that do not find the files end in MPI_Init"
     )

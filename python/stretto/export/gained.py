@@ -179,7 +179,7 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
         few = next((c for _, c in timed if not c.verdict.tested), None)
         if few is not None:
             return "inconclusive", few.why
-        return "not slower", "it stands in for the MPI's own decision, and was to gain nothing"
+        return "not slower", "it stands in for the native decision, and was to gain nothing"
     faster = [c for c in gaining if c.outcome == "faster"]
     share = f"{len(faster)} of {counted(len(gaining), 'call')}"
     if len(faster) == len(gaining):

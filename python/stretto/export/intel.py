@@ -67,7 +67,7 @@ def adjust(
                 to = "" if first.high is None else f" to {first.high}"
                 why = f"and{to} nothing was measured: measure sizes at most {GAP} times apart"
             export.lost.append(
-                f"{collective} is left out: Intel MPI cannot be told to decide by itself from "
+                f"{collective} is left out: Intel MPI cannot be set to its native decision from "
                 f"{counted(first.low, 'byte')} on, {why}"
             )
             continue
@@ -254,7 +254,7 @@ def read_clauses(text: str, place: str) -> list[Clause]:
     for part in text.split(";"):
         found = _CLAUSE.fullmatch(part)
         if not found:
-            raise StrettoError(f"{part!r} is no clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
+            raise StrettoError(f"{part!r} is not a clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
         preset, _, high, first, last = found.groups()
         out.append(Clause(preset, int(high), int(first or 1), int(last or MOST)))
     if len({c.first == 1 and c.last == MOST for c in out}) > 1:

@@ -83,7 +83,7 @@ def leaves_of(
             return f"the value of {variable} is not known, and {name} needs it"
         number = value if key in _WORDS else _number(value)
         if number is None:
-            return f"{variable}={value} is no number, and files hold numbers"
+            return f"{variable}={value} is not a number, and files hold numbers"
         parameters[f"{key}={number}"] = {}
     out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
     help_ = (

@@ -106,21 +106,21 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
     try:
         tree = json_value(text, object_pairs_hook=unique)
     except ValueError as error:
-        raise StrettoError(f"it is no JSON: {error}", place, REMEDY) from error
+        raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
     _validate(tree, place, "", leaves)
     return dict(tree)
 
 
 def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
     if not isinstance(tree, dict) or not tree:
-        raise StrettoError(f"{path or 'the file'} is no object with keys", place, REMEDY)
+        raise StrettoError(f"{path or 'the file'} is not an object with keys", place, REMEDY)
     for key, below in tree.items():
         if is_leaf(key):
             if leaves and key not in leaves:
                 raise StrettoError(f"{path}: {key} is nothing that this MPI has", place, REMEDY)
             return
         if not _KEY.fullmatch(key):
-            raise StrettoError(f"{path}: {key!r} is no key of MPICH's", place, REMEDY)
+            raise StrettoError(f"{path}: {key!r} is not a key of MPICH", place, REMEDY)
         _validate(below, place, f"{path}/{key}", leaves)
     last = list(tree)[-1]
     if re.match(r"comm_size|avg_msg|total_msg|count|comm_avg", last) and not last.endswith("=any"):

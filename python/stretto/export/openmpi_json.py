@@ -140,7 +140,7 @@ def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
         out: dict[str, list[JsonEntry]] = {}
         for collective, entries in document["collectives"].items():
             if collective not in openmpi.IDS:
-                raise ValueError(f"{collective!r} is no collective")
+                raise ValueError(f"{collective!r} is not a collective")
             if collective in WITHOUT:
                 raise ValueError(f"coll/tuned has no {collective}, and Open MPI 6 crashes")
             if not isinstance(entries, list):
@@ -162,7 +162,7 @@ def _read_entry(entry: Mapping[str, Any], place: str) -> JsonEntry:
         raise ValueError("comm_size_max is inf, which Open MPI 6 takes for -1")
     rules = entry["rules"]
     if not isinstance(rules, list):
-        raise ValueError("the rules are no list")
+        raise ValueError("the rules are not a list")
     rows = tuple(_read_row(r, f"{place}.rules[{i}]") for i, r in enumerate(rules))
     low, high = (_number(entry, f"comm_size_{n}", d) for n, d in (("min", 0), ("max", _MOST)))
     return JsonEntry(low, high, distribution, rows)

@@ -169,7 +169,7 @@ def unsaid(rule: Rule, release: str) -> str | None:
 def _lacks(collective: str, number: int, release: str) -> str | None:
     """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
     if number == 0:
-        return "0 is the MPI's own decision, and no algorithm"
+        return "0 is the native decision, not an algorithm"
     names = TUNED.get(collective, "").split()
     if number > len(names):
         return f"Open MPI {release} has no algorithm {number} for {collective}"

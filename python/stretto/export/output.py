@@ -49,13 +49,13 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     where = str(directory.resolve())
     if _one_line(where) != where or where.encode(errors="replace") != os.fsencode(where):
         raise StrettoError(
-            "the files name the directory that they are in, and this name is none for them",
+            "the files name the directory that they are in, and they cannot hold this name",
             repr(where),
             "choose one in UTF-8 without line ends: --out",
         )
     if target == "openmpi-4" and ";" in where:
         raise StrettoError(
-            "Open MPI 4 takes a file's name with ';' in it for two names, and reads neither, "
+            "Open MPI 4 reads a file name with ';' in it as two names, and finds neither, "
             "without a word",
             where,
             "choose a directory without ';' in its path: --out",
@@ -70,8 +70,10 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
     collectives = [r.collective for r in export.rows]
-    beat = dict.fromkeys(beating(target, collectives, variables), "it may beat these files")
-    beat |= dict.fromkeys(waking(target, collectives, variables), "it comes alive with these files")
+    beat = dict.fromkeys(beating(target, collectives, variables), "it may override these files")
+    beat |= dict.fromkeys(
+        waking(target, collectives, variables), "it takes effect with these files"
+    )
     before = _before(directory)
     # a script and a list that are not of one export are told apart by this
     manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))

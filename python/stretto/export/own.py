@@ -76,7 +76,7 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
     rows = _kept(table.rows, wishes)
     if natives := sum(r.choice.startswith(PREFIX) for r in rows):
         lost.append(
-            f"{counted(natives, 'row')} naming an algorithm of the MPI's own: `stretto run` leaves "
+            f"{counted(natives, 'row')} naming a native algorithm: `stretto run` leaves "
             "those calls to the MPI, an export to that MPI has it take the algorithm"
         )
     gone = sum(map(_chooses, table.rows)) - sum(map(_chooses, rows))
@@ -114,7 +114,7 @@ def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[TestedPoin
     ]
     if natives := sum(len(one.natives) for one in found):
         lost.append(
-            f"{counted(natives, 'call')} for which an algorithm of the MPI's own is the fastest or "
+            f"{counted(natives, 'call')} for which a native algorithm is the fastest or "
             "faster than its decision: no table holds those, an export to that MPI does"
         )
     points = [p for one in found for p in points_in(one.bench, one.times, one.comparisons)]

@@ -17,7 +17,7 @@ from stretto.export.sizes import OWN_SIZE
 #: (tests/mpi/test_export_plain.py): of bcast, those that cut the message by each rank's own
 #: count; of 2, 3, 5, 6 and 7 (and gather's linear_sync) only with segments; sparbit, which takes
 #: each rank's own send count for that of the blocks received, in place, too, where it is ignored.
-#: HAN's algorithms need no place here: on several nodes they are the MPI's own decision, which does
+#: HAN's algorithms need no place here: on several nodes they are the native decision, which does
 #: the same, or get through more than that (tests/mpi/test_export_han.py)
 CUTS = {
     "coll_tuned_allgather_algorithm": {"7": "sparbit"},

@@ -47,7 +47,7 @@ def refused(what: str, short: str) -> str:
 def held(
     rules: Iterable[Rule], sizeless: Collection[str], beyond: bool
 ) -> tuple[list[Rule], list[str]]:
-    """Return rules, the MPI's own decision in the place of those that would reach too far."""
+    """Return rules, the native decision in the place of those that would reach too far."""
     out: list[Rule] = []
     lost: list[str] = []
     for rule in rules:

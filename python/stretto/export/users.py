@@ -80,7 +80,7 @@ def woken(
     if on and DYNAMIC not in exported(family_of(target), environ):
         return []  # alive already, by the user's own wish
     return [
-        f"{name}={environ[name]} is set here, and comes alive with these files, which turn on "
+        f"{name}={environ[name]} is set here, and takes effect with these files, which turn on "
         "dynamic rules: unset it"
         for name in waking(target, collectives, variables)
         if environ.get(name, "0") not in ("", "0")
@@ -95,7 +95,7 @@ def conflicts(
 ) -> list[str]:
     """Return a sentence for each of the user's variables that does not go with an export."""
     out = [
-        f"{name}={environ[name]} is set here: it may beat these files in your jobs; unset it"
+        f"{name}={environ[name]} is set here: it may override these files in your jobs; unset it"
         for name in beating(target, collectives, variables)
         if name in environ and name not in variables and _counts(name, environ[name])
     ]

@@ -17,7 +17,7 @@ Status = Literal["proven", "unproven", "wrong"]
 Seen = Sequence[tuple[list[CheckCase], Prints]]
 
 #: how a reason ends where evidence is missing without which nothing is proven
-UNSEEN = "cannot be told: what shows it was not seen, or not the same twice (is the machine busy?)"
+UNSEEN = "is not known: what shows it was not seen, or not the same twice (is the machine busy?)"
 _ANOTHER = "another algorithm"
 #: the files do as they should, and so does the MPI without them
 _ALIKE = "the MPI by itself does the same here, as far as can be seen"
@@ -124,7 +124,7 @@ def _one(
     if not case.inside:
         as_default = ours.same(own)
         if as_default is False:
-            return "wrong", "the files change it, and it is to be the MPI's own decision"
+            return "wrong", "the files change it, and it is to be the native decision"
         if as_default is None:
             return "unproven", f"whether the files leave it alone {UNSEEN}"
         return "proven", "untouched"
@@ -137,7 +137,7 @@ def _one(
 
 def _inside(own: Print, ours: Print, forced: Print, strongest: str) -> tuple[Status, str]:
     if ours.same(forced) is False:
-        what = "the MPI's own decision" if ours.same(own) else _ANOTHER
+        what = "the native decision" if ours.same(own) else _ANOTHER
         return "wrong", f"{what} runs instead of the row's"
     if not ours.told_by(strongest, forced):
         return "unproven", f"whether the row's algorithm runs {UNSEEN}"

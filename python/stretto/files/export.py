@@ -31,7 +31,7 @@ NAME = "stretto-native.json"
 class ExportPoint:
     """A call at which a row was measured.
 
-    `ratio`: the algorithm's time / that of the MPI's own decision there; None where no gain is
+    `ratio`: the algorithm's time / that of the native decision there; None where no gain is
     promised: a row that stands in for that decision, which the files have no words for.
     """
 

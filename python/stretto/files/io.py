@@ -62,7 +62,7 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
     for path in files:  # what a rename would fail at, or what must not be given another name
         if path.exists() and not path.is_file():
             raise StrettoError(
-                f"cannot write {what}: there is something of this name that is no file", path,
+                f"cannot write {what}: something of this name is there that is not a file", path,
                 "name another directory",
             )  # fmt: skip
     try:
@@ -209,7 +209,7 @@ def check_schema(value: JSON, schema: str, version: int, place: str, what: str) 
     """Refuse a foreign file or one of another version."""
     found = value.get("schema")
     if found != schema:
-        says = "says nothing of what it is" if found is None else f"is a {found!r}"
+        says = "does not state its kind" if found is None else f"is a {found!r}"
         raise StrettoError(
             f"{what} was expected, but this file {says}",
             place,

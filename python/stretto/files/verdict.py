@@ -133,7 +133,7 @@ def check(verdict: VerdictFile, place: str) -> None:
         if not gain.low <= gain.median <= gain.high:
             raise refuse(f"the {name} gain is not low <= median <= high")
         if gain.p is not None and not 0 <= gain.p <= 1:
-            raise refuse(f"the {name} gain has p = {gain.p}, which is no probability")
+            raise refuse(f"the {name} gain has p = {gain.p}, which is not a probability")
 
 
 DOCUMENT = Document(SCHEMA, VERSION, VerdictFile, WHAT, "make one with: stretto tune -- CMD", check)

@@ -48,7 +48,7 @@ def _check_size(item: Item) -> None:
     if said and ranks and item.table.nranks is None and ranks[1] != str(item.layout.nranks):
         raise StrettoError(
             f"the log says {ranks[1]} ranks, and {item.layout.nodes} x {item.layout.ppn} with "
-            f"{item.layout.nranks} ranks is said of the table at {item.table.place}",
+            f"{item.layout.nranks} ranks is given for the table at {item.table.place}",
             said.place,
             "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
         )

@@ -75,7 +75,7 @@ def chosen_by(
         if not _is_of(name, mpi):
             if decides and not named_here:
                 raise StrettoError(
-                    f"{name} is a setting of {_owner(name)}, and the MPI is said to be "
+                    f"{name} is a setting of {_owner(name)}, and the given MPI is "
                     f"{TITLES[product(mpi)]}",
                     said.place,
                     "correct --mpi (or {mpi} in --pattern), or take these tables out of the log",

@@ -170,7 +170,7 @@ def _refuse_no_directory(out: Path) -> None:
     there = next(p for p in (out, *out.parents) if p.exists() or p.is_symlink())
     if not there.is_dir():
         raise StrettoError(
-            "this is no directory, and the results are files in one", there,
+            "this is not a directory, and the results are files in one", there,
             "name a directory, which need not exist: --out imported",
         )  # fmt: skip
 
@@ -260,7 +260,7 @@ def _header(
         "tools": sorted({m.table.tool for m in members}),
         "value": _WORDS[value],
         "each": "the mean of all iterations of one launch",
-        "results_checked": "only where the benchmark said so",
+        "results_checked": "only where the benchmark did so",
         "files": sorted({m.table.place.rpartition(":")[0] for m in members}),
         "settings": [f"{n}={v}" for n, v in members[0].around],  # of all tables alike
         "dates": sorted({m.table.date for m in members if m.table.date}),

@@ -13,7 +13,7 @@ def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
     zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
     if zero:  # said, and no number of any: not the same as unsaid
         raise StrettoError(
-            f"{' and '.join(zero)} of 0, as the file's name says, is no layout", table.place,
+            f"{' and '.join(zero)} of 0, as the file's name says, is not a layout", table.place,
             "correct --pattern, or the name",
         )  # fmt: skip
     job = table.nranks + table.waiting if table.nranks else None

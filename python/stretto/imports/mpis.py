@@ -77,7 +77,7 @@ def version_of(text: str, place: str = "--mpi") -> str:
     found = _VERSION.fullmatch(text)
     if found is None:
         raise UsageError(
-            f"{text!r} is no version of an MPI",
+            f"{text!r} is not a version of an MPI",
             place,
             "give letters, digits, dots and dashes: --mpi openmpi@4.1.4",
         )
@@ -134,7 +134,7 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     # what stands behind --mpi is the MPI itself; only a name in a file's place is given another
     called = "" if place.startswith("--mpi") else f"{name or 'NAME'}="
     raise UsageError(
-        f"{words!r} is no MPI that is known here",
+        f"{words!r} is not an MPI that Stretto knows",
         place,
         f"say which one it is: --mpi {called}openmpi@4.0.1 (or mpich@..., mvapich@..., intel@...)",
     )

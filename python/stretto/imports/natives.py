@@ -48,7 +48,7 @@ class Naming:
     ) -> str:
         """Return the candidate for an algorithm.
 
-        `algorithm`: ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is
+        `algorithm`: ``7``, ``knomial``; None or ``default``: the native decision, which is
         ``bare``, as is Open MPI's 0. Intel MPI's 0 is a preset like any other. Raises
         NoSuchAlgorithm: where the MPI that is asked has none of that name.
         """
@@ -167,7 +167,7 @@ class Naming:
 def _words(mpi: MPIIdentity) -> str:
     known = mpi.version != UNKNOWN
     name = product(mpi)
-    return f"{name} {mpi.version}" if known else f"{name} of a version that is not said"
+    return f"{name} {mpi.version}" if known else f"{name} of a version that is not given"
 
 
 def _as_new(installed: str, wanted: str) -> bool:

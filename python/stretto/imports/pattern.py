@@ -68,7 +68,7 @@ def _expression(parts: Sequence[str]) -> str:
             out += re.escape(part)
         elif name not in FIELDS:
             raise UsageError(
-                f"{part} is no field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
+                f"{part} is not a field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
             )
         elif name in seen:
             out += f"(?P={name})"

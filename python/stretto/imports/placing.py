@@ -90,7 +90,7 @@ class Placing:
         unclear = table.context.unclear
         if unclear is not None and own.algorithm is None and self._asked.facts.algorithm is None:
             raise StrettoError(
-                f"the log does not tell {unclear.value} ({table.place} is one of the tables)",
+                f"the log does not show {unclear.value} ({table.place} is one of the tables)",
                 unclear.place,
                 "give each algorithm's tables in a file of their own and {algorithm} in --pattern; "
                 "if all are of the MPI by itself: --algorithm default",
@@ -183,8 +183,7 @@ class Placing:
         if any(f"{n}={v}" in pairs for n, v in chosen.pairs if v == shown):
             return
         raise StrettoError(
-            f"the log shows {chosen.pairs[0][0]}={shown}, and the algorithm is said to be "
-            f"{algorithm}",
+            f"the log shows {chosen.pairs[0][0]}={shown}, and the given algorithm is {algorithm}",
             chosen.place,
             "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
         )
@@ -210,7 +209,7 @@ class Placing:
         fits = [s for s in named if agree(identity_of(s.value), said)]
         if named and not fits:
             raise StrettoError(
-                f"the log names {named[0].value}, and the MPI is said to be {written(said)}",
+                f"the log names {named[0].value}, and the given MPI is {written(said)}",
                 named[0].place,
                 "leave out --mpi, and each table counts for the MPI that is named before it; or "
                 "correct it",
@@ -295,7 +294,7 @@ def _facts(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
         said = known.get(kind, getattr(everywhere, kind))
         if kind != "nranks" and said not in (None, int(words)):
             raise StrettoError(
-                f"the command in the log has {kind} {words}, and {said} is said of it",
+                f"the command in the log has {kind} {words}, and {said} is given",
                 table.context.place,
                 f"leave out --{kind}, or correct it (or --pattern)",
             )

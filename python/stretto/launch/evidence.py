@@ -89,10 +89,10 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
             ("the one rank", "its") if found.loaded == 1 else (f"all {found.loaded} ranks", "their")
         )
         raise CommandFailedError(
-            f"Stretto was on {ranks}, but carried out none of {their} calls{why}, "
+            f"Stretto was on {ranks}, but executed none of {their} calls{why}, "
             "so the run was not tuned, and no verdict is given",
             command,
-            "run it with `stretto run --verbose`, which tells for each call why",
+            "run it with `stretto run --verbose`, which prints why for each call",
         )
 
 

@@ -39,7 +39,7 @@ class Result:
             return self
         how = "took too long and was stopped" if self.timed_out else f"ended with {self.status}"
         last = [x for x in self.stderr.strip().splitlines() if x.strip()][-3:]
-        said = f"; it said: {' / '.join(last)}" if last else ""
+        said = f"; its last lines: {' / '.join(last)}" if last else ""
         raise CommandFailedError(f"the command {how}{said}", " ".join(argv))
 
 

@@ -56,7 +56,7 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     for name, value in out.items():
         if ";" in value or "\n" in value:
             raise StrettoError(
-                f"{name} holds a semicolon or a line feed, which no launcher carries to the ranks",
+                f"{name} holds a semicolon or a line feed, which no launcher passes to the ranks",
                 value,
                 "write it without",
             )

@@ -154,7 +154,7 @@ def _launched(
                 f"{_abi_words(own)} family ({name})",
                 f"{command.launcher} and {_name(command, application)}",
                 "start it with the launcher of the MPI it was built with, or build it with this "
-                "one; every rank would otherwise believe to be alone",
+                "one; otherwise each rank would run as its own one-rank job",
             )
         if own == "mpi5":
             installation = installation.with_abi("mpi5")

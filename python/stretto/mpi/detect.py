@@ -87,7 +87,7 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
         return Launcher(path, "slurm", None)
     first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
     raise StrettoError(
-        f"this launcher is of no kind that Stretto knows; asked for --version it says: {first}",
+        f"this is not a launcher of a kind that Stretto knows; its --version prints: {first}",
         path,
         "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
     )
@@ -145,7 +145,7 @@ def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
     lines = [w.strip() for w in words.splitlines() if w.strip()]
     told = next((w for w in lines if "fatal" in w), lines[0] if lines else "nothing")
     raise StrettoError(
-        f"this srun finds no configured Slurm; asked for --version it says: {told}",
+        f"this srun finds no configured Slurm; its --version prints: {told}",
         path,
         "load the site's Slurm module, or set SLURM_CONF to its slurm.conf; where only the job has "
         "them, say which MPI it uses: --mpi openmpi, mpich or intel",
@@ -161,7 +161,7 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     if launcher.kind == "slurm":
         need_slurm(path, environ)
         raise StrettoError(
-            "srun starts programs of any MPI, so it does not say which", path, "name the program"
+            "srun starts programs of any MPI, and does not show which", path, "name the program"
         )
     family: Family = launcher.kind
     prefixes = list(dict.fromkeys([path.resolve().parent.parent, path.absolute().parent.parent]))

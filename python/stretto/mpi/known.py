@@ -106,7 +106,9 @@ def _check_value(installation: MPIInstallation, variable: Variable, value: str, 
     if not names:
         if not _NUMBER.fullmatch(value) and value.lower() not in _TRUTHS:
             raise UsageError(
-                f"{variable.name} is a number, and {value!r} is none", place, "correct the value"
+                f"{variable.name} takes a number, and {value!r} is not one",
+                place,
+                "correct the value",
             )
         return
     numbers = [number for number, _ in variable.items]
