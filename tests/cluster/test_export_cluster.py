@@ -21,6 +21,7 @@ from stretto.export.output import write
 from stretto.export.rules import Rule
 from stretto.export.verdicts import UNSEEN
 from stretto.files.bench import read_bench
+from stretto.files.export import ExportPoint
 from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
@@ -145,15 +146,17 @@ def test_timed_launches_have_the_files_on_all_nodes(nodes: testbed.Cluster, name
     """And bare ones nothing of them, though the user's shell has sourced the export."""
     mpi = installation(name)
     if name == "mpich":
-        export = mpich.trees(
-            [Rule("allreduce", TWO_BY_TWO, 0, None, mpir("allreduce", "ring"))], mpi
-        )
+        settings = mpir("allreduce", "ring")
     elif name == "intel":
-        rules = [Rule("allreduce", TWO_BY_TWO, 0, None, preset("allreduce", 1))]
-        export = intel.adjust(rules)
+        settings = preset("allreduce", 1)
     else:
-        flat = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
-        export = openmpi.classic([Rule("allreduce", TWO_BY_TWO, 0, None, flat)], name[-1])
+        settings = (*tuned("allreduce", 4), ("coll_han_priority", "0"))
+    points = (ExportPoint(1024, "MPI_FLOAT", "MPI_SUM", 0, 0.6),)
+    rules = [Rule("allreduce", TWO_BY_TWO, 0, None, settings, points=points)]
+    export = (
+        mpich.trees(rules, mpi) if name == "mpich"
+        else intel.adjust(rules) if name == "intel" else openmpi.classic(rules, name[-1])
+    )  # fmt: skip
     out, lib = nodes.shared / f"gain-{name}", nodes.shared / f"lib-{name}"
     target = f"openmpi-{name[-1]}" if name.startswith("openmpi") else name
     write(export, out, "test", target, mpi.identity)

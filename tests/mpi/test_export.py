@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from exports import result_file
-from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import openmpi, openmpi_json
 from stretto.export.layouts import for_layouts
-from stretto.export.output import write
 from stretto.export.rules import Rule, read_results
 from stretto.export.targets import Wishes, writer_for
 from stretto.files.export import EXPORT, NAME
@@ -161,23 +157,6 @@ def test_what_open_mpi_cannot_say_is_said() -> None:
     assert "8 ranks on 1 x 8" in left_out[0]
 
 
-def test_json_of_open_mpi_6() -> None:
-    rules = [
-        Rule("allreduce", FIVE, 0, 999, ()),
-        Rule("allreduce", FIVE, 1000, 9999, RING),
-        Rule("allreduce", FIVE, 10000, None, ()),
-    ]
-    export = openmpi_json.json_rules(rules)
-    document = json.loads(export.files[openmpi_json.JSON_FILE])
-    (entry,) = document["collectives"]["allreduce"]
-    assert (entry["comm_size_min"], entry["comm_size_max"]) == (5, 5)
-    assert entry["comm_rank_distribution"] == "single-node"
-    assert [(r["msg_size_min"], r["msg_size_max"], r["alg"]) for r in entry["rules"]] == [
-        (1000, 9999, 4)
-    ]
-    assert any("no Open MPI 6 is released" in sentence for sentence in export.lost)
-
-
 @pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
 def test_an_algorithm_with_a_radix_is_no_other_one(target: str, tmp_path: Path) -> None:
     """Rows have no place for it: without, the algorithm is another one, and here a slow one."""
@@ -302,46 +281,6 @@ def test_options_stand_before_and_after_the_results(
     assert "1 rule in" in capsys.readouterr().out and (out / "stretto-native.sh").exists()
     assert main(["export", str(a)]) == 2
     assert "for which MPI" in capsys.readouterr().err
-
-
-def test_files_have_absolute_paths(tmp_path: Path) -> None:
-    out = tmp_path / "a b"
-    export = openmpi.classic([Rule("allreduce", FIVE, 0, None, RING)], "4")
-    write(export, out, "title", "openmpi-4", MPIIdentity("openmpi", "openmpi", "4.1.4", ""))
-    script = (out / "stretto-native.sh").read_text(encoding="utf-8")
-    show = '. "$0"; cat "$OMPI_MCA_coll_tuned_dynamic_rules_filename"'
-    words = ["sh", "-ec", show, str(out / "stretto-native.sh")]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert _read_classic(done.stdout) and "title" in script
-    module = (out / "stretto-native.modulefile").read_text(encoding="utf-8")
-    assert f"setenv OMPI_MCA_coll_tuned_dynamic_rules_filename {{{out}" in module
-
-
-@pytest.mark.mpi
-def test_the_command_writes_trees_of_the_release_that_was_measured(tmp_path: Path) -> None:
-    prefix = MPIS["mpich"].require().prefix
-    ring = (
-        "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring,MPIR_CVAR_DEVICE_COLLECTIVES=percoll,"
-        "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE=0"
-    )
-    times = {("allreduce", 65536): {"bare": 50.0, ring: 30.0}}
-    command = [sys.executable, "-m", "stretto", "export", "--to", "mpich", "--mpi", str(prefix)]
-
-    def export(version: str) -> subprocess.CompletedProcess[str]:
-        mpi = MPIIdentity("mpich", "mpich", version, "MPICH")
-        results = result_file(tmp_path / f"{version}.bench.jsonl", times, mpi=mpi)
-        words = [*command, "--out", str(tmp_path / "out"), str(results)]
-        return subprocess.run(words, capture_output=True, text=True, check=False)
-
-    done = export("5.0.2")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "stretto-mpich-mpir.json").exists()
-    script = (tmp_path / "out" / "stretto-native.sh").read_text(encoding="utf-8")
-    assert "export MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE=" in script
-    other = export("4.3.0")
-    assert other.returncode == 1
-    assert "measured with 4.3.0, and this is MPICH 5.0.2" in other.stderr
-    assert "try: name the MPI that was measured" in other.stderr
 
 
 def test_rows_hold_where_their_algorithm_was_measured(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ SPOILT: dict[str, tuple[Edit, str, str]] = {
     "too many blocks announced": (
         swap("3 # message sizes", "4 # message sizes"),
         "the whole file",
-        "message size 6 stands where",
+        "message size 6 is not the next one",
     ),
 }
 SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast") and r.layout == FIVE]
@@ -345,7 +345,7 @@ def test_the_command_says_which_row_and_what_to_do(
     script.write_text(script.read_text().replace(openmpi.RULES_FILE, "nothing.rules"))
     done = stretto(*words, status=1)
     assert "wrong     allreduce on 5 ranks, 1001 to 100000 bytes" in done.stdout
-    assert "the MPI's own decision runs instead of the row's" in done.stdout
+    assert "the native decision runs instead of the row's" in done.stdout
     assert "nothing.rules and was written as" in done.stderr and "try: write" in done.stderr
 
 
@@ -398,7 +398,7 @@ SPOILT_TREES: dict[str, tuple[Edit, str]] = {
         swap('"comm_size<=5"', '"comm_size<=6"'),
         "on 6 ranks is to get",
     ),
-    "half of it": (lambda text: text[: len(text) // 2], "it is no JSON"),
+    "half of it": (lambda text: text[: len(text) // 2], "it is not JSON"),
 }
 
 

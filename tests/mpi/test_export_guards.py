@@ -1,4 +1,4 @@
-"""MPICH's files check nothing: what an algorithm cannot do stays the MPI's own decision."""
+"""MPICH's files check nothing: what an algorithm cannot do stays the native decision."""
 
 from __future__ import annotations
 

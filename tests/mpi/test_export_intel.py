@@ -180,7 +180,7 @@ def test_intel_tells_sizes_apart_or_ranks() -> None:
     undecided = [Rule("allreduce", FIVE, 0, 999, ()), *sizes[1:]]
     export = intel.adjust(undecided)
     assert not export.environment
-    assert "cannot be told to decide by itself from 0 bytes" in export.lost[0]
+    assert "cannot be set to its native decision from 0 bytes" in export.lost[0]
 
 
 #: two presets of each that arrivals tell apart

@@ -19,7 +19,7 @@ from exports import FIVE, FOUR, TUNED, tuned
 from mpis import beside_others
 from stretto.export import openmpi_json
 from stretto.export.check import CheckPlan, check
-from stretto.export.layouts import for_layouts
+from stretto.export.layouts import ONE_NODE, for_layouts
 from stretto.export.output import write
 from stretto.export.rules import Rule
 from stretto.export.targets import Wishes, writer_for
@@ -142,7 +142,7 @@ def test_rows_on_several_nodes_are_kept_from_calls_within_one() -> None:
 
 def test_one_layout_on_one_node_and_one_on_several_are_kept() -> None:
     rules = [Rule("allreduce", x, 0, None, ()) for x in (FOUR, TWO_NODES, RankLayout(4, 1, 4))]
-    kept, lost = for_layouts(rules, None, None, one_node_apart=True)
+    kept, lost = for_layouts(rules, None, None, ONE_NODE)
     assert {r.layout for r in kept} == {FOUR, TWO_NODES}
     assert len(lost) == 1 and "4 x 1" in lost[0] and "whether they lie on one node" in lost[0]
     kept, lost = for_layouts(rules, None, None)
@@ -209,7 +209,7 @@ def _set(collective: str, row: str, value: Any) -> Edit:
     ("edit", "words"),
     [
         (_set("allreduce", "alg", 1), "another algorithm runs"),
-        (_set("allreduce", "alg", 99), "the MPI's own decision runs"),
+        (_set("allreduce", "alg", 99), "the native decision runs"),
         (_set("allreduce", "msg_size_max", "inf"), "the files change it"),
         (lambda d: d["collectives"]["allreduce"][0].update(comm_size_max=6), "the files change it"),
         (lambda d: d["collectives"].update(reducescatter=[]), "with the files the job ended"),

@@ -119,7 +119,7 @@ def test_who_loses_the_order(order: tuple[Mpi, Path]) -> None:
 
 @pytest.mark.mpi
 def test_a_row_for_reduce_spoils_allreduce_too(order: tuple[Mpi, Path], tmp_path: Path) -> None:
-    """Where that calls it: by the MPI's own decision, and by a row of its own."""
+    """Where that calls it: by the native decision, and by a row of its own."""
     mpi = order[0]
     identity = from_launcher(Path(mpi.launcher(1)[0]), mpi.environment).identity
     (setting,) = CALLED_AT_TIMES

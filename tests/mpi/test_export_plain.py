@@ -21,7 +21,7 @@ from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 
-#: of what the MPI's own decision gets through at this count (not at all of them: an allgatherv with
+#: of what the native decision gets through at this count (not at all of them: an allgatherv with
 #: another type on each rank hangs where its own decision changes with the size, too); what fails
 #: first of each collective stands first
 CALLS = (

@@ -273,23 +273,6 @@ def test_what_it_takes_is_said_first(four: Timed, capsys: pytest.CaptureFixture[
     assert "--time alone" in capsys.readouterr().err
 
 
-@pytest.mark.long
-def test_an_older_list_of_rows_is_timed_at_their_ends(
-    four: Timed, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It does not say where its rows were measured, nor what they gained."""
-    value = json.loads((four.out / NAME).read_text())
-    for row in value["rows"]:
-        del row["measured"]
-    (four.out / NAME).write_text(json.dumps(value))
-    four.tell({"allreduce": [50, 30]})
-    assert four.run("--json") == 0
-    found = answer(capsys)
-    assert [c["bytes"] for c in found["rows"][0]["calls"]] == [1024, 65536]
-    assert found["rows"][0]["status"] == "faster" and found["gain"] is None
-    assert {c["promised"] for c in found["rows"][0]["calls"]} == {None}
-
-
 def test_rows_that_cannot_be_timed_here(
     four: Timed, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -373,7 +356,8 @@ def test_the_program_itself_times_files(
 ) -> None:
     """Real launches with real files; what is faster is of no importance."""
     mpi = installation("openmpi4", monkeypatch)
-    rows = [Rule("barrier", TWO, 0, None, tuned("barrier", 2))]
+    point = ExportPoint(0, "MPI_BYTE", "", 0, 0.5)
+    rows = [Rule("barrier", TWO, 0, None, tuned("barrier", 2), points=(point,))]
     write(openmpi.classic(rows, "4"), tmp_path, "test", "openmpi-4", mpi.identity)
     with alone_here():
         words = ["--out", str(tmp_path), "--mpi", str(mpi.launcher), "--launches", "1"]

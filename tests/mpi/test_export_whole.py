@@ -78,7 +78,7 @@ def test_a_name_that_is_no_file_is_found_before_anything_is_renamed(tmp_path: Pa
     (out / MODULE).unlink()
     (out / MODULE).mkdir()
     before = (out / SCRIPT).read_bytes(), (out / NAME).read_bytes()
-    with pytest.raises(StrettoError, match="that is no file"):
+    with pytest.raises(StrettoError, match="that is not a file"):
         put(rows(3), out, "two")
     assert before == ((out / SCRIPT).read_bytes(), (out / NAME).read_bytes())
     assert not [p for p in out.iterdir() if p.name.startswith(".")]

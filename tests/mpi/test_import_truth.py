@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from stretto.cli import main
 from stretto.export.rules import read_results
 from stretto.files.bench import Bench, read_bench
 from stretto.imports import imb, osu
-from stretto.imports.printed import TableLine
 
 WHERE = ["--mpi", "openmpi@5.0.6", "--nodes", "1", "--ppn", "4"]
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
@@ -132,14 +130,6 @@ def test_derived_datatypes_are_left_out() -> None:
     assert not reading.tables and "-contig_type" in reading.problems[0]
 
 
-def test_what_imb_found_wrong_stays_wrong() -> None:
-    """By its own tolerance, a hundredth."""
-    text = BLOCK.replace("t_avg[usec]", "t_avg[usec]      defects")
-    text = text.replace("11.69", "11.69         1.00").replace("12.69", "12.69         0.01")
-    (table,) = imb.read(IMB.format(words="Allreduce") + text, "f").tables
-    assert [x.correct for x in table.lines] == [False, True]
-
-
 def test_a_column_that_no_file_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There were `6 launches, 0 values`, and a file without results."""
     for run in range(2):
@@ -219,14 +209,6 @@ def test_imb_with_ranks_of_another_order(words: str, why: str | None) -> None:
     ranks = "# #processes = 4; rank order (rowwise):\n#     0    2\n#\n#     1    3\n"
     reading = imb.read(BLOCK.replace("# #processes = 4\n", ranks), "f")
     assert not reading.tables and "node after node" in reading.problems[0]
-
-
-def test_what_is_no_latency_is_left_out() -> None:
-    """MB/s would be taken for microseconds."""
-    rows = "8   1.50\n64   9.00\n"
-    heading = "# Size       Bandwidth (MB/s)\n"
-    reading = osu.read(TITLE.replace("Latency", "Bandwidth") + heading + rows, "f")
-    assert not reading.tables and "Allreduce Bandwidth" in reading.problems[0]
 
 
 def test_imb_on_devices_is_left_out() -> None:
@@ -356,15 +338,6 @@ def test_versions_in_names_are_told_apart(tmp_path: Path, given: str) -> None:
     assert written == {f"openmpi-{v}-1x4.bench.jsonl": 1 for v in ("4.1.4", "4.0.1")}
 
 
-def test_versions_that_contradict_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "x-5.0.6.log").write_text(allreduce(0))
-    words = ["import", "osu", str(tmp_path), "--mpi", "openmpi@4", "--nodes", "1", "--ppn", "4"]
-    assert main([*words, "--pattern", "x-{version}.log", "-o", str(tmp_path / "out")]) == 1
-    assert "says version 5.0.6, --mpi 4" in capsys.readouterr().err
-
-
 def test_what_intel_mpi_brings_along_with_its_options(tmp_path: Path) -> None:
     mpi = MPIS["intel"].require()
     program = str(mpi.prefix / "bin" / "IMB-MPI1")
@@ -380,26 +353,3 @@ def test_what_intel_mpi_brings_along_with_its_options(tmp_path: Path) -> None:
     reading = imb.read(printed("-msgsize", "64,8,8", "-off_cache", "-1"), "f")
     assert [[x.bytes for x in t.lines] for t in reading.tables] == [[64, 8, 8], [0]]
     assert all(t.cold for t in reading.tables) and not reading.problems
-
-
-def test_json_names_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.log").write_text(allreduce(0) + "\n8 7.00\n")
-    words = ["import", "osu", str(tmp_path / "a.log"), *WHERE, "-o", str(tmp_path / "out")]
-    assert main([*words, "--json"]) == 0
-    assert "has ended" in json.loads(capsys.readouterr().out)["left_out"][0]
-
-
-def test_decimals_are_no_part_of_what_a_line_is() -> None:
-    assert TableLine(8, 1.5, None, None) == TableLine(8, 1.5, None, None, True, 2)
-
-
-def test_imb_waits_and_keeps_its_root_from_2019_on() -> None:
-    text = (
-        "# Intel(R) MPI Benchmarks {} Update 3, MPI-1 part\n# Benchmarking Bcast\n"
-        "# #processes = 2\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
-        "8 1000 1.00 2.00 1.50\n"
-    )
-    (table,) = imb.read(text.format(2019), "f").tables
-    assert (table.collective, table.nranks, table.mode) == ("bcast", 2, "latency")
-    old = imb.read(text.format(2018), "f")
-    assert not old.tables and "its root moves from call to call" in old.problems[0]

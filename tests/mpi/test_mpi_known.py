@@ -51,7 +51,7 @@ def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         ("coll_tuned_allreduce_algorithm=99", "has no value '99'", "4 (ring)"),
         ("coll_tuned_alreduce_algorithm=4", "knows no", "'coll_tuned_allreduce_algorithm'?"),
         ("btl_tcp_lnks=8", "knows no setting 'btl_tcp_lnks'", "did you mean 'btl_tcp_links'?"),
-        ("btl_tcp_links=eight", "is a number, and 'eight' is none", "correct the value"),
+        ("btl_tcp_links=eight", "takes a number, and 'eight' is not one", "correct the value"),
         ("btl_tcp_links=-1", "from 0 to 4294967295, and '-1' is outside", "correct the value"),
         ("btl_tcp_links=4g", "from 0 to 4294967295, and '4g'", "correct the value"),
         ("btl_tcp_links=0x100000000", "from 0 to 4294967295", "correct the value"),

@@ -69,7 +69,7 @@ def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
         ("1 2 1 2 1 4 1 0 han", "communicator size 4 is not the next one"),
         ("1 2 1 2 1 1 1 8 han", "message size 8 is not the next one"),
         ("1 2 1 2 1 1 1 0 basic", "'basic' is neither han nor tuned"),
-        ("1 2 1 2 1 1 1 0 han @simple", "@simple is no algorithm's number"),
+        ("1 2 1 2 1 1 1 0 han @simple", "@simple is not an algorithm's number"),
         ("1 2 1 2 1 1 1 0 han 9", "'9' is left over"),
     ],
 )
@@ -227,11 +227,11 @@ def test_a_trees_file_never_fills_a_page() -> None:
     ("text", "message"),
     [
         ('{"collective=bcast": {"comm_size<=4": {"algorithm=A": {}}}}', "nothing holds after"),
-        ('{"collective=bcast": {"comm_sizes<=4": {"algorithm=A": {}}}}', "is no key of MPICH's"),
-        ('{"collective=bcast": {"any": {}}}', "is no object with keys"),
+        ('{"collective=bcast": {"comm_sizes<=4": {"algorithm=A": {}}}}', "is not a key of MPICH"),
+        ('{"collective=bcast": {"any": {}}}', "is not an object with keys"),
         ('{"collective=bcast": {"any": {"algorithm=B": {}}}}', "nothing that this MPI has"),
         ('{"any": {"algorithm=A": {}}, "any": {"algorithm=A": {}}}', "is there twice"),
-        ('{"any": {"algorithm=A"', "it is no JSON"),
+        ('{"any": {"algorithm=A"', "it is not JSON"),
     ],
 )
 def test_trees_that_end_the_job_are_refused(text: str, message: str) -> None:
@@ -256,7 +256,7 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
         ('"rule_file_version": 3', '"rule_file_version": 2', "not of version 3"),
         ('"alg": 4', '"alg": "ring"', "the algorithm 'ring' is not known without that MPI"),
         ('"comm_size_max": 5', '"comm_size_max": "inf"', "takes for -1"),
-        ('"allreduce"', '"reducescatter"', "is no collective"),
+        ('"allreduce"', '"reducescatter"', "is not a collective"),
         ('"allreduce"', '"gatherv"', "Open MPI 6 crashes"),
         ('"msg_size_max": 9999', '"msg_sizes_max": 9999', "the file says coll_tuned"),
         ('"alg": 4,', '"alg": 4 "faninout": 4,', "cannot be read"),

@@ -73,7 +73,7 @@ def test_a_campaigns_own_table_is_what_is_exported(campaign: Path, capsys: Out) 
         assert "7 rows in" in said.out and "next: stretto run --table" in said.out
         assert read_table(out / "stretto.table") == own
     assert f"Stretto's table from {table}" in (out / "README.txt").read_text()
-    assert "3 rows naming an algorithm of the MPI's own: `stretto run` leaves" in said.err
+    assert "3 rows naming a native algorithm: `stretto run` leaves" in said.err
     assert main([*OWN, str(out), str(campaign), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["campaign_table"] == str(table)
 

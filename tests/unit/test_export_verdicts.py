@@ -235,7 +235,7 @@ def test_the_mpis_own_decision_that_was_not_the_same_twice_is_looked_at_again(
 
 
 def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once may be chance, whatever the sums of the MPI's own decision are."""
+    """Once may be chance, whatever the sums of the native decision are."""
     launches: list[str] = []
 
     def show(which: str, _size: int, held: bool) -> Print:

@@ -176,7 +176,7 @@ def example() -> profile.Profile:
     ("change", "words"),
     [
         ({"schema": "stretto-bench"}, "is a 'stretto-bench'"),
-        ({"schema": None}, "says nothing"),
+        ({"schema": None}, "does not state its kind"),
         ({"version": 2}, "version 2"),
         ({"version": True}, "version True"),
         ({"nranks": 2}, "2 ranks"),

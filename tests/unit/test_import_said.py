@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
+import json
+import lzma
 import os
 import re
 import socket
@@ -11,57 +15,32 @@ from types import SimpleNamespace
 
 import pytest
 
+from imported import HEADING, Import, log_of, table
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.table import read_table
-from stretto.imports import natives
+from stretto.imports import natives, walk
 from stretto.imports.mpis import agreed, assigned, identity_of
 from stretto.imports.natives import Naming
-from stretto.imports.templates import SETTINGS, default_for, templates
+from stretto.imports.pattern import compile_pattern, misfit
+from stretto.imports.templates import SETTINGS, chosen, default_for, templates
 from stretto.mpi.algorithms import NativeAlgorithm
 
-TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
-HEADING = "# Size       Avg Latency(us)\n"
-MINE = ["--nodes", "1", "--ppn", "4"]
+LAYOUT = ("--nodes", "1", "--ppn", "4")
+MINE = (*LAYOUT, "--mpi", "openmpi@4.1.4")
 SETTING = "coll_tuned_{collective}_algorithm={algorithm}"
-
-
-def allreduce(run: int, factor: float = 1.0) -> str:
-    lines = (f"{8 << i}   {factor * (20 + i) + run * 0.013:.2f}\n" for i in range(12))
-    return TITLE + HEADING + "".join(lines)
-
-
-def log_of(path: Path, run: int = 0, factor: float = 1.0) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(allreduce(run, factor))
-    return path
-
-
-class Import:
-    """Runs an import, and holds what came of it."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-        self.capsys = capsys
-        self.out = tmp_path / "out"
-        self.code = -1
-        self.said = self.printed = ""
-
-    def __call__(self, place: Path, *more: str) -> Import:
-        words = ["import", "osu", str(place), *MINE, *more]
-        self.code = main(words if "-o" in more else [*words, "-o", str(self.out)])
-        captured = self.capsys.readouterr()
-        self.said, self.printed = " ".join(captured.err.split()), captured.out
-        return self
-
-    @property
-    def names(self) -> list[str]:
-        return sorted(p.name for p in self.out.glob("*"))
-
-    @property
-    def candidates(self) -> set[str]:
-        return {s.candidate for p in self.out.glob("*.jsonl") for s in read_bench(p).samples}
+MPICH = "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}"
+THREE = "coll_tuned_allreduce_algorithm=3"
+WHERE = (*MINE, "--pattern", "run{launch}/{algorithm}.log")
+IMB = """\
+# Benchmarking Allreduce
+# #processes = 8
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.03         0.03         0.03
+            8         1000         5.50        19.59        12.69
+"""
 
 
 @pytest.fixture
@@ -69,77 +48,218 @@ def imports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Import:
     return Import(capsys, tmp_path)
 
 
-# --setting
+#: names of files below ``logs``, options, and what the refusal says
+REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "an MPI that is not known": (
+        "a.log", (*LAYOUT, "--mpi", "spectrum@10.4"),
+        ("is not an MPI that Stretto knows", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
+    ),
+    "an MPI that nobody names": ("a.log", LAYOUT, ("with which MPI this was measured",)),
+    "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("means nothing",)),
+    "names without a place for them": (
+        "a.log", (*LAYOUT, "--mpi", "openmpi@4", "--mpi", "ompi=openmpi@4.1.4"),
+        ("{mpi} in --pattern says where the name stands",),
+    ),
+    "a version in a place": (
+        "x-4 (old).log", (*LAYOUT, "--pattern", "x-{version}.log", "--mpi", "openmpi"),
+        ("'4 (old)' is not a version", "x-4 (old).log:2"),
+    ),
+    "two versions": (
+        "openmpi5-4.1.log", (*LAYOUT, "--pattern", "{mpi}-{version}.log"),
+        ("says version 4.1, 'openmpi5' 5",),
+    ),
+    "settings where no algorithm is known": (
+        "a.log", (*MINE, "--setting", THREE), ("no file's algorithm is known",),
+    ),
+    "settings of another MPI": (
+        "3.log", (*MINE, "--algorithm", "0", "--setting", MPICH),
+        ("no file with an algorithm is of MPICH, whose settings",),
+    ),
+    "settings of several algorithms": (
+        "run0/3.log run0/4.log", (*WHERE, "--setting", THREE),
+        ("stands for one algorithm, and these are several: 3, 4", "put {algorithm} where"),
+    ),
+    "no ranks": (
+        "a.log", ("--mpi", "openmpi@4.1.4"),
+        ("on how many nodes and ranks this was measured", "--nodes 8 --ppn 36, or {nodes}"),
+    ),
+    "no nodes": (
+        "a.log", ("--mpi", "openmpi@4.1.4", "--ppn", "2"),
+        ("on how many nodes of 2 ranks this was measured", "say it: --nodes 8, or {nodes}"),
+    ),
+    "no ranks a node": (
+        "a.log", ("--mpi", "openmpi@4.1.4", "--nodes", "4"),
+        ("on how many ranks on each of 4 nodes", "say it: --ppn 36, or {ppn}"),
+    ),
+    "0 nodes": (
+        "N0n8/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
+        ("nodes of 0, as the file's name says, is not a layout", "correct --pattern"),
+    ),
+    "0 ranks": (
+        "N2n0/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
+        ("nranks of 0, as the file's name says, is not a layout", "correct --pattern"),
+    ),
+}  # fmt: skip
+REFUSED |= {
+    f"setting {text!r}": ("a.log", (*MINE, "--algorithm", "4", "--setting", text), (words,))
+    for words, texts in (
+        ("form NAME=VALUE", ("x", "", "A={algorithm},", "A={algorithm},B", "=4", "A=")),
+        ("the braces", ("A={algorithm", "A=algorithm}", "A_{Collective}={algorithm}", "A={nodes}",
+                        "A={{algorithm}}")),
+    )
+    for text in texts
+}  # fmt: skip
+REFUSED |= {
+    f"version {text!r}": (
+        "a.log", (*LAYOUT, "--mpi", f"openmpi@{text}"), ("is not a version of an MPI",)
+    )
+    for text in ("../../x", "4/1", "", "4 1", ".4", "4\n")
+}  # fmt: skip
+REFUSED |= {
+    f"pattern {text}": (
+        " ".join(f"Nx{i}/ompi/allreduce_algo3.log" for i in range(3)), (*LAYOUT, "--pattern", text),
+        (words, f"--pattern '{text}'", "none of 3 files fits --pattern: of Nx0/ompi/allreduce_"),
+    )
+    for text, words in (
+        ("N{nodes}/{mpi}/{collective}_algo{algorithm}.log",
+         "'N{nodes}' from '{nodes}' on (a number)"),
+        ("{mpi}/{collective}_alg{algorithm}.txt", "'{collective}_alg{algorithm}.txt' from '.txt'"),
+        ("{mpi}/{collective}-{algorithm}.log", "from '-' on"),
+        ("a/b/c/d/e/f/g/h/i/{mpi}/{algorithm}.log", "'i'"),
+        ("{algorithm}/{algorithm}.log", "'ompi' is not what its field is in the names behind it"),
+    )
+}  # fmt: skip
 
 
-def campaign(base: Path, *algorithms: str) -> Path:
-    for i, name in enumerate(algorithms):
-        for run in range(2):
-            log_of(base / f"run{run}" / f"{name}.log", run, 1 + i / 10)
-    return base
+@pytest.mark.parametrize("name", REFUSED)
+def test_import_of_unclear_results_is_refused(name: str, tmp_path: Path, imports: Import) -> None:
+    files, words, expected = REFUSED[name]
+    for number, file in enumerate(files.split(" ") if "(" not in files else [files]):
+        log_of(tmp_path / "logs" / file, number)
+    assert imports(tmp_path / "logs", *words).code in (1, 2) and not imports.names
+    assert all(text in imports.said for text in expected), imports.said
+    assert not list(tmp_path.glob("*.jsonl")), "outside of the directory"
 
 
-WHERE = ["--mpi", "openmpi@4.1.4", "--pattern", "run{launch}/{algorithm}.log"]
-
-
-def test_settings_without_the_algorithm_do_not_merge_algorithms(
-    tmp_path: Path, imports: Import
+@pytest.mark.parametrize("algorithm", ["3", "recursive"])
+def test_setting_of_one_algorithm_is_its_candidate(
+    algorithm: str, tmp_path: Path, imports: Import
 ) -> None:
-    """Three algorithms were one candidate, with a third of the launches each."""
-    logs = campaign(tmp_path / "logs", "default", "3", "4")
-    literal = ["--setting", "coll_tuned_allreduce_algorithm=3"]
-    assert imports(logs, *WHERE, *literal).code == 2 and not imports.names
-    assert "stands for one algorithm, and these are several: 3, 4" in imports.said
-    assert "put {algorithm} where" in imports.said
-
-    for run in range(2):  # one by itself, whatever its name: "recursive" may well be 3
-        (logs / f"run{run}" / "4.log").unlink()
-        (logs / f"run{run}" / "3.log").rename(logs / f"run{run}" / "recursive.log")
-    assert imports(logs, *WHERE, *literal).code == 0, imports.said
-    assert imports.candidates == {"bare", "native:coll_tuned_allreduce_algorithm=3"}
+    log_of(tmp_path / "logs" / "run0" / f"{algorithm}.log")
+    log_of(tmp_path / "logs" / "run0" / "default.log", 1)
+    assert imports(tmp_path / "logs", *WHERE, "--setting", THREE).code == 0, imports.said
+    assert imports.candidates == {"bare", f"native:{THREE}"}
 
 
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("x", "form NAME=VALUE"),
-        ("", "form NAME=VALUE"),
-        ("A={algorithm},", "form NAME=VALUE"),
-        ("A={algorithm},B", "form NAME=VALUE"),
-        ("=4", "form NAME=VALUE"),
-        ("A=", "form NAME=VALUE"),
-        ("A={algorithm", "the braces"),
-        ("A=algorithm}", "the braces"),
-        ("A_{Collective}={algorithm}", "the braces"),
-        ("A={nodes}", "the braces"),
-        ("A={{algorithm}}", "the braces"),
-    ],
-)
-def test_settings_that_are_none(
-    tmp_path: Path, imports: Import, setting: str, expected: str
-) -> None:
-    log = log_of(tmp_path / "a.log")
-    words = ["--mpi", "openmpi@4.1.4", "--setting", setting, "--algorithm", "4"]
-    assert imports(log, *words).code == 2 and not imports.names
-    assert expected in imports.said and "--setting" in imports.said
-
-
-def test_settings_of_no_algorithm(tmp_path: Path, imports: Import) -> None:
-    """They were ignored: what was measured with them was the MPI by itself."""
-    log = log_of(tmp_path / "a.log")
-    words = ["--mpi", "openmpi@4.1.4", "--setting", "coll_tuned_allreduce_algorithm=3"]
-    assert imports(log, *words).code == 2 and not imports.names
-    assert "no file's algorithm is known" in imports.said
-    assert imports(log, *words, "--algorithm", "3").code == 0
-    assert imports.candidates == {"native:coll_tuned_allreduce_algorithm=3"}
-
-
-def test_an_algorithms_name_cannot_make_settings_of_its_own() -> None:
+def test_naming_of_algorithm_with_comma_is_refused() -> None:
     naming = Naming(templates([SETTING], ()), print)
     mpi = identity_of("openmpi")
     assert naming.candidate(mpi, "bcast", "3").endswith("coll_tuned_bcast_algorithm=3")
     with pytest.raises(UsageError, match="form NAME=VALUE"):
         naming.candidate(mpi, "bcast", "3,x")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["ompi=" + SETTING, "mpich=" + MPICH], [SETTING, MPICH], [MPICH, "openmpi=" + SETTING]],
+)
+def test_settings_of_several_mpis_are_each_of_one(
+    settings: list[str], tmp_path: Path, imports: Import
+) -> None:
+    words = [word for text in settings for word in ("--setting", text)]
+    assert imports(two_mpis(tmp_path), *TWO_MPIS, *words).code == 0, imports.said
+    assert imports.by_file == {
+        "openmpi-4.1.4-1x4.bench.jsonl": {"bare", f"native:{THREE}"},
+        "mpich-77.1-1x4.bench.jsonl": {
+            "bare", "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=ring"
+        },
+    }  # fmt: skip
+
+
+def two_mpis(tmp_path: Path) -> Path:
+    for run, (mpi, names) in enumerate({"ompi": "03", "mpich": ("default", "ring")}.items()):
+        for i, name in enumerate(names):
+            log_of(tmp_path / "logs" / mpi / f"{name}.log", 2 * run + i)
+    return tmp_path / "logs"
+
+
+TWO_MPIS = (*LAYOUT, "--pattern", "{mpi}/{algorithm}.log", "--mpi", "ompi=openmpi@4.1.4", "--mpi",
+            "mpich=mpich@77.1")  # fmt: skip
+
+
+def test_remedy_for_one_of_two_mpis_leaves_the_other(
+    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = NativeAlgorithm("allreduce", "linear", "3", "tuned", (("coll_tuned_x_algorithm", "3"),))
+    real = Naming._algorithms
+
+    def algorithms(self: Naming, mpi: object, called: str | None) -> list[NativeAlgorithm]:
+        return [ring] if called == "ompi" else real(self, mpi, called)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Naming, "_algorithms", algorithms)
+    logs = two_mpis(tmp_path)
+    assert imports(logs, *TWO_MPIS).code == 1
+    setting = imports.said.split("--setting '")[1].partition("'")[0]
+    assert setting.startswith("MPIR_CVAR_")
+    assert imports(logs, *TWO_MPIS, "--setting", setting).code == 0
+    assert imports.by_file["openmpi-4.1.4-1x4.bench.jsonl"] == {"bare", ring.candidate}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([MPICH, "mpich=" + MPICH], None),
+        ([MPICH, MPICH], "two settings are of MPICH"),
+        (["intel=" + MPICH, "I_MPI_ADJUST_X={algorithm}"], None),
+        (["openmpi=" + MPICH], "settings of MPICH, and not of Open MPI"),
+        (["intel=" + SETTING], "settings of Open MPI, and not of Intel MPI"),
+        ([f"{SETTING},{MPICH}"], "settings of Open MPI and MPICH"),
+        (["mpich=4"], "form NAME=VALUE"),
+    ],
+)
+def test_templates_of_another_mpi_are_refused(given: list[str], expected: str | None) -> None:
+    if expected is None:
+        assert templates(given, ())
+        return
+    with pytest.raises(UsageError) as caught:
+        templates(given, ())
+    assert expected in f"{caught.value.message} {caught.value.remedy}"
+
+
+def test_templates_for_results_are_the_nearest() -> None:
+    given = ["mine=A={algorithm}", "openmpi4=B={algorithm}", SETTING, "UCX_X=1"]
+    found = templates(given, ["mine"])
+    four, five, mpich = (identity_of(x) for x in ("openmpi@4.1.4", "openmpi@5.0.6", "mpich@5.0.2"))
+    places = ((four, "mine"), (four, "ompi"), (five, None), (mpich, None))
+    taken = [chosen(found, *x) for x in places]
+    assert [t.text for t in taken if t] == ["A={algorithm}", "B={algorithm}", SETTING, "UCX_X=1"]
+    assert chosen(found[:3], mpich, "mpich") is None
+
+
+def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
+    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = NativeAlgorithm("allreduce", "ring", "4", "tuned",
+                           (("coll_tuned_allreduce_algorithm", "4"),))  # fmt: skip
+    monkeypatch.setattr(Naming, "_algorithms", lambda *_: [ring, ring])
+    for run in range(3):
+        log_of(tmp_path / "logs" / f"run{run}" / "ring.log", run)
+        log_of(tmp_path / "logs" / f"run{run}" / "bush.log", run + 3)
+    assert imports(tmp_path / "logs", *WHERE, "--json").code == 0
+    (left_out,) = json.loads(imports.printed)["left_out"]
+    assert left_out.startswith(f"{tmp_path / 'logs' / 'run0' / 'bush.log'}")
+    lacks = "openmpi 4.1.4 as it is installed here has no algorithm 'bush' for allreduce"
+    assert f"and 2 more: left out: {lacks}; it has 4 ring; or" in left_out
+    assert len(read_bench(imports.out / imports.names[0]).launches) == 3
+    for path in (tmp_path / "logs").glob("*/ring.log"):
+        path.unlink()
+    assert imports(tmp_path / "logs", *WHERE, "-o", str(tmp_path / "none")).code == 1
+    assert f"error: {lacks}" in imports.said and "run0/bush.log:2" in imports.said
+
+
+def test_misfit_of_short_path_names_the_missing_directory() -> None:
+    found = misfit(compile_pattern("a/{mpi}/x.log"), Path("ompi/x.log"))
+    assert found.words == "no directory is left for 'a'" and found.matched == (2, 0)
 
 
 # --mpi
@@ -163,32 +283,44 @@ def test_an_algorithms_name_cannot_make_settings_of_its_own() -> None:
         ("openmpi", ["openmip=openmpi@4.1.4"], "no file has the name 'openmip' at {mpi}"),
         ("openmpi", ["openmpi@4", "mpich@5"], "says twice what the MPI of all files is"),
         ("openmpi", ["openmpi=openmpi", "openmpi=mpich"], "says twice what openmpi is"),
+        # MVAPICH is of MPICH's family, and another MPI than MPICH of the same version
+        ("mvapich3", [], "mvapich-3-1x4.bench.jsonl"),
+        ("mpich3", [], "mpich-3-1x4.bench.jsonl"),
+        ("mvapich2-2.3.7", [], "mvapich-2.3.7-1x4.bench.jsonl"),
+        ("x", ["x=MVAPICH-3.0"], "mvapich-3.0-1x4.bench.jsonl"),
     ],
 )
-def test_what_is_said_of_an_mpi_that_stands_in_the_place(
+def test_import_of_mpi_in_a_place_agrees_with_the_option(
     tmp_path: Path, imports: Import, name: str, given: list[str], expected: str
 ) -> None:
-    """It was ignored."""
     log_of(tmp_path / "logs" / name / "x.log")
     words = [word for text in given for word in ("--mpi", text)]
-    done = imports(tmp_path / "logs", "--pattern", "{mpi}/x.log", *words)
+    done = imports(tmp_path / "logs", *LAYOUT, "--pattern", "{mpi}/x.log", *words)
     if expected.endswith(".jsonl"):
         assert done.code == 0 and done.names == [expected], done.said
     else:
         assert done.code != 0 and not done.names and expected in done.said
 
 
-def test_names_without_a_place_for_them(tmp_path: Path, imports: Import) -> None:
+def test_mvapich_is_compared_as_itself(tmp_path: Path, imports: Import) -> None:
     log = log_of(tmp_path / "a.log")
-    assert imports(log, "--mpi", "openmpi@4", "--mpi", "ompi=openmpi@4.1.4").code == 2
-    assert "{mpi} in --pattern says where the name stands" in imports.said
+    for given in ("mvapich2@2.3.7", "mpich@2.3.7"):
+        assert imports(log, *LAYOUT, "--mpi", given).code == 0, "no such file yet"
+    mpi = read_bench(imports.out / "mvapich-2.3.7-1x4.bench.jsonl").header.mpi
+    assert (mpi.family, mpi.abi, mpi.version) == ("mpich", "mpich", "2.3.7")
+    assert mpi.library == "MVAPICH Version : 2.3.7 (imported)"
+    assert main(["compare", str(imports.out)]) == 0
+    printed = imports.capsys.readouterr().out
+    assert "MVAPICH 2.3.7: default" in printed and "MPICH 2.3.7: default" in printed
 
 
-def test_files_with_and_without_a_name(tmp_path: Path, imports: Import) -> None:
+def test_import_of_files_with_and_without_a_name_asks_for_builds(
+    tmp_path: Path, imports: Import
+) -> None:
     """`openmpi` is what --mpi says; a name of its own may be a build of its own."""
     log_of(tmp_path / "logs" / "openmpi" / "x.log", 0)
     log_of(tmp_path / "logs" / "y.log", 1)
-    words = ["--pattern", "{mpi}/x.log", "--pattern", "y.log", "--mpi", "openmpi@4.1.4"]
+    words = [*MINE, "--pattern", "{mpi}/x.log", "--pattern", "y.log"]
     assert imports(tmp_path / "logs", *words, "-o", str(tmp_path / "first")).code == 0
     assert len(read_bench(next((tmp_path / "first").iterdir())).launches) == 2
 
@@ -201,59 +333,55 @@ def test_files_with_and_without_a_name(tmp_path: Path, imports: Import) -> None:
     assert imports.names == ["openmpi-4.1.4-1x4.bench.jsonl"]
 
 
-@pytest.mark.parametrize("text", ["../../x", "4/1", "", "4 1", ".4", "4\n"])
-def test_versions_that_are_none(tmp_path: Path, imports: Import, text: str) -> None:
-    """One wrote outside the directory."""
-    log = log_of(tmp_path / "logs" / "a.log")
-    assert imports(log, "--mpi", f"openmpi@{text}").code == 2
-    assert "is no version of an MPI" in imports.said and not list(tmp_path.glob("*.jsonl"))
+def test_import_without_version_names_files_unknown(tmp_path: Path, imports: Import) -> None:
+    """openmpi-4x2.bench.jsonl was of 4 nodes."""
+    for nodes in (2, 4):
+        log_of(tmp_path / "logs" / f"N{nodes}.log", nodes)
+    words = ["--ppn", "2", "--mpi", "openmpi", "--pattern", "N{nodes}.log"]
+    assert imports(tmp_path / "logs", *words).code == 0
+    two, four = (imports.out / f"openmpi-unknown-{n}x2.bench.jsonl" for n in (2, 4))
+    assert sorted(imports.out.iterdir()) == [two, four]
+    assert f"next: stretto tune --from {two} --from {four}\n" in imports.printed
 
 
-def test_versions_in_places(tmp_path: Path, imports: Import) -> None:
-    log_of(tmp_path / "logs" / "x-4 (old).log")
-    words = ["--pattern", "x-{version}.log", "--mpi", "openmpi"]
-    assert imports(tmp_path / "logs", *words).code == 2
-    assert "'4 (old)' is no version" in imports.said and "x-4 (old).log:2" in imports.said
-    (tmp_path / "logs" / "x-4 (old).log").rename(tmp_path / "logs" / "openmpi5-4.1.log")
-    assert imports(tmp_path / "logs", "--pattern", "{mpi}-{version}.log").code == 1
-    assert "says version 4.1, 'openmpi5' 5" in imports.said
-    with pytest.raises(UsageError, match="names two versions"):
-        identity_of("openmpi4@5.0.6")
-
-
-def test_the_more_exact_of_two_versions() -> None:
+def test_agreed_versions_are_the_most_exact() -> None:
     assert agreed("4", "4.1.4") == agreed("4.1.4", "4", "unknown") == "4.1.4"
     assert agreed("unknown") == "unknown"
     assert agreed("4.1", "4.10") is None and agreed("4.1.4", "4", "5") is None
     assert assigned(["a=b=ompi@4"])[0]["a=b"].version == "4"
+    with pytest.raises(UsageError, match="names two versions"):
+        identity_of("openmpi4@5.0.6")
 
 
 @pytest.mark.parametrize(
     ("family", "setting"),
-    [
-        ("mpich", "MPIR_CVAR_{COLLECTIVE}_INTRA_ALGORITHM={algorithm}"),
-        ("intel", "I_MPI_ADJUST_{COLLECTIVE}={algorithm}"),
-        ("openmpi", SETTING),
-    ],
+    [("mpich", MPICH), ("intel", "I_MPI_ADJUST_{COLLECTIVE}={algorithm}"), ("openmpi", SETTING)],
 )
-def test_an_mpi_that_is_not_here(family: str, setting: str) -> None:
+def test_naming_without_the_mpi_asks_for_settings(family: str, setting: str) -> None:
     with pytest.raises(StrettoError, match="not installed here") as caught:
         Naming((), print).candidate(identity_of(f"{family}@77.1"), "bcast", "7")
-    assert caught.value.remedy is not None
-    assert "on PATH" in caught.value.remedy and setting in caught.value.remedy
-    found = re.search("--setting '(.*)'", caught.value.remedy)
+    remedy = str(caught.value.remedy)
+    assert "on PATH" in remedy and setting in remedy and remedy.count("--setting") == 1
+    found = re.search("--setting '(.*)'", remedy)
     assert found is not None
-    assert Naming(templates([found.group(1)], ()), print).candidate(
-        identity_of(family), "bcast", "7"
-    )
-    assert caught.value.remedy.count("--setting") == 1
+    naming = Naming(templates([found.group(1)], ()), print)
+    assert naming.candidate(identity_of(family), "bcast", "7")
 
 
-def test_the_results_own_version_is_asked_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_naming_without_a_version_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.imports.natives.installations", lambda: [])
+    for called, expected in (("mpich3", "--mpi mpich3=mpich@"), (None, "--mpi mpich@")):
+        with pytest.raises(StrettoError) as caught:
+            Naming((), print).candidate(identity_of("mpich"), "bcast", "7", called)
+        assert "mpich of a version that is not given is not installed here" in caught.value.message
+        assert expected in (caught.value.remedy or "") and "unknown" not in str(caught.value)
+
+
+def test_naming_asks_the_installation_of_the_nearest_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     here = [
-        SimpleNamespace(
-            family="openmpi", version=v, library="", libmpi=Path("x"), name=f"Open MPI {v}"
-        )
+        SimpleNamespace(family="openmpi", version=v, library="", libmpi=Path("x"), name=v)
         for v in ("5.0.10", "5.0.1")
     ]
     monkeypatch.setattr(natives, "installations", lambda: here)
@@ -270,139 +398,6 @@ def test_the_results_own_version_is_asked_before_others(monkeypatch: pytest.Monk
     assert asked == ["5.0.1", "5.0.10", "5.0.10", "5.0.10"]
 
 
-# --out
-
-
-@pytest.mark.parametrize("place", ["file", "file/sub", "file/sub/sub", "nowhere"])
-def test_places_that_are_no_directory(tmp_path: Path, imports: Import, place: str) -> None:
-    """There was a NotADirectoryError."""
-    log = log_of(tmp_path / "a.log")
-    (tmp_path / "file").write_text("")
-    (tmp_path / "nowhere").symlink_to("not-there")
-    words = ["--mpi", "openmpi@4.1.4", "-o", str(tmp_path / place)]
-    assert imports(log, *words).code == 1
-    assert "this is no directory" in imports.said and "--out" in imports.said
-    assert str(tmp_path / place.partition("/")[0]) in imports.said
-
-
-@pytest.mark.parametrize("asked", ["exists", "unlink", "replace"])
-def test_a_place_without_permission(
-    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
-    log = log_of(tmp_path / "a.log")
-    real = getattr(Path, asked)
-
-    def refuse(self: Path, *more: object, **named: object) -> object:
-        if tmp_path / "closed" in self.parents:  # root may go everywhere, and tests run as root
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
-        return real(self, *more, **named)
-
-    monkeypatch.setattr(Path, asked, refuse)
-    words = ["--mpi", "openmpi@4.1.4", "-o", str(tmp_path / "closed" / "x")]
-    assert imports(log, *words).code == 1
-    assert "cannot write the results: Permission denied" in imports.said
-    assert "check the permissions" in imports.said
-
-
-def test_a_name_that_is_too_long(tmp_path: Path, imports: Import) -> None:
-    log = log_of(tmp_path / "a.log")
-    assert imports(log, "--mpi", "openmpi@4.1.4", "-o", str(tmp_path / ("x" * 300))).code == 1
-    assert "cannot write the results: File name too long" in imports.said
-
-
-def test_a_full_disk_leaves_nothing(
-    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first file stayed, and was in the way of doing it again."""
-    for n in (2, 4):
-        log_of(tmp_path / "logs" / f"n{n}.log", n)
-    append = BenchWriter.append
-
-    def fail(self: BenchWriter, line: str, sync: bool) -> None:
-        if "1x4" in self.path.name:
-            full = os.open("/dev/full", os.O_WRONLY)
-            os.dup2(full, self.handle)
-            os.close(full)
-        append(self, line, sync)
-
-    words = ["--mpi", "openmpi@4.1.4", "--pattern", "n{nranks}.log"]
-    with monkeypatch.context() as patch:
-        patch.setattr(BenchWriter, "append", fail)
-        assert imports(tmp_path / "logs", *words).code == 1
-    assert "cannot write the results: No space left" in imports.said and "df -h" in imports.said
-    assert str(imports.out / "openmpi-4.1.4-1x4.bench.jsonl") in imports.said
-    assert "kept" not in imports.said and not imports.names
-    assert imports(tmp_path / "logs", *words).code == 0 and len(imports.names) == 2
-
-
-# What is no file
-
-
-@pytest.mark.timeout(600)
-def test_what_is_no_file_is_left_out(tmp_path: Path, imports: Import) -> None:
-    """A pipe that nobody writes into is read for ever; a lost link ended the import."""
-    logs = tmp_path / "logs"
-    log_of(logs / "a.log")
-    os.mkfifo(logs / "pipe.log")
-    (logs / "to-pipe.log").symlink_to("pipe.log")
-    (logs / "lost.log").symlink_to("not-there")
-    (logs / "round.log").symlink_to("round.log")
-    (logs / "mem.log").symlink_to("/proc/self/mem")  # a regular file; to read it is an error
-    with socket.socket(socket.AF_UNIX) as unix:
-        unix.bind(str(logs / "s.log"))
-    assert imports(logs, "--mpi", "openmpi@4.1.4").code == 0, imports.said
-    assert len(read_bench(imports.out / imports.names[0]).launches) == 1
-    for name in ("pipe.log", "to-pipe.log", "s.log"):
-        assert f"/{name}: a pipe, a socket or a device" in imports.said
-    for name in ("lost.log", "round.log"):
-        assert f"/{name}: a link that cannot be followed" in imports.said
-    assert "/mem.log: cannot read a benchmark's output: Input/output error" in imports.said
-    assert imports(logs / "mem.log", "--mpi", "openmpi@4.1.4").code == 75, "it was asked for"
-
-
-@pytest.mark.timeout(600)
-def test_a_pipe_that_is_named(tmp_path: Path, imports: Import) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "lost").symlink_to("not-there")
-    assert imports(tmp_path / "pipe", "--mpi", "openmpi@4.1.4").code == 1
-    assert "might never end" in imports.said and "<(cat " in imports.said
-    assert imports(Path("/dev/zero"), "--mpi", "openmpi@4.1.4").code == 1
-    assert imports(tmp_path / "lost", "--mpi", "openmpi@4.1.4").code == 1
-    assert "no such file" in imports.said and "where links lead" in imports.said
-
-    there, back = os.pipe()  # as a shell does for <(zcat a.log.gz)
-    os.write(back, allreduce(0).encode())
-    os.close(back)
-    assert imports(Path(f"/dev/fd/{there}"), "--mpi", "openmpi@4.1.4").code == 0, imports.said
-    os.close(there)
-
-
-# What comes next
-
-
-def test_the_next_command_can_be_pasted(tmp_path: Path, imports: Import) -> None:
-    out = tmp_path / "im p" / "$x"
-    log = log_of(tmp_path / "a.log")
-    assert imports(log, "--mpi", "openmpi@4.1.4", "-o", str(out)).code == 0
-    assert f"stretto tune --from '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
-    assert f"stretto compare '{out}'/*.bench.jsonl" in imports.printed
-
-
-def test_a_table_of_native_results_says_native(tmp_path: Path, imports: Import) -> None:
-    """As docs/howto/import.md says."""
-    logs = tmp_path / "logs"
-    for name, factor in (("default", 1.0), ("3", 0.5)):
-        for run in range(6):
-            log_of(logs / f"run{run}" / f"{name}.log", run, factor)
-    assert imports(logs, *WHERE, "--setting", SETTING).code == 0, imports.said
-    assert main(["tune", "--from", str(imports.out / imports.names[0])]) == 0
-    table = read_table(imports.out / "openmpi-4.1.4-1x4.table")
-    assert {row.choice for row in table.rows} == {"native"}
-
-
-# what is taken for granted
-
-
 @pytest.mark.parametrize(
     ("words", "algorithm", "beside", "found"),
     [
@@ -413,10 +408,9 @@ def test_a_table_of_native_results_says_native(tmp_path: Path, imports: Import) 
         ("intel@2021.18", "4", "", ""),
     ],
 )  # fmt: skip
-def test_settings_that_nobody_named_are_said(
+def test_naming_notes_settings_that_the_files_do_not_show(
     words: str, algorithm: str, beside: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By number ``algo4`` became ``...,coll_han_priority=0``, without a word."""
     mpi = identity_of(words)
     setting = SETTINGS[mpi.family]
     notes: list[str] = []
@@ -447,13 +441,187 @@ def test_settings_that_nobody_named_are_said(
     assert default_for(mpi) == (f"{setting},{beside}" if beside else setting)
 
 
-@pytest.mark.parametrize("name", ["N0n8", "N2n0"])
-def test_no_nodes_and_no_ranks_are_no_layout(name: str, tmp_path: Path, imports: Import) -> None:
-    """0 was taken for "not said", and the remedy was to say it."""
-    place = log_of(tmp_path / name / "a.log").parents[1]
-    words = ["import", "osu", str(place), "--mpi", "openmpi@4.1.4", "-o", str(imports.out)]
-    assert main([*words, "--pattern", "N{nodes}n{nranks}/*.log"]) != 0
-    said = imports.capsys.readouterr().err
-    zero = "nodes" if name == "N0n8" else "nranks"
-    assert f"{zero} of 0, as the file's name says, is no layout" in said
-    assert "correct --pattern" in said and not imports.names
+# --out
+
+
+@pytest.mark.parametrize("place", ["file", "file/sub", "file/sub/sub", "nowhere", "x" * 300])
+def test_import_into_a_place_that_cannot_be_is_refused(
+    tmp_path: Path, imports: Import, place: str
+) -> None:
+    log = log_of(tmp_path / "a.log")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "nowhere").symlink_to("not-there")
+    assert imports(log, *MINE, "-o", str(tmp_path / place)).code == 1
+    if len(place) > 99:
+        assert "cannot write the results: File name too long" in imports.said
+        return
+    assert "this is not a directory" in imports.said and "--out" in imports.said
+    assert str(tmp_path / place.partition("/")[0]) in imports.said
+
+
+@pytest.mark.parametrize("asked", ["exists", "unlink", "replace"])
+def test_import_into_a_place_without_permission_is_refused(
+    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    log = log_of(tmp_path / "a.log")
+    real = getattr(Path, asked)
+
+    def refuse(self: Path, *more: object, **named: object) -> object:
+        if tmp_path / "closed" in self.parents:  # root may go everywhere, and tests run as root
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return real(self, *more, **named)
+
+    monkeypatch.setattr(Path, asked, refuse)
+    assert imports(log, *MINE, "-o", str(tmp_path / "closed" / "x")).code == 1
+    assert "cannot write the results: Permission denied" in imports.said
+    assert "check the permissions" in imports.said
+
+
+def test_import_onto_a_full_disk_leaves_nothing(
+    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in (2, 4):
+        log_of(tmp_path / "logs" / f"n{n}.log", n)
+    append = BenchWriter.append
+
+    def fail(self: BenchWriter, line: str, sync: bool) -> None:
+        if "1x4" in self.path.name:
+            full = os.open("/dev/full", os.O_WRONLY)
+            os.dup2(full, self.handle)
+            os.close(full)
+        append(self, line, sync)
+
+    words = [*MINE, "--pattern", "n{nranks}.log"]
+    with monkeypatch.context() as patch:
+        patch.setattr(BenchWriter, "append", fail)
+        assert imports(tmp_path / "logs", *words).code == 1
+    assert "cannot write the results: No space left" in imports.said and "df -h" in imports.said
+    assert str(imports.out / "openmpi-4.1.4-1x4.bench.jsonl") in imports.said
+    assert "kept" not in imports.said and not imports.names
+    assert imports(tmp_path / "logs", *words).code == 0 and len(imports.names) == 2
+
+
+def test_import_prints_the_next_command_quoted(tmp_path: Path, imports: Import) -> None:
+    out = tmp_path / "im p" / "$x"
+    assert imports(log_of(tmp_path / "a.log"), *MINE, "-o", str(out)).code == 0
+    assert f"stretto tune --from '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
+    assert f"stretto compare '{out}'/*.bench.jsonl" in imports.printed
+
+
+def test_tune_from_imported_native_results_chooses_native(tmp_path: Path, imports: Import) -> None:
+    """As docs/howto/import.md says."""
+    for name, factor in (("default", 1.0), ("3", 0.5)):
+        for run in range(6):
+            log_of(tmp_path / "logs" / f"run{run}" / f"{name}.log", run, factor=factor)
+    assert imports(tmp_path / "logs", *WHERE, "--setting", SETTING).code == 0, imports.said
+    assert main(["tune", "--from", str(imports.out / imports.names[0])]) == 0
+    found = read_table(imports.out / "openmpi-4.1.4-1x4.table")
+    assert {row.choice for row in found.rows} == {"native"}
+
+
+# files of other kinds
+
+
+@pytest.mark.timeout(600)
+def test_import_of_what_is_not_a_file_is_left_out_or_refused(
+    tmp_path: Path, imports: Import
+) -> None:
+    """A pipe that nobody writes into is read for ever; a lost link ended the import."""
+    logs = tmp_path / "logs"
+    log_of(logs / "a.log")
+    os.mkfifo(logs / "pipe.log")
+    (logs / "to-pipe.log").symlink_to("pipe.log")
+    (logs / "lost.log").symlink_to("not-there")
+    (logs / "round.log").symlink_to("round.log")
+    (logs / "mem.log").symlink_to("/proc/self/mem")  # a regular file; to read it is an error
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(logs / "s.log"))
+    assert imports(logs, *MINE).code == 0, imports.said
+    assert len(read_bench(imports.out / imports.names[0]).launches) == 1
+    for name in ("pipe.log", "to-pipe.log", "s.log"):
+        assert f"/{name}: a pipe, a socket or a device" in imports.said
+    for name in ("lost.log", "round.log"):
+        assert f"/{name}: a link that cannot be followed" in imports.said
+    assert "/mem.log: cannot read a benchmark's output: Input/output error" in imports.said
+    for place, code, words in (
+        (logs / "mem.log", 75, "Input/output error"),
+        (logs / "pipe.log", 1, "might never end"),
+        (Path("/dev/zero"), 1, "<(cat "),
+        (logs / "lost.log", 1, "where links lead"),
+    ):
+        assert imports(place, *MINE).code == code and words in imports.said, place
+    there, back = os.pipe()  # as a shell does for <(zcat a.log.gz)
+    os.write(back, table().encode())
+    os.close(back)
+    assert imports(f"/dev/fd/{there}", *MINE, "-o", str(tmp_path / "o")).code == 0, imports.said
+    os.close(there)
+
+
+def test_import_of_another_benchmarks_output_names_it_once(tmp_path: Path, imports: Import) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for i in range(3):
+        (logs / f"imb{i}.log").write_text(IMB.replace("12.", f"1{i}."))
+    assert imports(logs, *MINE).code == 1 and "broken" not in imports.said
+    assert imports.said.count("Intel MPI Benchmarks") == 1, imports.said
+    assert "this is the output of Intel MPI Benchmarks (and 2 files more)" in imports.said
+    assert "try: stretto import imb" in imports.said
+    log_of(logs / "osu.log")
+    assert imports(logs, *MINE).code == 0 and imports.said.count("Intel MPI Benchmarks") == 1
+    words = "imb0.log and 2 more: this is the output of Intel MPI Benchmarks: stretto import imb"
+    assert words in imports.said
+    assert imports(logs / "osu.log", *MINE, kind="imb").code == 1
+    assert "output of the OSU micro-benchmarks" in imports.said and "import osu" in imports.said
+
+
+def test_import_of_packed_files_reads_gzip_and_names_others(
+    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = table(sizes=3).encode()
+    packed = gzip.compress(text)
+    log = tmp_path / "a.log.gz"
+    log.write_bytes(packed)
+    assert imports(log, *MINE).code == 0
+    assert [s.bytes for s in read_bench(imports.out / imports.names[0]).samples] == [8, 16, 32]
+    new = ("-o", str(tmp_path / "new"))
+    for data, words in (
+        (packed[:-20], "is cut off"),
+        (packed[:30] + b"nothing of it" + packed[43:], "the compressed file is"),
+    ):
+        log.write_bytes(data)
+        assert imports(log, *MINE, *new).code == 1 and words in imports.said
+        assert str(log) in imports.said
+    log.write_bytes(packed)
+    with monkeypatch.context() as patch:
+        patch.setattr(walk, "MOST_BYTES", len(text) - 1)
+        assert imports(log, *MINE, *new).code == 1 and "too large" in imports.said
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for i in range(3):
+        (logs / f"a{i}.log.xz").write_bytes(lzma.compress(text))
+    assert imports(logs, *MINE, *new).code == 1 and "no table" not in imports.said
+    assert "compressed by xz" in imports.said and "(and 2 files more)" in imports.said
+    assert "try: unxz it first" in imports.said
+    log_of(logs / "osu.log")
+    (logs / "b.log.bz2").write_bytes(bz2.compress(text))
+    (logs / "c.log.zst").write_bytes(b"\x28\xb5\x2f\xfd and what follows")
+    assert imports(logs, *MINE, *new).code == 0 and imports.said.count("compressed by") == 3
+    assert "a0.log.xz and 2 more: compressed by xz" in imports.said
+    assert "unzstd it first" in imports.said
+
+
+def test_import_of_wrong_results_and_of_0_bytes_names_them_once(
+    tmp_path: Path, imports: Import
+) -> None:
+    log = tmp_path / "a.log"
+    head = "# OSU MPI Allgather Latency Test v7.4\n" + HEADING.replace(")\n", ")  Validation\n")
+    log.write_text(head + "4   11.69   Fail\n8   12.10   Pass\n")
+    assert imports(log, *MINE).code == 0
+    words = f"allgather, 4 B: the benchmark found wrong results ({log}:3); that candidate (bare)"
+    assert f"{words} decides nothing for allgather" in imports.said
+    assert imports(log, *MINE, "--json", "-o", str(tmp_path / "new")).code == 0
+    assert len(json.loads(imports.printed)["found_wrong"]) == 1
+    log.write_text(IMB + IMB.replace("Allreduce", "Bcast").replace("12.", "13."))
+    assert imports(log, "--mpi", "intel@2021", "--ppn", 8, kind="imb").code == 0
+    words = "1 line of 0 bytes, at which nothing is sent, was left out (allreduce)"
+    assert words in imports.said and imports.said.count("0 bytes") == 1, imports.said

@@ -252,7 +252,7 @@ def _write(
 ) -> tuple[dict[str, object], Sequence[str]]:
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
     from stretto.export.installed import for_mvapich, of_another_mpich, places_of
-    from stretto.export.layouts import for_layouts
+    from stretto.export.layouts import ONE_NODE, RANKS, for_layouts
     from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
@@ -288,7 +288,9 @@ def _write(
     points = [p for p in found.points if p.collective not in wishes.without]
     lost = [*elsewhere, *of_another_mpich(to, measured.mpi, trees), *too_few(points), *lost]
     if to not in ("mpich", "mvapich"):  # these know nodes
-        rules, left_out = for_layouts(rules, *wishes.prefer, one_node_apart=to == "openmpi-6")
+        rules, left_out = for_layouts(
+            rules, *wishes.prefer, ONE_NODE if to == "openmpi-6" else RANKS
+        )
         lost += left_out
     export = files_of.write(rules)
     export.lost = [COLD] * measured.cold + lost + export.lost

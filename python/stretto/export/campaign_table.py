@@ -33,16 +33,6 @@ _AGAIN = "run the campaign's command again, which makes the table anew"
 
 @dataclass(frozen=True)
 class CampaignResults:
-    """What a campaign has made of results.
-
-    Attributes
-    ----------
-    path, table
-        Its table; None: there is none to be taken.
-    lost
-        What is missing, in sentences.
-    """
-
     path: Path | None = None
     table: Table | None = None
     lost: tuple[str, ...] = ()
@@ -66,16 +56,6 @@ def campaign_table(results: Sequence[Path]) -> CampaignResults:
     """Return the table of the campaign that results are of.
 
     Of single files of a campaign, the rows of their layouts are taken.
-
-    Parameters
-    ----------
-    results
-        Files of results.
-
-    Raises
-    ------
-    StrettoError
-        Where the table is damaged, or of another MPI.
     """
     found = {p.parent.resolve(): p for p in results if _of_campaign(p)}
     if not found:

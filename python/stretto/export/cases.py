@@ -19,16 +19,9 @@ OTHERS = ("allreduce", "bcast", "allgather", "alltoall", "reduce")
 class CheckCase:
     """One call.
 
-    Attributes
-    ----------
-    collective, bytes, ranks
-        The call, on the first `ranks` ranks; bytes as Stretto counts them.
-    row
-        Index of the row that it is about; None: of none.
-    inside
-        The row is to hold here; else the MPI's own decision.
-    nodes
-        That the ranks lie on.
+    `collective`, `bytes`, `ranks`: the call, on the first `ranks` ranks; bytes as Stretto counts
+    them. `row`: index of the row that it is about; None: of none. `inside`: the row is to hold
+    here; else the native decision.
     """
 
     collective: str
@@ -40,7 +33,6 @@ class CheckCase:
 
     @property
     def call(self) -> tuple[str, int, int]:
-        """The call itself."""
         return self.collective, self.bytes, self.ranks
 
     @property
@@ -51,19 +43,10 @@ class CheckCase:
 
 
 def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[CheckCase]:
-    """Return the cases of all rows, and of collectives without any.
-
-    Parameters
-    ----------
-    manifest
-        The export.
-    most
-        Bytes of all ranks' buffers together that a call may have.
-    """
+    """Return the cases of all rows, and of collectives without any."""
     found: dict[tuple[str, int, int, int], CheckCase] = {}
 
     def elsewhere(case: CheckCase) -> bool:
-        """Whether what is beside one row is inside another."""
         return any(
             r.covers(*_place(case)) and (r.nodes == case.nodes or not manifest.knows_nodes)
             for r in manifest.rows
@@ -105,15 +88,7 @@ def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> 
 
 
 def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:
-    """Return the sizes at which a row is looked at: its ends.
-
-    Parameters
-    ----------
-    row
-        The row.
-    most
-        Bytes of all ranks' buffers together; none are returned where the row begins beyond it.
-    """
+    """Return the sizes at which a row is looked at: its ends."""
     if row.collective == "barrier":
         return [0]
     unit = 4 if row.collective in REDUCTIONS else 1

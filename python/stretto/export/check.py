@@ -39,17 +39,8 @@ MORE_LOOKS = 2
 class CheckPlan:
     """Where and how far to check.
 
-    Attributes
-    ----------
-    installation
-        The MPI; None: only read the files.
-    hosts
-        Nodes for rows of several nodes.
-    most_ranks
-        More ranks than these are not started on this machine.
-    folder
-        A directory that all hosts see; by default the export's own, or the working directory where
-        nothing can be written there (a site's export).
+    `folder`: a directory that all hosts see; by default the export's own, or the working directory
+    where nothing can be written there (a site's export).
     """
 
     installation: MPIInstallation | None
@@ -59,13 +50,7 @@ class CheckPlan:
 
 
 def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
-    """Return what an export was to say, and the variables that its script sets.
-
-    Parameters
-    ----------
-    directory
-        The export's.
-    """
+    """Return what an export was to say, and the variables that its script sets."""
     manifest = EXPORT.read(directory / NAME)
     script = directory / SCRIPT
     try:
@@ -91,17 +76,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
 
 
 def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowCheck]:
-    """Return a verdict for each row, and for each fault besides.
-
-    Parameters
-    ----------
-    directory
-        The export's.
-    plan
-        Where and how far to check.
-    quiet
-        Show no progress.
-    """
+    """Return a verdict for each row, and for each fault besides."""
     manifest, environment = read(directory)
     faults = examine.examine(manifest, directory, environment, plan.installation)
     verdicts = [_of_fault(manifest, fault) for fault in faults]
@@ -167,17 +142,7 @@ def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> RowCheck:
 def run(
     manifest: ExportManifest, environment: Mapping[str, str], plan: CheckPlan, quiet: bool = False
 ) -> dict[int | None, RowCheck]:
-    """Return the verdicts of running the MPI with the files, by row; None: what has no row.
-
-    Parameters
-    ----------
-    manifest, environment
-        From `read`.
-    plan
-        Where, with an installation.
-    quiet
-        Show no progress.
-    """
+    """Return the verdicts of running the MPI with the files, by row; None: what has no row."""
     out: dict[int | None, RowCheck] = {}
     groups: dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]] = {}
     for case in cases_of(manifest):
@@ -305,7 +270,7 @@ def _with_hiccups(verdict: RowCheck, cases: Sequence[CheckCase], seen: Seen) -> 
 def _as_forced(case: CheckCase, seen: Seen) -> bool:
     """Tell whether a call inside a row is as when forced, as far as was seen.
 
-    Many algorithms add in the same order, and not only the row's and the MPI's own decision: what
+    Many algorithms add in the same order, and not only the row's and the native decision: what
     the latter does says nothing about the files.
     """
     both = prints_of(case, seen)[_FILES_AND_FORCED]

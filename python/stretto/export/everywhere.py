@@ -29,15 +29,7 @@ _LOOK = f'echo "{_WORD} $(uname -n) $(cat "$@" 2>/dev/null | sha256sum | cut -c 
 
 
 def own_file_system(directory: Path, mounts: str) -> str | None:
-    """Return the kind of a directory's file system where other nodes hardly see it; None: they may.
-
-    Parameters
-    ----------
-    directory
-        Absolute, without links.
-    mounts
-        What ``/proc/self/mounts`` says.
-    """
+    """Return the kind of a file system that other nodes hardly see; None: they may see it."""
     kind, longest = None, -1
     for line in mounts.splitlines():
         words = line.split(" ")
@@ -51,24 +43,14 @@ def own_file_system(directory: Path, mounts: str) -> str | None:
 
 
 def to_be_seen(directory: Path, target: str, mounts: Path = MOUNTS) -> str:
-    """Return a sentence that says who must see an export's directory, and whether that is likely.
-
-    Parameters
-    ----------
-    directory
-        The export's, absolute.
-    target
-        ``openmpi-5``, ...
-    mounts
-        The list of file systems.
-    """
+    """Return a sentence: who must see an export's directory, and whether that is likely."""
     try:
         kind = own_file_system(directory, mounts.read_text("utf-8", "replace"))
     except OSError:
         kind = None
     else_ = (
         "ranks that do not find the files take other algorithms in the same call, which hangs or "
-        "gives wrong data without a word"
+        "gives wrong data silently"
         if target.startswith("openmpi")
         else "jobs with ranks that do not find the files end in MPI_Init"
     )
@@ -84,17 +66,7 @@ def to_be_seen(directory: Path, target: str, mounts: Path = MOUNTS) -> str:
 def unseen(
     files: Sequence[Path], hosts: Sequence[str], installation: MPIInstallation
 ) -> list[str] | None:
-    """Return the names of nodes that do not see files as they are here; None: no answer.
-
-    Parameters
-    ----------
-    files
-        Absolute.
-    hosts
-        Where to look.
-    installation
-        Its launcher starts a line of shell on each.
-    """
+    """Return the names of nodes that do not see files as they are here; None: no answer."""
     here = sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
     program = ["/bin/sh", "-c", _LOOK, "sh", *map(str, files)]
     command, environ = installation.launch(

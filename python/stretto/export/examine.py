@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, mpich_reader, openmpi, openmpi_json
+from stretto.export import han, intel, mpich_reader, openmpi, openmpi_json, openmpi_words
 from stretto.export.cases import CheckCase, cases_of
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
@@ -26,14 +26,7 @@ _ANY = 1 << 50
 class Fault:
     """What is wrong with a file.
 
-    Attributes
-    ----------
-    message
-        In a sentence.
-    place
-        ``file:line``.
-    row
-        Index of the row that it is about; None: all of them.
+    `row`: index of the row that it is about; None: all of them.
     """
 
     message: str
@@ -64,19 +57,7 @@ def examine(
     environment: Mapping[str, str],
     installation: MPIInstallation | None,
 ) -> list[Fault]:
-    """Return what is wrong with an export's files, without running anything.
-
-    Parameters
-    ----------
-    manifest
-        What they were to say.
-    directory
-        Where they are.
-    environment
-        The settings that the script makes.
-    installation
-        The MPI that is to read them; None: what it has is not known.
-    """
+    """Return what is wrong with an export's files, without running anything."""
     if not set(manifest.environment) & set(environment):  # the script found no list of its own
         moved = _elsewhere(manifest, directory, manifest.environment)
         if moved:
@@ -302,7 +283,9 @@ def _json(
         if known and f"{setting}={number}" not in known:
             # the MPI leaves out a row like this one, and goes on with the next
             return Found({setting: number}, row.place, f"algorithm {number}")
-        return Found(openmpi_json.settings_of(collective, row, int(number)), row.place)
+        values = (int(number), row.fanout, row.segment, row.requests)
+        settings = openmpi_words.tuned_settings(collective, values, openmpi_json.FANOUT)
+        return Found(settings, row.place)
 
     return lookup
 
@@ -310,7 +293,7 @@ def _json(
 def _tuned(collective: str, row: openmpi.FileRow, place: str, known: Mapping[str, str]) -> Found:
     if row.algorithm == 0:
         return Found({}, place)
-    settings = openmpi.settings_of(collective, row)
+    settings = openmpi_words.tuned_settings(collective, row.values)
     first = next(f"{n}={v}" for n, v in settings.items())
     missing = known and first not in known
     return Found(settings, place, f"algorithm {row.algorithm}" if missing else None)

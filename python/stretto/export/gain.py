@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.export import examine
-from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, inside
+from stretto.export.cases import MOST_BYTES, OTHERS, cases_of
 from stretto.export.check import read
 from stretto.files.bench import read_bench
 from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
@@ -32,17 +32,10 @@ CANDIDATES = (BARE, FILES)
 class TimedCall:
     """A call that is timed.
 
-    Attributes
-    ----------
-    case
-        The call.
-    row
-        Index of the row that it is inside of; None: the MPI is to decide there as before.
-    promised
-        The row's time / the MPI's own in the results that the export was made of, where known.
-    stands_in
-        The files have no words for the MPI's own decision, which is to rule there: the row was as
-        good, and is to cost nothing.
+    `row`: index of the row that it is inside of; None: the MPI is to decide there as before.
+    `promised`: the row's time / the MPI's own in the results that the export was made of, where
+    known. `stands_in`: the files have no words for the native decision, which is to rule there:
+    the row was as good, and is to cost nothing.
     """
 
     case: s.Case
@@ -53,8 +46,6 @@ class TimedCall:
 
 @dataclass(frozen=True)
 class LayoutTiming:
-    """All calls of one layout, how they are measured, and into which file."""
-
     layout: RankLayout
     calls: tuple[TimedCall, ...]
     settings: s.Settings
@@ -65,18 +56,7 @@ class LayoutTiming:
 class TimingPlace:
     """Where to time.
 
-    Attributes
-    ----------
-    installation
-        The MPI.
-    hosts
-        Nodes; none: this machine.
-    most_ranks
-        More are not started on this machine.
-    launches
-        Of each kind.
-    folder
-        Of the results.
+    `hosts`: nodes; none: this machine.
     """
 
     installation: MPIInstallation
@@ -88,28 +68,17 @@ class TimingPlace:
 
 @dataclass
 class TimingPlan:
-    """What is timed, and why some rows are not, by layout."""
-
     manifest: ExportManifest
     timings: list[LayoutTiming] = field(default_factory=list)
     left: dict[RankLayout, str] = field(default_factory=dict)
 
 
 def layout_of(row: ExportRow) -> RankLayout:
-    """Return where a row holds."""
     return RankLayout(row.nodes, row.ppn, row.nranks)
 
 
 def plan(directory: Path, place: TimingPlace) -> TimingPlan:
-    """Return what is to be timed; an export that does not say what it should is an error.
-
-    Parameters
-    ----------
-    directory
-        The export's.
-    place
-        Where.
-    """
+    """Return what is to be timed; an export that does not say what it should is an error."""
     manifest, variables = read(directory)
     for fault in examine.examine(manifest, directory, variables, place.installation):
         again = filled(fault.remedy, manifest.target, directory)
@@ -140,7 +109,6 @@ def plan(directory: Path, place: TimingPlace) -> TimingPlan:
 
 
 def _digest(manifest: ExportManifest, directory: Path) -> str:
-    """Return a digest of what the MPI reads."""
     found = hashlib.sha256()
     for name in sorted(manifest.files):
         path = directory / name
@@ -168,13 +136,6 @@ def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, .
 
     Beside a row are the sizes next to it, and other collectives without rows at the smallest and
     the largest size of all rows there: they may be built of collectives that have some.
-
-    Parameters
-    ----------
-    manifest
-        The export.
-    layout
-        Of some of its rows.
     """
     out: dict[s.Case, TimedCall] = {}
     rows = [(i, r) for i, r in enumerate(manifest.rows) if layout_of(r) == layout]
@@ -185,9 +146,6 @@ def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, .
             shape = p.datatype or None, operation or None, root
             case = s.make_case(row.collective, p.bytes, CANDIDATES, *shape)
             out.setdefault(case, TimedCall(case, index, p.ratio, p.ratio is None))
-        for size in () if row.measured else inside(row):  # exports of before say no more
-            case = s.make_case(row.collective, size, CANDIDATES)
-            out.setdefault(case, TimedCall(case, index))
     sizes = [c.case.bytes for c in out.values() if c.case.collective != "barrier"]
     for beside in cases_of(manifest):
         its = None if beside.row is None else layout_of(manifest.rows[beside.row])
@@ -206,19 +164,12 @@ def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, .
 
 
 def _whole(collective: str, size: int) -> int:
-    """Return a size near to another one that is a whole number of elements, above zero."""
     unit = 4 if collective in s.REDUCTIONS else 1
     return max(unit, size // unit * unit)
 
 
 def refuse_others(timings: Sequence[LayoutTiming]) -> None:
-    """Refuse to go on with times of other files, which are in the way.
-
-    Parameters
-    ----------
-    timings
-        What is to be measured.
-    """
+    """Refuse to go on with times of other files, which are in the way."""
     for timing in timings:
         files = timing.settings.files
         if not timing.path.exists() or timing.path.stat().st_size == 0 or files is None:
@@ -234,15 +185,7 @@ def refuse_others(timings: Sequence[LayoutTiming]) -> None:
 
 
 def remedy(manifest: ExportManifest, directory: Path, collectives: Sequence[str]) -> str:
-    """Return what to type so that an export lacks some collectives' rows.
-
-    Parameters
-    ----------
-    manifest, directory
-        The export.
-    collectives
-        Whose rows are to go.
-    """
+    """Return what to type so that an export lacks some collectives' rows."""
     words = filled(REMEDY, manifest.target, directory)
     names = ",".join(dict.fromkeys(collectives))
     return words.replace(" RESULTS", f" --without {names} RESULTS")

@@ -22,19 +22,7 @@ _HEAD = (
 
 
 def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: bool) -> float:
-    """Say what will be timed and how long that takes; return the seconds.
-
-    Parameters
-    ----------
-    plan
-        What is to be timed.
-    name
-        The MPI's.
-    say
-        Prints a sentence to the user.
-    restart
-        Old times will be put aside.
-    """
+    """Say what will be timed and how long that takes; return the seconds."""
     total = 0.0
     for timing in plan.timings:
         settings = timing.settings
@@ -67,13 +55,7 @@ def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: b
 
 
 def lines(gain: ExportGain) -> list[str]:
-    """Return what was found: a table of the rows, and a line each for what is beside and for all.
-
-    Parameters
-    ----------
-    gain
-        From `gained`.
-    """
+    """Return a table of the rows, and a line each for calls beside them and for all."""
     table: list[tuple[str, ...]] = [_HEAD]
     for row in gain.rows:
         table += [_line(f) for f in row.calls]
@@ -99,15 +81,12 @@ def lines(gain: ExportGain) -> list[str]:
             f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); the "
             f"measurements that the export was made of had promised x {promised:.2f}"
         )
-    elif any(r.calls and r.calls[0].comparison for r in gain.rows):
-        out.append("what was promised is not known: the export is an older one")
     count = Counter(r.status for r in gain.rows)
     out.append("rows: " + ", ".join(f"{n} {status}" for status, n in sorted(count.items())))
     return out
 
 
 def untouched(beside: Sequence[CallGain]) -> str:
-    """Return the line on calls of no row."""
     timed = [f for f in beside if f.comparison is not None]
     worse = [f for f in beside if f.slower or f.failed]
     missing = len(beside) - len(timed) - sum(f.failed is not None for f in beside)
@@ -142,17 +121,6 @@ def _line(f: CallGain) -> tuple[str, ...]:
 
 
 def as_json(gain: ExportGain, name: str, files: Sequence[Path]) -> dict[str, Any]:
-    """Return what was found as plain values.
-
-    Parameters
-    ----------
-    gain
-        From `gained`.
-    name
-        The MPI's.
-    files
-        The results.
-    """
     both = gain.ratios()
     return {
         "mpi": name,

@@ -34,14 +34,8 @@ Status = Literal[
 class CallGain:
     """What was seen of one call.
 
-    Attributes
-    ----------
-    us
-        Median time without the files and with them, in the mode that decides.
-    comparison
-        With the files against without; None where either has no time.
-    failed
-        What ended the launches with the files, or what was wrong with their results.
+    `us`: median time without the files and with them, in the mode that decides. `comparison`: with
+    the files against without; None where either has no time.
     """
 
     call: TimedCall
@@ -58,12 +52,10 @@ class CallGain:
 
     @property
     def slower(self) -> bool:
-        """Significantly slower with the files."""
         return self.comparison is not None and self.comparison.outcome == "slower"
 
     @property
     def words(self) -> str:
-        """``allreduce of 32K bytes on 4 ranks``."""
         case = self.call.case
         unit = "byte" if case.bytes == 1 else "bytes"
         size = "" if case.collective == "barrier" else f" of {size_words(case.bytes)} {unit}"
@@ -73,8 +65,6 @@ class CallGain:
 
 @dataclass(frozen=True)
 class OfRow:
-    """What is said of a row."""
-
     index: int
     words: str
     status: Status
@@ -84,14 +74,6 @@ class OfRow:
 
 @dataclass(frozen=True)
 class ExportGain:
-    """What is said of an export.
-
-    Attributes
-    ----------
-    beside
-        Calls of no row.
-    """
-
     rows: tuple[OfRow, ...]
     beside: tuple[CallGain, ...]
     notes: tuple[str, ...] = field(default=())
@@ -126,17 +108,7 @@ class ExportGain:
 
 
 def gained(plan: TimingPlan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> ExportGain:
-    """Return what is said of all rows.
-
-    Parameters
-    ----------
-    plan
-        What was to be timed.
-    benches
-        What was, in the same order.
-    notes
-        Warnings that were given.
-    """
+    """Return what is said of all rows."""
     found = _found(plan.timings, benches)
     rows = []
     for index, row in enumerate(plan.manifest.rows):
@@ -178,7 +150,6 @@ def _failure(excluded: Excluded | None, size: int) -> str | None:
 
 
 def _one_family(by_layout: Sequence[Sequence[Comparison]]) -> list[list[Comparison]]:
-    """Adjust for all comparisons together, and judge again."""
     adjusted = iter(benjamini_hochberg([c.p for found in by_layout for c in found]))
     out = []
     for found in by_layout:
@@ -208,7 +179,7 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
         few = next((c for _, c in timed if not c.verdict.tested), None)
         if few is not None:
             return "inconclusive", few.why
-        return "not slower", "it stands in for the MPI's own decision, and was to gain nothing"
+        return "not slower", "it stands in for the native decision, and was to gain nothing"
     faster = [c for c in gaining if c.outcome == "faster"]
     share = f"{len(faster)} of {counted(len(gaining), 'call')}"
     if len(faster) == len(gaining):

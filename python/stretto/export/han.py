@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stretto.errors import StrettoError
+from stretto.export.counts import CountFile
 from stretto.export.layouts import merged
 from stretto.export.rules import Rule
-from stretto.files.export import REMEDY
 
 RULES_FILE = "stretto-openmpi-han.rules"
 #: what HAN has in 5.0. Its file takes rows for allgatherv, too, by the largest block, and nobody
@@ -43,30 +42,17 @@ class HanRow:
 
     @property
     def words(self) -> str:
-        """As it stands in the file."""
         return self.component + (f" @{self.algorithm}" if self.algorithm else "")
 
 
 def is_named(rule: Rule) -> bool:
-    """Return whether a rule is for HAN: one of its algorithms, or its own choice.
-
-    Parameters
-    ----------
-    rule
-        Not a default.
-    """
+    """Return whether a rule is for HAN: one of its algorithms, or its own choice."""
     named = rule.setting(f"coll_han_use_{rule.collective}_algorithm") is not None
     return named or rule.settings == (("coll_han_priority", "100"),)
 
 
 def algorithm_of(rule: Rule) -> int | None:
-    """Return HAN's algorithm that a rule is for, 0 for HAN's own choice, None when it is not HAN's.
-
-    Parameters
-    ----------
-    rule
-        Not a default, its settings in numbers.
-    """
+    """Return the algorithm of HAN that a rule names; 0: HAN decides; None: not for HAN."""
     named = rule.setting(f"coll_han_use_{rule.collective}_algorithm")
     if named is not None:
         return int(named)
@@ -76,13 +62,8 @@ def algorithm_of(rule: Rule) -> int | None:
 def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, int]) -> str:
     """Return the text of a file.
 
-    Parameters
-    ----------
-    by_collective
-        Rules on several nodes, one layout for each number of ranks: of HAN, of coll/tuned, and
-        defaults.
-    ids
-        Numbers of collectives.
+    `by_collective`: rules on several nodes, one layout for each number of ranks: of HAN, of
+    coll/tuned, and defaults.
     """
     lines = [str(len(by_collective))]
     for collective, rules in by_collective.items():
@@ -110,63 +91,24 @@ def _rows(rules: Sequence[Rule]) -> list[str]:
 
 
 def read_rules_file(text: str, place: str) -> dict[int, dict[int, list[HanRow]]]:
-    """Return the rows for whole communicators by collective's number and communicator size.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read.
-    """
-    words = [(n, w) for n, line in enumerate(text.splitlines(), 1) for w in line.split()]
-    words.reverse()
-
-    def take(what: str) -> tuple[int, str]:
-        if not words:
-            raise StrettoError(f"the file ends where {what} should stand", place, REMEDY)
-        return words.pop()
-
-    def number(what: str) -> tuple[int, int]:
-        line, word = take(what)
-        if not word.isdecimal():
-            raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
-        return line, int(word)
-
+    """Return the rows for whole communicators by collective's number and communicator size."""
+    words = CountFile(text, place)
     out: dict[int, dict[int, list[HanRow]]] = {}
-    for _ in range(number("the number of collectives")[1]):
-        sizes = out.setdefault(number("a collective's number")[1], {})
-        for _ in range(number("the number of levels")[1]):
-            number("a level")
-            for _ in range(number("the number of communicator sizes")[1]):
-                line, ranks = number("a communicator's size")
-                if (ranks <= max(sizes)) if sizes else ranks != 1:
-                    raise StrettoError(
-                        f"communicator size {ranks} is not the next one", f"{place}:{line}", REMEDY
-                    )
+    for _ in range(words.number("the number of collectives")):
+        sizes = out.setdefault(words.number("a collective's number"), {})
+        for _ in range(words.number("the number of levels")):
+            words.number("a level")
+            for _ in range(words.number("the number of communicator sizes")):
+                ranks = words.ascending("communicator size", max(sizes, default=None), 1)
                 rows = sizes.setdefault(ranks, [])
-                for _ in range(number("the number of message sizes")[1]):
-                    line, size = number("a message size")
-                    component = take("a component")[1]
-                    algorithm = 0
-                    if words and words[-1][1].startswith("@"):
-                        named = take("an algorithm")[1][1:]
-                        if not named.isdecimal():
-                            raise StrettoError(
-                                f"@{named} is no algorithm's number", f"{place}:{line}", REMEDY
-                            )
-                        algorithm = int(named)
-                    if (size <= rows[-1].size) if rows else size != 0:
-                        raise StrettoError(
-                            f"message size {size} is not the next one", f"{place}:{line}", REMEDY
-                        )
+                for _ in range(words.number("the number of message sizes")):
+                    size = words.ascending("message size", rows[-1].size if rows else None, 0)
+                    line, component = words.line, words.word("a component")
                     if component not in ("han", "tuned"):
-                        raise StrettoError(
-                            f"{component!r} is neither han nor tuned", f"{place}:{line}", REMEDY
-                        )
-                    rows.append(HanRow(line, size, component, algorithm))
-    if words:
-        raise StrettoError(
-            f"{words[-1][1]!r} is left over: a count before it is too small",
-            f"{place}:{words[-1][0]}",
-            REMEDY,
-        )
+                        raise words.fault(f"{component!r} is neither han nor tuned")
+                    algorithm = words.option("@") or "0"
+                    if not algorithm.isdecimal():
+                        raise words.fault(f"@{algorithm} is not an algorithm's number")
+                    rows.append(HanRow(line, size, component, int(algorithm)))
+    words.end()
     return out

@@ -31,15 +31,7 @@ def _words(mpi: MPIInstallation) -> str:
 
 
 def places_of(results: Sequence[Path], commands: Iterable[Sequence[str]]) -> list[str]:
-    """Return where the MPIs were that results are of, as far as they name places.
-
-    Parameters
-    ----------
-    results
-        Files, of a campaign perhaps, whose directory says it.
-    commands
-        The words that they were measured by.
-    """
+    """Return where the MPIs were that results are of, as far as they name places."""
     out: dict[str, None] = {}
     for words in commands:
         out |= dict.fromkeys(b for a, b in pairwise(words) if a == "--mpi")
@@ -59,21 +51,10 @@ def take(
 ) -> TargetMPI:
     """Return the installation that was measured, or the one that the user names.
 
-    Parameters
-    ----------
-    family, major
-        What can read the files: a family, and how its version begins.
-    measured
-        Of the results.
-    wanted
-        As for ``--mpi``: a launcher or a prefix is taken as it is, a family says nothing new.
-    places
-        Looked at where the measured one is not found otherwise: prefixes and launchers.
-
-    Raises
-    ------
-    StrettoError
-        Where only other versions are here: what is slow or wrong in one need not be in another.
+    `wanted`: as for ``--mpi``: a launcher or a prefix is taken as it is, a family says nothing new.
+    `places`: looked at where the measured one is not found otherwise: prefixes and launchers.
+    Raises StrettoError: where only other versions are here: what is slow or wrong in one need not
+    be in another.
     """
     if wanted is not None and wanted != family:
         return TargetMPI(find_installation(wanted))
@@ -113,18 +94,7 @@ def take(
 
 
 def for_mvapich(measured: MPIIdentity) -> MPIInstallation:
-    """Return what an export to MVAPICH takes its trees from, where the user names nothing.
-
-    Parameters
-    ----------
-    measured
-        Of the results.
-
-    Raises
-    ------
-    StrettoError
-        Where nothing that could be one is here.
-    """
+    """Return what an export to MVAPICH takes its trees from, where the user names nothing."""
     here = [i for i in installations() if i.family == "mpich"]
     if not here:
         raise StrettoError(
@@ -141,17 +111,7 @@ def for_mvapich(measured: MPIIdentity) -> MPIInstallation:
 def of_another_mpich(
     target: str, measured: MPIIdentity, trees: MPIInstallation | None
 ) -> list[str]:
-    """Return sentences where MVAPICH's files are made from MPICH, or the other way round.
-
-    Parameters
-    ----------
-    target
-        Of the export.
-    measured
-        Of the results.
-    trees
-        The installation whose trees are taken.
-    """
+    """Return sentences where MVAPICH's files are made from MPICH, or the other way round."""
     if target not in ("mpich", "mvapich"):
         return []
     mine, other = ("MVAPICH", "MPICH") if target == "mvapich" else ("MPICH", "MVAPICH")
@@ -174,7 +134,6 @@ def of_another_mpich(
 
 
 def _measured_at(place: str, measured: MPIIdentity) -> MPIInstallation | None:
-    """Return the MPI at a place if it is still the one that was measured there."""
     try:
         found = find_installation(place)
     except StrettoError:

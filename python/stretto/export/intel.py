@@ -44,14 +44,8 @@ def adjust(
 ) -> Export:
     """Return the variables.
 
-    Parameters
-    ----------
-    rules
-        From `for_layouts`: one layout for each number of ranks.
-    prefer
-        Nodes and ranks per node that the variables are to be best for; None: all that there are.
-    beyond
-        Let presets hold for messages of other sizes than were measured.
+    `rules`: from `for_layouts`: one layout for each number of ranks. `prefer`: nodes and ranks per
+    node that the variables are to be best for; None: all that there are.
     """
     export = Export(bounded=False)
     by_collective: dict[str, list[Rule]] = defaultdict(list)
@@ -73,7 +67,7 @@ def adjust(
                 to = "" if first.high is None else f" to {first.high}"
                 why = f"and{to} nothing was measured: measure sizes at most {GAP} times apart"
             export.lost.append(
-                f"{collective} is left out: Intel MPI cannot be told to decide by itself from "
+                f"{collective} is left out: Intel MPI cannot be set to its native decision from "
                 f"{counted(first.low, 'byte')} on, {why}"
             )
             continue
@@ -118,13 +112,7 @@ def adjust(
 
 
 def numbered(rule: Rule) -> Rule:
-    """Return a rule with its presets as clauses have them, without zeros in front.
-
-    Parameters
-    ----------
-    rule
-        As it was measured. What is no single preset stays as it is, for `unsaid` to name.
-    """
+    """Return a rule with its presets as clauses have them, without zeros in front."""
 
     def plainly(settings: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         return tuple((n, str(int(v)) if v.isdecimal() else v) for n, v in settings)
@@ -134,13 +122,7 @@ def numbered(rule: Rule) -> Rule:
 
 
 def unsaid(rule: Rule) -> str | None:
-    """Return in words why a rule's settings are none for a variable; None: they are.
-
-    Parameters
-    ----------
-    rule
-        From `numbered`, of any sizes.
-    """
+    """Return in words why a rule's settings are none for a variable; None: they are."""
     names = [name for name, _ in rule.settings]
     others = [n for n in names if not n.startswith("I_MPI_ADJUST_")]
     if others:
@@ -267,19 +249,12 @@ _CLAUSE = re.compile(r"(\d+):(\d+)-(\d+)(?:@(\d+)-(\d+))?")
 
 
 def read_clauses(text: str, place: str) -> list[Clause]:
-    """Return the clauses of a variable.
-
-    Parameters
-    ----------
-    text, place
-        Its value, and its name for the message when it cannot be read: the MPI would take its
-        default without a word.
-    """
+    """Return the clauses of a variable."""
     out: list[Clause] = []
     for part in text.split(";"):
         found = _CLAUSE.fullmatch(part)
         if not found:
-            raise StrettoError(f"{part!r} is no clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
+            raise StrettoError(f"{part!r} is not a clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
         preset, _, high, first, last = found.groups()
         out.append(Clause(preset, int(high), int(first or 1), int(last or MOST)))
     if len({c.first == 1 and c.last == MOST for c in out}) > 1:
@@ -290,14 +265,7 @@ def read_clauses(text: str, place: str) -> list[Clause]:
 def preset_for(clauses: Sequence[Clause], size: int | None, ranks: int) -> str:
     """Return the preset that clauses give, as Intel MPI 2021.18 was seen to read them.
 
-    Parameters
-    ----------
-    clauses
-        From `read_clauses`.
-    size
-        As the MPI counts; None where it looks at none.
-    ranks
-        The communicator's.
+    `size`: as the MPI counts; None where it looks at none.
     """
     mine = [c for c in clauses if c.first <= ranks <= c.last] or list(clauses)
     if any(c.last != MOST or c.first != 1 for c in clauses):

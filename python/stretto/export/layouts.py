@@ -3,56 +3,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from stretto.export.rules import Rule
 from stretto.files.layout import RankLayout
 
+#: what an MPI's files know of a layout beside its number of ranks, with words for it
+Known = tuple[Callable[[RankLayout], object], str]
+RANKS: Known = (lambda layout: None, "only")
+ONE_NODE: Known = (lambda layout: layout.nodes == 1, "and whether they lie on one node")
+#: the ranks a node on average, rounded up
+AVERAGE: Known = (
+    lambda layout: 0 if layout.nodes == 1 else -(-layout.nranks // layout.nodes),
+    "and how many each node has",
+)
+
 
 def for_layouts(
-    rules: Iterable[Rule], nodes: int | None, ppn: int | None, one_node_apart: bool = False
+    rules: Iterable[Rule], nodes: int | None, ppn: int | None, known: Known = RANKS
 ) -> tuple[list[Rule], list[str]]:
-    """Keep one layout for each collective and number of ranks: native files know no nodes.
+    """Keep one layout of those that the files cannot distinguish, for each collective by itself.
 
-    Each collective has a table of its own: where it was measured on one layout alone, that one
-    counts, whatever others were measured on.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    nodes, ppn
-        The layout that is preferred where several have as many ranks; None: the one with the fewest
-        nodes.
-    one_node_apart
-        The files tell communicators within a node from others: a layout for each.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each layout of a collective that was left out.
+    `nodes`, `ppn`: the layout that is preferred; None: the one with the fewest nodes.
     """
-    by_ranks: dict[tuple[str, int, bool], set[RankLayout]] = defaultdict(set)
+    by_ranks: dict[tuple[str, int, object], set[RankLayout]] = defaultdict(set)
     rules = list(rules)
     for rule in rules:
-        one_node = one_node_apart and rule.layout.nodes == 1
-        by_ranks[rule.collective, rule.layout.nranks, one_node].add(rule.layout)
+        by_ranks[rule.collective, rule.layout.nranks, known[0](rule.layout)].add(rule.layout)
     kept: set[tuple[str, RankLayout]] = set()
     lost: list[str] = []
     for (collective, *_), layouts in by_ranks.items():
-        wanted = [
-            x
-            for x in layouts
-            if (nodes is None or x.nodes == nodes) and (ppn is None or x.ppn == ppn)
-        ]
+        wanted = [x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)]
         chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
         kept.add((collective, chosen))
-        known = " and whether they lie on one node" if one_node_apart else " only"
         taken = f"{chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
         lost += [
             f"{collective} on {x.words}: this MPI's files tell communicators apart by their number "
-            f"of ranks{known}, and {taken}"
+            f"of ranks {known[1]}, and {taken}"
             for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
         ]
     return [r for r in rules if (r.collective, r.layout) in kept], lost

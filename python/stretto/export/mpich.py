@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.export.layouts import merged
+from stretto.export.layouts import AVERAGE as PER_NODE
+from stretto.export.layouts import for_layouts, merged
 from stretto.export.mpich_guards import guarded
 from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import (
@@ -49,17 +50,7 @@ def trees(
     installation: MPIInstallation,
     prefer: tuple[int | None, int | None] = (None, None),
 ) -> Export:
-    """Return trees with the rules in them.
-
-    Parameters
-    ----------
-    rules
-        Of any layouts.
-    installation
-        The MPICH that they were measured with: its trees are taken.
-    prefer
-        Nodes and ranks per node that are kept where two layouts cannot be told apart.
-    """
+    """Return trees with the rules in them."""
     if installation.libmpi is None:
         raise StrettoError(
             f"the library of {installation.name} was not found, and its trees are needed",
@@ -89,13 +80,6 @@ def reaches_parts(layout: RankLayout, version: str) -> str | None:
 
     Before 5 the first ranks of all nodes are a communicator of one rank a node for the trees, too:
     what MPICH does between nodes, in calls of jobs with more ranks on each.
-
-    Parameters
-    ----------
-    layout
-        Of a row.
-    version
-        Of the MPICH that reads it, or of the MVAPICH that is built on one.
     """
     major = version.partition(".")[0]
     if layout.nodes == 1 or layout.nranks != layout.nodes or not major.isdecimal():
@@ -112,11 +96,6 @@ def on_other_nodes(rules: Iterable[Rule]) -> list[str]:
     """Return a sentence for rows that hold on more nodes than they were measured on.
 
     The trees know the ranks a node on average, rounded up.
-
-    Parameters
-    ----------
-    rules
-        What the files do.
     """
     out = []
     for layout in sorted({r.layout for r in rules}, key=lambda x: (x.nranks, x.nodes)):
@@ -141,8 +120,11 @@ def put_in(
     new: dict[str, Tree],
     export: Export,
 ) -> None:
-    """Put one collective's rules into the trees."""
-    by_layout = _told_apart(rules, prefer, export)
+    kept, lost = for_layouts(rules, *prefer, PER_NODE)
+    export.lost += lost
+    by_layout: dict[RankLayout, list[Rule]] = defaultdict(list)
+    for rule in kept:
+        by_layout[rule.layout].append(rule)
     leaves: dict[str, dict[tuple[RankLayout, int], Tree]] = defaultdict(dict)
     sized: dict[RankLayout, list[Rule]] = {}
     for layout, mine in by_layout.items():
@@ -168,43 +150,13 @@ def put_in(
         default = whole["comm_type=intra"]
         if all(default == leaf for leaf in places.values()):
             continue  # the device does so anyway
-        kept = {place: guarded(leaf, default, whole) for place, leaf in places.items()}
-        tree = _by_ranks(collective, default, sized, kept)
+        safe = {place: guarded(leaf, default, whole) for place, leaf in places.items()}
+        tree = _by_ranks(collective, default, sized, safe)
         new[layer] = {**new[layer], f"collective={collective}": {**whole, "comm_type=intra": tree}}
 
 
 def _is_own(collective: str, layer: str, leaf: Tree, library: Trees) -> bool:
-    """Whether a layer does so in all calls by itself."""
     return bool(library.trees[layer][f"collective={collective}"]["comm_type=intra"] == leaf)
-
-
-def _told_apart(
-    rules: Sequence[Rule], prefer: tuple[int | None, int | None], export: Export
-) -> dict[RankLayout, list[Rule]]:
-    """Return rules by layout; of layouts with as many ranks and most ranks a node, one."""
-    kept: dict[tuple[int, int], RankLayout] = {}
-    nodes, ppn = prefer
-
-    def rank(layout: RankLayout) -> tuple[bool, bool, int]:
-        return (
-            nodes is not None and layout.nodes != nodes,
-            ppn is not None and layout.ppn != ppn,
-            layout.nodes,
-        )
-
-    for layout in sorted({r.layout for r in rules}, key=rank):
-        most = -(-layout.nranks // layout.nodes)
-        other = kept.setdefault((layout.nranks, 0 if layout.nodes == 1 else most), layout)
-        if other != layout:
-            export.lost.append(
-                f"{rules[0].collective} on {layout.words}: MPICH's files cannot tell it from "
-                f"{other.words}"
-            )
-    out: dict[RankLayout, list[Rule]] = {layout: [] for layout in kept.values()}
-    for rule in rules:
-        if rule.layout in out:
-            out[rule.layout].append(rule)
-    return out
 
 
 def _sized(rules: Sequence[Rule], export: Export) -> list[Rule]:

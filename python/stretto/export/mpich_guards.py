@@ -46,15 +46,7 @@ _POWERS_OF_TWO = (
 
 
 def needs_of(leaf: str, tree: Tree) -> frozenset[str]:
-    """Return the keys that hold wherever a library's tree uses a leaf.
-
-    Parameters
-    ----------
-    leaf
-        ``algorithm=MPIR_Reduce_intra_smp``.
-    tree
-        Of its collective, the library's own.
-    """
+    """Return the keys that hold wherever a library's tree uses a leaf."""
     found = [
         ways for name, ways in _ways(tree, ()) if name == leaf and "comm_type=inter" not in ways
     ]
@@ -64,7 +56,6 @@ def needs_of(leaf: str, tree: Tree) -> frozenset[str]:
 
 
 def _ways(tree: Tree, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each leaf with the keys before it."""
     for key, below in tree.items():
         if is_leaf(key):
             yield key, keys
@@ -74,15 +65,7 @@ def _ways(tree: Tree, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, .
 
 
 def refusal(leaf: str, tree: Tree, layout: RankLayout) -> str | None:
-    """Return why a leaf is not for a layout; None: it is.
-
-    Parameters
-    ----------
-    leaf, tree
-        As for `needs_of`.
-    layout
-        Where the row is to hold.
-    """
+    """Return why a leaf is not for a layout; None: it is."""
     name = leaf.rpartition("_intra_")[2]
     if leaf.endswith(_POWERS_OF_TWO) and layout.nranks & (layout.nranks - 1):
         return f"{name} works on powers of two only"
@@ -98,17 +81,7 @@ def refusal(leaf: str, tree: Tree, layout: RankLayout) -> str | None:
 
 
 def guarded(leaf: Tree, default: Tree, tree: Tree) -> Tree:
-    """Return a leaf for the calls that it can do, and for the others what the MPI does.
-
-    Parameters
-    ----------
-    leaf
-        With its parameters.
-    default
-        The MPI's own decision.
-    tree
-        As for `needs_of`.
-    """
+    """Return a leaf for the calls that it can do, and for the others what the MPI does."""
     (name,) = leaf
     needs, out = needs_of(name, tree), leaf
     for key, otherwise in _OTHERWISE.items():

@@ -52,15 +52,7 @@ _WORDS = ("tree_type",)
 def leaves_of(
     rule: Rule, library: Trees, variables: Mapping[str, Variable]
 ) -> dict[str, Tree] | str:
-    """Return the leaf of each layer that a rule needs, or why there is none.
-
-    Parameters
-    ----------
-    rule
-        Not a default.
-    library, variables
-        The MPI's.
-    """
+    """Return the leaf of each layer that a rule needs, or why there is none."""
     upper = rule.collective.upper()
     title = rule.collective.capitalize()
     others = _others(rule)
@@ -91,7 +83,7 @@ def leaves_of(
             return f"the value of {variable} is not known, and {name} needs it"
         number = value if key in _WORDS else _number(value)
         if number is None:
-            return f"{variable}={value} is no number, and files hold numbers"
+            return f"{variable}={value} is not a number, and files hold numbers"
         parameters[f"{key}={number}"] = {}
     out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
     help_ = (

@@ -35,13 +35,7 @@ class TreeReader:
                 self.places[layer] = str(path)
 
     def judge(self, case: CheckCase) -> tuple[str, str] | None:
-        """Return what is wrong with a call's leaves, and where; None: nothing.
-
-        Parameters
-        ----------
-        case
-            A call inside a row, or beside one.
-        """
+        """Return what is wrong with a call's leaves, and where; None: nothing."""
         call = TreeCall(case.collective, case.bytes, case.ranks, case.nodes)
         wanted: dict[str, Tree] = {}
         if case.inside and case.row is not None:

@@ -48,28 +48,14 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Trees:
-    """What a library brings along.
-
-    Attributes
-    ----------
-    trees
-        By layer.
-    leaves
-        All ``algorithm=`` and ``composition=`` that it knows.
-    """
+    """What a library brings along."""
 
     trees: Mapping[str, Tree]
     leaves: frozenset[str] = field(default_factory=frozenset)
 
 
 def read_library(libmpi: Path) -> Trees:
-    """Return the trees and the names of algorithms that stand as text in a library.
-
-    Parameters
-    ----------
-    libmpi
-        Of MPICH, or of what is built on it.
-    """
+    """Return the trees and the names of algorithms that stand as text in a library."""
     try:
         data = libmpi.read_bytes()
     except OSError as error:
@@ -96,7 +82,6 @@ def read_library(libmpi: Path) -> Trees:
 
 
 def text_of(tree: Tree) -> str:
-    """Return a tree as a file's text."""
     text = json.dumps(tree, indent=1) + "\n"
     return text + "\n" * (len(text) % _PAGE == 0)
 
@@ -104,12 +89,7 @@ def text_of(tree: Tree) -> str:
 def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
     """Return a tree from a file's text; one that MPICH would end the job for is refused.
 
-    Parameters
-    ----------
-    text, place
-        The file's.
-    leaves
-        The library's; empty: not known.
+    `leaves`: the library's; empty: not known.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> Tree:
@@ -126,21 +106,21 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
     try:
         tree = json_value(text, object_pairs_hook=unique)
     except ValueError as error:
-        raise StrettoError(f"it is no JSON: {error}", place, REMEDY) from error
+        raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
     _validate(tree, place, "", leaves)
     return dict(tree)
 
 
 def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
     if not isinstance(tree, dict) or not tree:
-        raise StrettoError(f"{path or 'the file'} is no object with keys", place, REMEDY)
+        raise StrettoError(f"{path or 'the file'} is not an object with keys", place, REMEDY)
     for key, below in tree.items():
         if is_leaf(key):
             if leaves and key not in leaves:
                 raise StrettoError(f"{path}: {key} is nothing that this MPI has", place, REMEDY)
             return
         if not _KEY.fullmatch(key):
-            raise StrettoError(f"{path}: {key!r} is no key of MPICH's", place, REMEDY)
+            raise StrettoError(f"{path}: {key!r} is not a key of MPICH", place, REMEDY)
         _validate(below, place, f"{path}/{key}", leaves)
     last = list(tree)[-1]
     if re.match(r"comm_size|avg_msg|total_msg|count|comm_avg", last) and not last.endswith("=any"):
@@ -157,7 +137,6 @@ _KEY = re.compile(
 
 
 def is_leaf(key: str) -> bool:
-    """Return whether a key names what is to be done, and not for which calls."""
     return key.startswith(("algorithm=", "composition="))
 
 
@@ -171,13 +150,7 @@ class TreeCall:
     nodes: int
 
     def holds(self, key: str) -> bool:
-        """Return whether a key of a tree holds for the call.
-
-        Parameters
-        ----------
-        key
-            Of a tree that `read_file` accepted.
-        """
+        """Return whether a key of a tree holds for the call."""
         if key == "any" or key.endswith("=any"):
             return True
         name, sign, value = re.split(r"(<=|<|=)", key, maxsplit=1)
@@ -208,15 +181,7 @@ class TreeCall:
 
 
 def leaf_for(tree: Tree, call: TreeCall) -> tuple[str, ...] | None:
-    """Return the leaf that a tree gives for a call, with its parameters; None: none.
-
-    Parameters
-    ----------
-    tree
-        A whole one.
-    call
-        The call.
-    """
+    """Return the leaf that a tree gives for a call, with its parameters; None: none."""
     node = tree
     while True:
         for key, below in node.items():

@@ -9,18 +9,15 @@ are kept from leaking to other communicators and sizes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.counted import counted
-from stretto.errors import StrettoError
 from stretto.export import han, order, plain
+from stretto.export.counts import CountFile
 from stretto.export.layouts import merged
 from stretto.export.openmpi_words import (
-    CHAIN_FANOUT,
-    CHAINS,
     as_forced,
-    fanout_name,
     numbered,
     of_han,
     on_nodes,
@@ -30,7 +27,6 @@ from stretto.export.openmpi_words import (
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.export.sizes import openmpi_bytes
-from stretto.files.export import REMEDY
 
 #: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
 IDS = {
@@ -40,23 +36,11 @@ IDS = {
 }  # fmt: skip
 RULES_FILE = "stretto-openmpi.rules"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
-_NO_RULE = (0, 0, 0, 0)
-#: what a row says after its message size, the algorithm first; None: it is no rule for coll/tuned
-Values = Callable[[Rule], tuple[int, ...] | None]
+_NO_RULE = (0, 0, 0, 0, 0)
 
 
 def usable(rules: Iterable[Rule], export: Export, release: str) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules by collective and ranks; say what files of the MPI cannot hold.
-
-    Parameters
-    ----------
-    rules
-        All of them.
-    export
-        Gets the sentences.
-    release
-        ``4``, ``5`` or ``6``.
-    """
+    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in map(numbered, rules):
         size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
@@ -83,21 +67,9 @@ def _effect(rule: Rule) -> Rule:
 
 
 def message_rows(
-    rules: Sequence[Rule],
-    export: Export,
-    values: Values = tuned_values,
+    rules: Sequence[Rule], export: Export, fanout: str | None = None
 ) -> list[tuple[int, ...]]:
-    """Return message size and values for one communicator size, the first for size 0.
-
-    Parameters
-    ----------
-    rules
-        Of one collective and layout.
-    export
-        Gets the rows, and sentences about what they cannot say.
-    values
-        What a row says; where it gives None, the row is algorithm 0.
-    """
+    """Return message size and `tuned_values` (0: not of coll/tuned) for one communicator size."""
     rows: list[tuple[int, ...]] = []
     for rule in merged(sorted(rules, key=lambda r: r.low)):
         start = openmpi_bytes(rule.collective, rule.low, rule.layout.nranks)
@@ -105,7 +77,7 @@ def message_rows(
             if rule.default and len(rules) > 1:
                 continue
             start = 0
-        row = (start, *(values(rule) or _NO_RULE[1:]))
+        row = (start, *(tuned_values(rule, fanout) or _NO_RULE[1:]))
         if rows and rows[-1][0] == start:
             export.lost.append(
                 f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: "
@@ -136,12 +108,7 @@ def _tables(
 def classic(rules: Sequence[Rule], release: str) -> Export:
     """Return rules for Open MPI 4 and 5.
 
-    Parameters
-    ----------
-    rules
-        From `for_layouts`: one layout for each number of ranks.
-    release
-        ``4`` or ``5``.
+    `rules`: from `for_layouts`: one layout for each number of ranks.
     """
     export = Export()
     found = usable(rules, export, release)
@@ -152,7 +119,7 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
         lines += [f"{IDS[collective]} # {collective}", f"{len(by_size)} # communicator sizes"]
         for ranks in sorted(by_size):
             lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
-            lines += [" ".join(map(str, row)) for row in by_size[ranks]]
+            lines += [" ".join(map(str, row[:4])) for row in by_size[ranks]]
     parameters = han_file(found, export, release)
     if tables:  # without, dynamic rules would bring forced algorithms of the user's to life
         parameters["coll_tuned_use_dynamic_rules"] = "1"
@@ -166,13 +133,7 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
 
 
 def wherever(rows: Sequence[Rule]) -> list[str]:
-    """Return a sentence on where rows hold that nobody measured: ranks are all that they know.
-
-    Parameters
-    ----------
-    rows
-        What the files do.
-    """
+    """Return a sentence on where rows hold that nobody measured: ranks are all that they know."""
     layouts = sorted({r.layout for r in rows}, key=lambda x: x.nranks)
     if not layouts:
         return []
@@ -185,17 +146,7 @@ def wherever(rows: Sequence[Rule]) -> list[str]:
 def han_file(
     found: Mapping[str, Mapping[int, Sequence[Rule]]], export: Export, release: str
 ) -> dict[str, str]:
-    """Write HAN's file where rules on several nodes need it; return the settings that name it.
-
-    Parameters
-    ----------
-    found
-        From `usable`.
-    export
-        Gets the file.
-    release
-        As for `usable`.
-    """
+    """Write HAN's file where rules on several nodes need it; return the settings that name it."""
     collectives = of_han(release)
     across = {
         c: mine
@@ -218,22 +169,13 @@ def han_file(
 
 
 def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
-    """Put MCA parameters into an export's file and environment.
-
-    Parameters
-    ----------
-    export
-        Gets them.
-    parameters
-        By name.
-    """
     export.files[PARAMETERS_FILE] = "".join(f"{n} = {v}\n" for n, v in parameters.items())
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
 
 
 @dataclass(frozen=True)
 class FileRow:
-    """A row as it stands in a file; `size` in the MPI's own measure."""
+    """A row as it stands in a file; `size` as the MPI counts it."""
 
     line: int
     size: int
@@ -241,83 +183,31 @@ class FileRow:
     fanout: int
     segment: int
 
+    @property
+    def values(self) -> tuple[int, int, int]:
+        return self.algorithm, self.fanout, self.segment
+
 
 def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
-    """Return the rows of a classic file by collective's number and communicator size.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read: the MPI would ignore it, or
-        the rest of it, without a word.
-    """
-    words = [
-        (number, word)
-        for number, line in enumerate(text.splitlines(), 1)
-        for word in line.split("#")[0].split()
-    ]
-    at = 0
-
-    def take(what: str) -> tuple[int, int]:
-        nonlocal at
-        if at >= len(words):
-            raise StrettoError(f"the file ends where {what} should stand", place, REMEDY)
-        line, word = words[at]
-        at += 1
-        if not word.isdecimal() or word != str(int(word)):
-            raise StrettoError(f"{word!r} stands where {what} should", f"{place}:{line}", REMEDY)
-        return line, int(word)
-
+    """Return the rows of a classic file by collective's number and communicator size."""
+    words = CountFile(text, place)
     out: dict[int, dict[int, list[FileRow]]] = {}
-    for _ in range(take("the number of collectives")[1]):
-        line, collective = take("a collective's number")
+    for _ in range(words.number("the number of collectives")):
+        collective = words.number("a collective's number")
         if collective not in IDS.values() or collective in out:
-            words_ = "is there twice" if collective in out else "is no collective's number"
-            raise StrettoError(f"{collective} {words_}", f"{place}:{line}", REMEDY)
+            twice = "is there twice" if collective in out else "is not a collective's number"
+            raise words.fault(f"{collective} {twice}")
         sizes = out.setdefault(collective, {})
-        for _ in range(take("the number of communicator sizes")[1]):
-            line, ranks = take("a communicator's size")
-            if sizes and ranks <= max(sizes):
-                raise StrettoError(
-                    f"communicator size {ranks} does not ascend", f"{place}:{line}", REMEDY
-                )
+        for _ in range(words.number("the number of communicator sizes")):
+            ranks = words.ascending("communicator size", max(sizes, default=None), None)
             rows: list[FileRow] = []
-            for _ in range(take("the number of message sizes")[1]):
-                line, size = take("a message size")
-                fields = [take(w)[1] for w in ("an algorithm", "a fan-out", "a segment size")]
-                if (size <= rows[-1].size) if rows else size != 0:
-                    raise StrettoError(
-                        f"message size {size} stands where "
-                        + ("a larger one should" if rows else "0 should"),
-                        f"{place}:{line}",
-                        REMEDY,
-                    )
+            for _ in range(words.number("the number of message sizes")):
+                size = words.ascending("message size", rows[-1].size if rows else None, 0)
+                line = words.line
+                fields = map(words.number, ("an algorithm", "a fan-out", "a segment size"))
                 rows.append(FileRow(line, size, *fields))
             if not rows:
-                raise StrettoError(f"{ranks} ranks have no rows", f"{place}:{line}", REMEDY)
+                raise words.fault(f"{ranks} ranks have no rows")
             sizes[ranks] = rows
-    if at < len(words):
-        raise StrettoError(
-            f"{words[at][1]!r} is left over: a count before it is too small",
-            f"{place}:{words[at][0]}",
-            REMEDY,
-        )
-    return out
-
-
-def settings_of(collective: str, row: FileRow) -> dict[str, str]:
-    """Return the settings that have a row's effect, without those that are 0.
-
-    Parameters
-    ----------
-    collective, row
-        The row.
-    """
-    base = f"coll_tuned_{collective}_algorithm"
-    out = {base: str(row.algorithm)}
-    if row.segment:
-        out[f"{base}_segmentsize"] = str(row.segment)
-    default = CHAIN_FANOUT if (collective, str(row.algorithm)) in CHAINS else "0"
-    if str(row.fanout) != default:
-        out[fanout_name(collective)] = str(row.fanout)
+    words.end()
     return out

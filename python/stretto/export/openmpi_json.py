@@ -18,7 +18,6 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.export import openmpi, order, plain
-from stretto.export.openmpi_words import fanout_name
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
@@ -26,7 +25,7 @@ from stretto.files.parse import json_value
 
 JSON_FILE = "stretto-openmpi.json"
 #: the fan-out that forcing passes on when nobody sets one
-_FANOUT = 4
+FANOUT = "4"
 #: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
 WITHOUT = ("alltoallw", "gatherv", "scatterv")
 SINGLE, ANY = "single-node", "any"
@@ -34,24 +33,11 @@ SINGLE, ANY = "single-node", "any"
 _INF, _MOST = (1 << 63) - 1, (1 << 31) - 1
 
 
-def _values(rule: Rule) -> tuple[int, ...] | None:
-    """Return algorithm, fan-out, segment size and requests; None: it is no rule for coll/tuned."""
-    base = f"coll_tuned_{rule.collective}_algorithm"
-    algorithm = rule.setting(base)
-    if algorithm is None:
-        return None
-    fanout = rule.setting(fanout_name(rule.collective)) or str(_FANOUT)
-    others = [rule.setting(f"{base}_{n}") or "0" for n in ("segmentsize", "max_requests")]
-    return int(algorithm), int(fanout), *(int(v) for v in others)
-
-
 def json_rules(rules: Sequence[Rule]) -> Export:
     """Return rules for Open MPI 6.
 
-    Parameters
-    ----------
-    rules
-        From `for_layouts`: for each number of ranks, one layout on one node and one on several.
+    `rules`: from `for_layouts`: for each number of ranks, one layout on one node and one on
+    several.
     """
     export = Export()
     collectives: dict[str, list[dict[str, Any]]] = {}
@@ -87,7 +73,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
 
 def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
     """Return what a file says about communicators of one size."""
-    rows = openmpi.message_rows(rules, export, _values)
+    rows = openmpi.message_rows(rules, export, FANOUT)
     ends = [row[0] - 1 for row in rows[1:]] + [None]
     said = []
     for (start, algorithm, fanout, *others), end in zip(rows, ends, strict=True):
@@ -130,8 +116,6 @@ class JsonRow:
 
 @dataclass(frozen=True)
 class JsonEntry:
-    """What a file says for communicators of `low` to `high` ranks with a distribution."""
-
     low: int
     high: int
     distribution: str
@@ -140,24 +124,15 @@ class JsonEntry:
     def holds(self, ranks: int, nodes: int) -> bool:
         """Return whether a communicator is one of these.
 
-        Parameters
-        ----------
-        ranks, nodes
-            Its own. ``one-per-node`` is taken not to hold, which is so for MPI_COMM_WORLD.
+        `ranks`, `nodes`: its own. ``one-per-node`` is taken not to hold, which is so for
+        MPI_COMM_WORLD.
         """
         fits = self.low <= ranks <= self.high
         return fits and (self.distribution == ANY or (self.distribution == SINGLE and nodes == 1))
 
 
 def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
-    """Return the entries of a JSON file by collective, in the order in which the MPI looks.
-
-    Parameters
-    ----------
-    text, place
-        The file's, and its name for the message when it cannot be read: the MPI would ignore it
-        without a word, or crash.
-    """
+    """Return the entries of a JSON file by collective, in the order in which the MPI looks."""
     try:
         document = json_value(text)
         if document["rule_file_version"] != 3 or document["module"] != "tuned":
@@ -165,7 +140,7 @@ def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
         out: dict[str, list[JsonEntry]] = {}
         for collective, entries in document["collectives"].items():
             if collective not in openmpi.IDS:
-                raise ValueError(f"{collective!r} is no collective")
+                raise ValueError(f"{collective!r} is not a collective")
             if collective in WITHOUT:
                 raise ValueError(f"coll/tuned has no {collective}, and Open MPI 6 crashes")
             if not isinstance(entries, list):
@@ -187,7 +162,7 @@ def _read_entry(entry: Mapping[str, Any], place: str) -> JsonEntry:
         raise ValueError("comm_size_max is inf, which Open MPI 6 takes for -1")
     rules = entry["rules"]
     if not isinstance(rules, list):
-        raise ValueError("the rules are no list")
+        raise ValueError("the rules are not a list")
     rows = tuple(_read_row(r, f"{place}.rules[{i}]") for i, r in enumerate(rules))
     low, high = (_number(entry, f"comm_size_{n}", d) for n, d in (("min", 0), ("max", _MOST)))
     return JsonEntry(low, high, distribution, rows)
@@ -218,39 +193,8 @@ def _number(value: Mapping[str, Any], name: str, default: int) -> int:
     return found
 
 
-def settings_of(collective: str, row: JsonRow, algorithm: int) -> dict[str, str]:
-    """Return the settings that have a row's effect, without those that are as when nobody sets any.
-
-    Parameters
-    ----------
-    collective, row
-        The row.
-    algorithm
-        Its number, from its name where it has one.
-    """
-    base = f"coll_tuned_{collective}_algorithm"
-    out = {base: str(algorithm)}
-    if row.segment:
-        out[f"{base}_segmentsize"] = str(row.segment)
-    if row.fanout != _FANOUT:
-        out[fanout_name(collective)] = str(row.fanout)
-    if row.requests:
-        out[f"{base}_max_requests"] = str(row.requests)
-    return out
-
-
 def first_row(entries: Iterable[JsonEntry], ranks: int, nodes: int, size: int) -> JsonRow | None:
-    """Return the row for a call, None where the MPI decides.
-
-    Parameters
-    ----------
-    entries
-        Of its collective.
-    ranks, nodes
-        The communicator's.
-    size
-        In the MPI's own measure.
-    """
+    """Return the row for a call, None where the MPI decides."""
     for entry in entries:
         if entry.holds(ranks, nodes):  # the first is chosen, whether it has a row or not
             for row in entry.rows:

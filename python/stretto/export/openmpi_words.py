@@ -9,7 +9,7 @@ with or without it can be said only where the files leave it so.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from stretto.export import han
@@ -55,11 +55,8 @@ _MOST = (1 << 31) - 1
 def numbered(rule: Rule) -> Rule:
     """Return a rule with the numbers that Open MPI makes of its settings' values.
 
-    Parameters
-    ----------
-    rule
-        As it was measured. What is neither a number nor a name that is known stays as it is, for
-        `unsaid` to name.
+    `rule`: as it was measured. What is neither a number nor a name that is known stays as it is,
+    for `unsaid` to name.
     """
     settings = tuple((n, _number(n, v)) for n, v in rule.settings)
     instead = None if rule.instead is None else tuple((n, _number(n, v)) for n, v in rule.instead)
@@ -82,67 +79,64 @@ def _number(name: str, value: str) -> str:
 
 
 def fanout_name(collective: str) -> str:
-    """Return the setting of the fan-out that a collective's algorithms get when they are forced.
-
-    Parameters
-    ----------
-    collective
-        ``bcast``.
-    """
+    """Return the setting of the fan-out that a collective's algorithms get when they are forced."""
     kind = "chain" if collective in _CHAINED else "tree"
     return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
 
 
-def tuned_values(rule: Rule) -> tuple[int, int, int] | None:
-    """Return algorithm, fan-out and segment size of a row; None: it is no rule for coll/tuned.
+def tuned_values(rule: Rule, fanout: str | None = None) -> tuple[int, int, int, int] | None:
+    """Return algorithm, fan-out, segment size and requests of a row of coll/tuned; None: of HAN.
 
-    Parameters
-    ----------
-    rule
-        From `numbered`.
+    `fanout`: what forcing passes where nobody sets one; None: as in 4 and 5.
     """
     base = f"coll_tuned_{rule.collective}_algorithm"
     algorithm = rule.setting(base)
     if algorithm is None:
         return None
-    chain = (rule.collective, algorithm) in CHAINS  # 0 in a row is not the setting's default
-    fanout = rule.setting(fanout_name(rule.collective)) or (CHAIN_FANOUT if chain else "0")
-    return int(algorithm), int(fanout), int(rule.setting(f"{base}_segmentsize") or 0)
+    default = fanout or _fanout(rule.collective, algorithm)
+    number = rule.setting(fanout_name(rule.collective)) or default
+    segment, requests = (
+        int(rule.setting(f"{base}_{end}") or 0) for end in ("segmentsize", "max_requests")
+    )
+    return int(algorithm), int(number), segment, requests
+
+
+def tuned_settings(
+    collective: str, values: Sequence[int], fanout: str | None = None
+) -> dict[str, str]:
+    """Return the settings that have a row's effect, without those at their defaults.
+
+    `values`, `fanout`: as of `tuned_values`; requests may be left out.
+    """
+    base = f"coll_tuned_{collective}_algorithm"
+    algorithm, number, *others = map(str, values)
+    out = {base: algorithm}
+    if number != (fanout or _fanout(collective, algorithm)):
+        out[fanout_name(collective)] = number
+    pairs = zip(("segmentsize", "max_requests"), others, strict=False)
+    return out | {f"{base}_{name}": value for name, value in pairs if value != "0"}
+
+
+def _fanout(collective: str, algorithm: str) -> str:
+    """Return the fan-out of 4 and 5: 0 in a chain's row is not the setting's default."""
+    return CHAIN_FANOUT if (collective, algorithm) in CHAINS else "0"
 
 
 def of_han(release: str) -> tuple[str, ...]:
-    """Return the collectives that HAN decides on several nodes, and that its file has.
-
-    Parameters
-    ----------
-    release
-        ``4``, ``5`` or ``6``.
-    """
+    """Return the collectives that HAN decides on several nodes, and that its file has."""
     return {"5": han.COLLECTIVES, "6": han.COLLECTIVES_6}.get(release, ())
 
 
 def on_nodes(rule: Rule, collectives: Collection[str]) -> bool:
-    """Return whether a rule is HAN's to decide.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    collectives
-        From `of_han`.
-    """
+    """Return whether a rule is HAN's to decide."""
     return rule.layout.nodes > 1 and rule.collective in collectives
 
 
 def as_forced(rule: Rule, release: str) -> Rule:
     """Return a rule with the settings that do by themselves what its row does.
 
-    Parameters
-    ----------
-    rule
-        From `numbered`.
-    release
-        ``4``, ``5`` or ``6``. What was measured where HAN is off needs that said where it is on.
+    `release`: ``4``, ``5`` or ``6``. What was measured where HAN is off needs that said where it is
+    on.
     """
     tuned = rule.setting(f"coll_tuned_{rule.collective}_algorithm") is not None
     if not tuned or rule.setting(_HAN_PRIORITY) or not on_nodes(rule, of_han(release)):
@@ -151,15 +145,7 @@ def as_forced(rule: Rule, release: str) -> Rule:
 
 
 def unsaid(rule: Rule, release: str) -> str | None:
-    """Return in words why a release's rows cannot say a rule, None: they can.
-
-    Parameters
-    ----------
-    rule
-        From `numbered`, not a default.
-    release
-        ``4``, ``5`` or ``6``.
-    """
+    """Return in words why a release's rows cannot say a rule, None: they can."""
     base = f"coll_tuned_{rule.collective}_algorithm"
     of_tuned = rule.setting(base) is not None
     to_han = on_nodes(rule, of_han(release)) and han.is_named(rule)
@@ -183,7 +169,7 @@ def unsaid(rule: Rule, release: str) -> str | None:
 def _lacks(collective: str, number: int, release: str) -> str | None:
     """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
     if number == 0:
-        return "0 is the MPI's own decision, and no algorithm"
+        return "0 is the native decision, not an algorithm"
     names = TUNED.get(collective, "").split()
     if number > len(names):
         return f"Open MPI {release} has no algorithm {number} for {collective}"
@@ -194,15 +180,7 @@ def _lacks(collective: str, number: int, release: str) -> str | None:
 
 
 def across(rule: Rule, release: str, measured: str) -> Rule:
-    """Return a rule with what a release has to be told so that it does what another one did.
-
-    Parameters
-    ----------
-    rule
-        From `numbered`.
-    release, measured
-        As for `beside_han`.
-    """
+    """Return a rule with what a release has to be told so that it does what another one did."""
     if not _is_bruck(rule) or release != "6" or measured == "6":
         return rule
     others = [(n, v) for n, v in rule.settings if n != _RADIX]
@@ -210,13 +188,7 @@ def across(rule: Rule, release: str, measured: str) -> Rule:
 
 
 def other_there(rule: Rule, release: str, measured: str) -> str | None:
-    """Return in words why an algorithm is another one in a release; None: it is not.
-
-    Parameters
-    ----------
-    rule, release, measured
-        As for `beside_han`.
-    """
+    """Return in words why an algorithm is another one in a release; None: it is not."""
     if not _is_bruck(rule) or release == "6" or measured != "6":
         return None
     radix = rule.setting(_RADIX) or _RADIX_6
@@ -244,15 +216,6 @@ def beside_han(rule: Rule, release: str, measured: str) -> str | None:
 
     On several nodes HAN may have run instead of coll/tuned, or inside an algorithm of it that calls
     other collectives; and files leave HAN as it is in their release.
-
-    Parameters
-    ----------
-    rule
-        From `numbered`, for which `unsaid` has nothing to say.
-    release
-        Whose files are written: ``4``, ``5`` or ``6``.
-    measured
-        The release that it was measured with.
     """
     if rule.layout.nodes == 1:
         return None

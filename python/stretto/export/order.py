@@ -35,24 +35,12 @@ CALLED_AT_TIMES = {"coll_tuned_reduce_algorithm": ("allreduce",)}
 
 
 def loses(rule: Rule) -> str | None:
-    """Return the name of a rule's algorithm where it does not keep the order of operands.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    """
+    """Return the name of a rule's algorithm where it does not keep the order of operands."""
     return next((LOSES[n][v] for n, v in rule.settings if v in LOSES.get(n, ())), None)
 
 
 def warnings(rules: Sequence[Rule]) -> list[str]:
-    """Return a sentence for each collective with rows that must not meet such operations.
-
-    Parameters
-    ----------
-    rules
-        What the files do.
-    """
+    """Return a sentence for each collective with rows that must not meet such operations."""
     found: dict[str, dict[str, None]] = {}
     for rule in rules:
         name = loses(rule)

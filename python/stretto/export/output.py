@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from stretto.export.users import beating, family_of, least, waking
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_together
-from stretto.mpi.algorithms.forced import MARKS, RULES, mark_of, settable
+from stretto.mpi.algorithms.forced import MARKS, mark_of, settable
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
 HERE = "@STRETTO_EXPORT_DIR@"
@@ -28,18 +28,9 @@ SCRIPT, MODULE = "stretto-native.sh", "stretto-native.modulefile"
 class Export:
     """Files to be written.
 
-    Attributes
-    ----------
-    files
-        Name to text.
-    environment
-        Variables that make the MPI read them; values may hold `HERE`.
-    lost
-        Sentences: what the MPI cannot express.
-    rows
-        What the files do, each with the settings that do the same by themselves.
-    bounded
-        Communicators of other sizes are left as they are.
+    `environment`: variables that make the MPI read them; values may hold `HERE`. `rows`: what the
+    files do, each with the settings that do the same by themselves. `bounded`: communicators of
+    other sizes are left as they are.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -54,28 +45,17 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
 
     What an export that was there before has and this one has not is taken back: its files are
     removed, and the script unsets its variables in a shell that has sourced it.
-
-    Parameters
-    ----------
-    export
-        From one of the writers.
-    directory
-        Made when it is not there; files of the same names are replaced.
-    title
-        One line that says what it is, for the files' comments.
-    target, mpi
-        Whose files they are, and what they were measured with.
     """
     where = str(directory.resolve())
     if _one_line(where) != where or where.encode(errors="replace") != os.fsencode(where):
         raise StrettoError(
-            "the files name the directory that they are in, and this name is none for them",
+            "the files name the directory that they are in, and they cannot hold this name",
             repr(where),
             "choose one in UTF-8 without line ends: --out",
         )
     if target == "openmpi-4" and ";" in where:
         raise StrettoError(
-            "Open MPI 4 takes a file's name with ';' in it for two names, and reads neither, "
+            "Open MPI 4 reads a file name with ';' in it as two names, and finds neither, "
             "without a word",
             where,
             "choose a directory without ';' in its path: --out",
@@ -90,17 +70,18 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
         target, now(), mpi, variables, sorted(texts), rows, export.bounded, export.lost
     )
     collectives = [r.collective for r in export.rows]
-    beat = dict.fromkeys(beating(target, collectives, variables), "it may beat these files")
-    beat |= dict.fromkeys(waking(target, collectives, variables), "it comes alive with these files")
+    beat = dict.fromkeys(beating(target, collectives, variables), "it may override these files")
+    beat |= dict.fromkeys(
+        waking(target, collectives, variables), "it takes effect with these files"
+    )
     before = _before(directory)
     # a script and a list that are not of one export are told apart by this
     manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))
     seal = Seal(f"{where}/{NAME}", manifest.whole)
     mark = mark_of(family_of(target))
-    back = {n: before.environment.get(n) if before else None for n in settable(family_of(target))}
-    back = {n: v for n, v in back.items() if n not in variables}
+    back = [name for name in settable(family_of(target)) if name not in variables]
     marked = {**variables, mark: " ".join(variables)} if variables else {}
-    taken = _taken_back(back, mark, where)
+    taken = _taken_back(back, mark)
     seen = f"every node of the job must see {where} under this path" if read else None
     texts[SCRIPT] = _script(title, marked, export.lost, beat, seal, taken, seen)
     if read and any(rule.layout.nodes > 1 for rule in export.rows):
@@ -146,7 +127,6 @@ class Seal:
 
     @property
     def words(self) -> str:
-        """What to say where it is not there."""
         return (
             f"{self.place} is not the list of this export's rows: the files are not all of one "
             "export, and nothing is set; write it again"
@@ -206,34 +186,10 @@ def _script(
     return "\n".join(lines) + "\n"
 
 
-def _taken_back(names: Mapping[str, str | None], mark: str, where: str) -> list[str]:
-    """Return what unsets what another export's script has set, and this one's does not.
-
-    Parameters
-    ----------
-    names
-        Variables, with what the export that is replaced set them to.
-    mark
-        The variable that names those of the script that was sourced last. Exports of before have
-        none: a file is told by where it lies, and another setting by its value.
-    where
-        The export's directory.
-    """
-    file_of = {switch: name for name, switch in RULES.items()}
-    out = []
-    for name, value in names.items():
-        file = file_of.get(name, name)  # a switch goes with the file that it lets count
-        tests = [_case(f" ${{{mark}-}} ", f'*" {name} "*')]
-        if file.lower().endswith(("_file", "_filename")):
-            tests.append(_case(f"${{{file}-}}", f"{shlex.quote(where)}/*"))
-        elif value is not None:
-            tests.append(f'[ "${{{name}-}}" = {shlex.quote(value)} ]')
-        out.append(f"if {' || '.join(tests)}; then unset {name}; fi")
-    return [*out, f"unset {mark}"]
-
-
-def _case(text: str, pattern: str) -> str:
-    return f'case "{text}" in {pattern}) true;; *) false;; esac'
+def _taken_back(names: Iterable[str], mark: str) -> list[str]:
+    """Return what unsets the variables of the script sourced last that this one does not set."""
+    cases = (f'case " ${{{mark}-}} " in *" {name} "*) unset {name};; esac' for name in names)
+    return [*cases, f"unset {mark}"]
 
 
 def _warning(name: str, test: str, what: str) -> str:
@@ -241,7 +197,6 @@ def _warning(name: str, test: str, what: str) -> str:
 
 
 def _word(text: str) -> str:
-    """Return a text as a word of Tcl."""
     if not re.search(r"[{}\\\n]", text):
         return f"{{{text}}}"
     escaped = re.sub(r'([\\"$\[\]{}])', r"\\\1", text).replace("\n", "\\n")
@@ -260,21 +215,16 @@ def _module(title: str, variables: Mapping[str, str], seal: Seal, back: list[str
     return "\n".join(lines) + "\n"
 
 
-def _unloaded(names: Mapping[str, str | None], mark: str) -> list[str]:
+def _unloaded(names: Iterable[str], mark: str) -> list[str]:
     """Return what unsets in a module file what `_taken_back` does in a script.
 
     Unloading goes through the file that is there by then, a newer one perhaps: in that mode
     ``setenv`` is what unsets, and ``unsetenv`` does nothing.
     """
-    switches = RULES.values()
-    pairs = " ".join(f"{n} {_word(v or '')}" for n, v in names.items() if n not in switches)
-    pairs = " ".join([*(f"{n} {{}}" for n in names if n in switches), pairs])
     unset = "if {[lsearch {remove unload} [module-info mode]] < 0} {unsetenv $n} {setenv $n {}}"
+    listed = f"[lsearch -exact [split $::env({mark})] $n] >= 0"
     return [
-        f"foreach {{n old}} {{{pairs}}} {{ if {{![info exists ::env($n)]}} continue",
-        f"if {{![info exists ::env({mark})] || [lsearch -exact [split $::env({mark})] $n] < 0}} {{"
-        " if {$old eq {} || $::env($n) ne $old} continue }",
-        unset + " }",
-        # at last, so that nothing of the user's own is taken for what it names
-        f"if {{[info exists ::env({mark})]}} {{ set n {mark}; {unset} }}",
+        f"if {{[info exists ::env({mark})]}} {{ foreach n {{{' '.join(names)}}} {{",
+        f"if {{[info exists ::env($n)] && {listed}}} {{ {unset} }} }}",
+        f"set n {mark}; {unset} }}",
     ]

@@ -53,24 +53,6 @@ apply.
 
 @dataclass(frozen=True)
 class Written:
-    """A table that was written.
-
-    Attributes
-    ----------
-    path
-        The table's file.
-    chosen
-        How many of its rows take an algorithm of Stretto's.
-    command
-        What applies it; none where no row does.
-    taken
-        The campaign's table that it is, None where it was decided from the results.
-    notes
-        What to say of that.
-    lost
-        What it lacks.
-    """
-
     path: Path
     chosen: int
     command: str | None
@@ -80,17 +62,7 @@ class Written:
 
 
 def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
-    """Write the table of a campaign, or the one that ``tune --from`` makes, and how to apply it.
-
-    Parameters
-    ----------
-    results
-        Files of one MPI.
-    out
-        Directory; made when it is not there.
-    wishes
-        Which rows: `prefer` and `without` count.
-    """
+    """Write the table of a campaign, or the one that ``tune --from`` makes, and how to apply it."""
     taken = campaign_table(results)
     notes: list[str] = []
     lost = [*taken.lost]
@@ -104,7 +76,7 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
     rows = _kept(table.rows, wishes)
     if natives := sum(r.choice.startswith(PREFIX) for r in rows):
         lost.append(
-            f"{counted(natives, 'row')} naming an algorithm of the MPI's own: `stretto run` leaves "
+            f"{counted(natives, 'row')} naming a native algorithm: `stretto run` leaves "
             "those calls to the MPI, an export to that MPI has it take the algorithm"
         )
     gone = sum(map(_chooses, table.rows)) - sum(map(_chooses, rows))
@@ -142,7 +114,7 @@ def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[TestedPoin
     ]
     if natives := sum(len(one.natives) for one in found):
         lost.append(
-            f"{counted(natives, 'call')} for which an algorithm of the MPI's own is the fastest or "
+            f"{counted(natives, 'call')} for which a native algorithm is the fastest or "
             "faster than its decision: no table holds those, an export to that MPI does"
         )
     points = [p for one in found for p in points_in(one.bench, one.times, one.comparisons)]
@@ -182,13 +154,6 @@ def _is(number: int | None, wanted: int | None) -> bool:
 
 
 def is_own(out: Path) -> bool:
-    """Tell whether a directory holds an export of Stretto's table.
-
-    Parameters
-    ----------
-    out
-        The directory.
-    """
     try:
         text = (out / README).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -204,12 +169,8 @@ def chosen_results(
     Files that are named one by one all count: what does not fit is refused elsewhere. Of a
     directory, which may be a campaign's with several MPIs, those of the target's are taken.
 
-    Parameters
-    ----------
-    paths
-        Files and directories.
-    family, major
-        Of the target; None: any MPI. Where several versions are there, those of this major one.
+    `family`, `major`: of the target; None: any MPI. Where several versions are there, those of this
+    major one.
     """
     named = [p for p in paths if not p.is_dir()]
     below = [p for p in results_in([d for d in paths if d.is_dir()]) if p not in named]

@@ -17,7 +17,7 @@ from stretto.export.sizes import OWN_SIZE
 #: (tests/mpi/test_export_plain.py): of bcast, those that cut the message by each rank's own
 #: count; of 2, 3, 5, 6 and 7 (and gather's linear_sync) only with segments; sparbit, which takes
 #: each rank's own send count for that of the blocks received, in place, too, where it is ignored.
-#: HAN's algorithms need no place here: on several nodes they are the MPI's own decision, which does
+#: HAN's algorithms need no place here: on several nodes they are the native decision, which does
 #: the same, or get through more than that (tests/mpi/test_export_han.py)
 CUTS = {
     "coll_tuned_allgather_algorithm": {"7": "sparbit"},
@@ -41,13 +41,7 @@ SWITCH = "--plain-calls"
 
 
 def cuts(rule: Rule) -> str | None:
-    """Return the name of a rule's algorithm where ranks must give the same counts and types.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    """
+    """Return the name of a rule's algorithm where ranks must give the same counts and types."""
     for name, value in rule.settings:
         if value in CUTS.get(name, ()):
             return CUTS[name][value]
@@ -60,13 +54,7 @@ def cuts(rule: Rule) -> str | None:
 
 
 def reason(rule: Rule) -> str | None:
-    """Return in words why a rule is left out without `SWITCH`; None: it is not.
-
-    Parameters
-    ----------
-    rule
-        Of any sizes.
-    """
+    """Return in words why a rule is left out without `SWITCH`; None: it is not."""
     if cuts(rule) is None:
         return None
     return (
@@ -76,13 +64,7 @@ def reason(rule: Rule) -> str | None:
 
 
 def warnings(rules: Sequence[Rule]) -> list[str]:
-    """Return a sentence for each collective with rows that only plain calls may meet.
-
-    Parameters
-    ----------
-    rules
-        What the files of coll/tuned do.
-    """
+    """Return a sentence for each collective with rows that only plain calls may meet."""
     out = []
     for collective in dict.fromkeys(r.collective for r in rules):
         mine = [r for r in rules if r.collective == collective]

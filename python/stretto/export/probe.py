@@ -33,13 +33,7 @@ _KINDS = ("sums", "operands", COUNTED, TIMED)
 
 
 def strongest(family: Family) -> str:
-    """Return the kind of evidence that tells most algorithms of an MPI apart.
-
-    Parameters
-    ----------
-    family
-        The MPI's.
-    """
+    """Return the kind of evidence that tells most algorithms of an MPI apart."""
     return COUNTED if family == "openmpi" else TIMED
 
 
@@ -50,48 +44,24 @@ class Print:
     kinds: Mapping[str, tuple[str, ...]]
 
     def same(self, other: Print) -> bool | None:
-        """Return whether both are of one algorithm, None where nothing tells.
-
-        Parameters
-        ----------
-        other
-            Of the same call.
-        """
+        """Return whether both are of one algorithm, None where nothing tells."""
         told = self._told(other)
         return all(self.kinds[k][0] == other.kinds[k][0] for k in told) if told else None
 
     def by_time_only(self, other: Print) -> bool:
-        """Return whether only the kind for which ranks are held back tells both apart.
-
-        Parameters
-        ----------
-        other
-            Of the same call.
-        """
+        """Return whether only the kind for which ranks are held back tells both apart."""
         differ = {k for k in self._told(other) if self.kinds[k][0] != other.kinds[k][0]}
         return differ == {TIMED}
 
     def told_by(self, kind: str, other: Print) -> bool:
-        """Return whether a kind of evidence was seen of both, and the same each time.
-
-        Parameters
-        ----------
-        kind
-            ``arrivals``.
-        other
-            Of the same call.
-        """
+        """Return whether a kind of evidence was seen of both, and the same each time."""
         return kind in self._told(other)
 
     def seen_again(self, again: Print, longer: bool) -> Print:
         """Return both together, of the same settings: what was not the same tells nothing.
 
-        Parameters
-        ----------
-        again
-            From another launch.
-        longer
-            Ranks were held for longer there, and what that showed replaces what was seen before.
+        `longer`: ranks were held for longer there, and what that showed replaces what was seen
+        before.
         """
         names = {**self.kinds, **again.kinds}
         kinds = {k: (*self.kinds.get(k, ()), *again.kinds.get(k, ())) for k in names}
@@ -115,15 +85,6 @@ class Prints:
     once: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def add(self, again: Prints, longer: bool) -> None:
-        """Take in what another launch with the same settings saw.
-
-        Parameters
-        ----------
-        again
-            Of some of the calls.
-        longer
-            See `Print.seen_again`.
-        """
         for call, new in again.seen.items():
             old = self.seen.get(call)
             self.seen[call] = old.seen_again(new, longer) if old else new
@@ -156,21 +117,8 @@ def take(
 
     A call that ends two jobs is left out, and the rest is done without it.
 
-    Parameters
-    ----------
-    place
-        Where to run.
-    cases
-        The calls.
-    ranks
-        Ranks of the launch.
-    settings
-        Variables for all ranks.
-    unset
-        Variables that must not be there besides.
-    held
-        By call, for how many milliseconds ranks are held back at first; where nothing is said no
-        rank is.
+    `held`: by call, for how many milliseconds ranks are held back at first; where nothing is said
+    no rank is.
     """
     prints, patience = Prints(), PATIENCE
     ended: Counter[tuple[str, int, int] | None] = Counter()
@@ -253,7 +201,6 @@ def _launch(
 
 
 def _folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
-    """Make a directory for a launch's small files."""
     try:
         if parent is not None:
             parent.mkdir(parents=True, exist_ok=True)

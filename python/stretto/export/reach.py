@@ -25,13 +25,7 @@ _SHOWN = 6
 
 
 def shortage(rule: Rule) -> str | None:
-    """Return in words which sizes nobody measured that a rule for all sizes reaches; None: none.
-
-    Parameters
-    ----------
-    rule
-        With the calls at which it was measured.
-    """
+    """Return in words which sizes nobody measured that a rule for all sizes reaches; None: none."""
     sizes = _sizes(rule)
     if not sizes or sizes[-1] < ENOUGH:
         return f"{counted(max(sizes, default=0), 'byte')} is the largest that was measured"
@@ -42,15 +36,7 @@ def shortage(rule: Rule) -> str | None:
 
 
 def refused(what: str, short: str) -> str:
-    """Return the sentence where rows are left out that would reach too far.
-
-    Parameters
-    ----------
-    what
-        Collective and layout, or the variable.
-    short
-        From `shortage`.
-    """
+    """Return the sentence where rows are left out that would reach too far."""
     return (
         f"{what} would hold for all sizes, and {short}: measure from {SMALLEST} bytes or fewer to "
         f"{ENOUGH}, at most {GAP} times apart (stretto bench --bytes), or say that yours are of "
@@ -61,22 +47,7 @@ def refused(what: str, short: str) -> str:
 def held(
     rules: Iterable[Rule], sizeless: Collection[str], beyond: bool
 ) -> tuple[list[Rule], list[str]]:
-    """Return rules, the MPI's own decision in the place of those that would reach too far.
-
-    Parameters
-    ----------
-    rules
-        Of any collectives.
-    sizeless
-        Those of whose calls the files do not look at the size.
-    beyond
-        `SWITCH` was given: rows may reach beyond what was measured.
-
-    Returns
-    -------
-    tuple
-        The rules, and a sentence for each that was left out.
-    """
+    """Return rules, the native decision in the place of those that would reach too far."""
     out: list[Rule] = []
     lost: list[str] = []
     for rule in rules:
@@ -91,15 +62,7 @@ def held(
 
 
 def said(rows: Iterable[Rule], sizeless: Collection[str]) -> list[str]:
-    """Return a sentence for each row that holds for all sizes: at which it was measured.
-
-    Parameters
-    ----------
-    rows
-        What files do.
-    sizeless
-        As for `held`.
-    """
+    """Return a sentence for each row that holds for all sizes: at which it was measured."""
     return [
         f"{r.collective} on {r.layout.words}: its row holds for all sizes, and was measured at "
         + _words(_sizes(r))

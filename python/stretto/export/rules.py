@@ -9,7 +9,6 @@ from pathlib import Path
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.export.promised import points_of
 from stretto.export.sizes import OWN_SIZE
 from stretto.export.tested import TestedPoint, points_in
 from stretto.files.bench import Bench, read_bench
@@ -48,24 +47,11 @@ from stretto.tune.decide import (
 class Rule:
     """Settings for calls of one collective on one layout, from `low` to `high` bytes.
 
-    Attributes
-    ----------
-    collective
-        ``allreduce``.
-    layout
-        Where it was measured, and where alone it holds.
-    low, high
-        Bytes as Stretto counts them (type size x count, of one block where each rank has one;
-        of the mean block where each has a size of its own), both included; high None: without end.
-    settings
-        Names and values that force the algorithm; empty: the MPI's own decision.
-    instead
-        Where the MPI is to decide: settings that were nowhere measurably worse than its decision,
-        for files that cannot leave it to decide; None: there are none.
-    measured
-        Some of the sizes were measured: a rule that only fills the sizes beside them was not.
-    points
-        Where it was measured, with what it gained there.
+    `low`, `high`: bytes as Stretto counts them (type size x count, of one block where each rank has
+    one; of the mean block where each has a size of its own), both included; high None: without end.
+    `instead`: where the MPI is to decide: settings that were nowhere measurably worse than its
+    decision, for files that cannot leave it to decide; None: there are none. `measured`: some of
+    the sizes were measured: a rule that only fills the sizes beside them was not.
     """
 
     collective: str
@@ -79,11 +65,9 @@ class Rule:
 
     @property
     def default(self) -> bool:
-        """The MPI is left to decide."""
         return not self.settings
 
     def setting(self, name: str) -> str | None:
-        """Return the value of a setting, None when it is not set."""
         return dict(self.settings).get(name)
 
 
@@ -107,7 +91,6 @@ Reason = Callable[[Rule], str | None]
 
 
 def no_reason(_rule: Rule) -> str | None:
-    """Nothing to say."""
     return None
 
 
@@ -127,16 +110,9 @@ class Results:
     ) -> MeasuredRules:
         """Return the rules that the results amount to.
 
-        Parameters
-        ----------
-        sayable
-            Of what is faster, only this is taken: the next best has its place where the best is not
-            for the files that the rules are for.
-        sizeless
-            Collectives whose size those files do not look at, or each rank at one of its own: one
-            rule for all that was measured.
-        reason
-            Why what is faster is not for the files, for the sentence about it.
+        `sayable`: of what is faster, only this is taken: the next best has its place where the best
+        is not for the files that the rules are for. `sizeless`: collectives whose size those files
+        do not look at, or each rank at one of its own: one rule for all that was measured.
         """
         by_place: dict[tuple[RankLayout, str], list[Rule]] = {}
         lost: dict[tuple[RankLayout, str], list[str]] = {}
@@ -170,13 +146,7 @@ class Results:
 
 
 def layout_of(bench: Bench, path: Path) -> RankLayout:
-    """Return the layout of a results file, which must be the same in all launches.
-
-    Parameters
-    ----------
-    bench, path
-        The file.
-    """
+    """Return the layout of a results file, which must be the same in all launches."""
     measured = {s.launch for s in bench.samples}
     found = {RankLayout(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
     if len(found) != 1:
@@ -192,11 +162,8 @@ def layout_of(bench: Bench, path: Path) -> RankLayout:
 def read_results(paths: Sequence[Path]) -> Results:
     """Return results files, all of one MPI and one kind of nodes.
 
-    Parameters
-    ----------
-    paths
-        Files of ``stretto bench``, all of one MPI; several of one layout are taken together
-        collective by collective, the last one that has it.
+    `paths`: files of ``stretto bench``, all of one MPI; several of one layout are taken together
+    collective by collective, the last one that has it.
     """
     mpi: MPIIdentity | None = None
     hosts: list[Host] = []
@@ -295,10 +262,29 @@ def _rules(
         for s in segments:
             settings = settings_of(s.choice)
             instead = None if settings else _as_good(sizes, s.measured)
-            there = bool(s.measured), points_of(s, sizes)
+            there = bool(s.measured), _points_of(s, sizes)
             rules.append(Rule(collective, layout, s.low, s.high, settings, instead, *there))
         out[collective] = rules, [x for x in lost if x]
     return out
+
+
+def _points_of(
+    segment: Segment, sizes: Mapping[int, Sequence[Comparison]]
+) -> tuple[ExportPoint, ...]:
+    """Return the calls at which a segment was measured, each size in its worst shape.
+
+    Where the MPI is to decide, any shape is one in which it was measured; nothing is promised.
+    """
+    out = []
+    for size in segment.measured:
+        shapes = one_shape_each(sizes[size])
+        chosen = next((c for c in shapes if c.candidate == segment.choice), None)
+        call = chosen or (shapes[0] if segment.choice == NATIVE and shapes else None)
+        if call is not None:
+            ratio = chosen.ratio.median if chosen else None
+            cell = call.cell
+            out.append(ExportPoint(size, cell.datatype, cell.operation, cell.root, ratio))
+    return tuple(out)
 
 
 def _alone(

@@ -32,11 +32,6 @@ def openmpi_bytes(collective: str, size: int, nranks: int) -> int | None:
     each rank's own send arguments, which mean nothing in a scatter but at the root, and nothing in
     a gather at a root that has its block in place: rows for some sizes would have ranks of one call
     go different ways, which hangs or gives wrong data (seen with 4.1.4 and 5.0.11).
-
-    Parameters
-    ----------
-    collective, size, nranks
-        The call's, in Stretto's measure.
     """
     if collective in OPENMPI_SIZELESS:
         return None
@@ -52,11 +47,6 @@ def intel_bytes(collective: str, size: int, nranks: int) -> int | None:
     gather, scatter and reduce_scatter_block, the mean block for allgatherv, the sum for
     reduce_scatter. (The table in its reference says the sum for allgatherv.) None for barrier,
     gatherv, scatterv, alltoallv and alltoallw, from that table.
-
-    Parameters
-    ----------
-    collective, size, nranks
-        The call's, in Stretto's measure.
     """
     if collective in ("barrier", *WITHOUT_SIZE):
         return None

@@ -34,18 +34,11 @@ class Writer:
 class Wishes:
     """What a user leaves out of the files, or wants in them.
 
-    Attributes
-    ----------
-    prefer
-        Nodes and ranks per node that are kept where two layouts cannot be told apart.
-    keep_order
-        Take only algorithms that keep the order of operands, for operations that do not commute.
-    plain_calls
-        Open MPI: all ranks of a call give the same counts and types, and nothing is in place.
-    beyond
-        Let rows hold for sizes beyond those that were measured, where files cannot end them.
-    without
-        Collectives that are to have no rows.
+    `prefer`: nodes and ranks per node that are kept where two layouts cannot be told apart.
+    `keep_order`: take only algorithms that keep the order of operands, for operations that do not
+    commute. `plain_calls`: open MPI: all ranks of a call give the same counts and types, and
+    nothing is in place. `beyond`: let rows hold for sizes beyond those that were measured, where
+    files cannot end them.
     """
 
     prefer: tuple[int | None, int | None] = (None, None)
@@ -58,19 +51,6 @@ class Wishes:
 def writer_for(
     target: str, version: str, mpi: str | MPIInstallation | None, wishes: Wishes
 ) -> Writer:
-    """Return what writes a target's files.
-
-    Parameters
-    ----------
-    target
-        ``openmpi-5``, ``mpich``, ...
-    version
-        Of the MPI that was measured.
-    mpi
-        As for ``--mpi``, or found; MPICH's files are made from the trees in its library.
-    wishes
-        The user's.
-    """
     if target in ("mpich", "mvapich"):
         return _mpich(target, version, mpi, wishes)
     release = target.removeprefix("openmpi-")

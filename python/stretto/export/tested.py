@@ -19,16 +19,7 @@ _CALLED = "can be called faster"
 class TestedPoint:
     """A collective and size on one layout.
 
-    Attributes
-    ----------
-    collective
-        ``allreduce``.
-    launches
-        The most that a candidate and the baseline have there.
-    tested
-        They were enough for a test of some candidate.
-    remedy
-        What brings more launches.
+    `launches`: the most that a candidate and the baseline have there.
     """
 
     collective: str
@@ -46,15 +37,6 @@ def points_in(
 
     A campaign gives up candidates that lose after a few launches: there a point was tested where
     the baseline has the launches for it.
-
-    Parameters
-    ----------
-    bench
-        The file.
-    times
-        Of it, from `timings`.
-    comparisons
-        Of it.
     """
     by_point: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
     for c in comparisons:
@@ -77,13 +59,7 @@ def _of_baseline(candidates: Mapping[str, Timing]) -> int:
 
 
 def too_few(points: Sequence[TestedPoint]) -> list[str]:
-    """Return the sentence on points where no test can be made, none where there are none.
-
-    Parameters
-    ----------
-    points
-        All that were compared.
-    """
+    """Return the sentence on points where no test can be made, none where there are none."""
     few = [p for p in points if not p.tested]
     if not few:
         return []
@@ -100,15 +76,7 @@ def too_few(points: Sequence[TestedPoint]) -> list[str]:
 
 
 def nothing(points: Sequence[TestedPoint], what: str) -> str | None:
-    """Return the sentence where nothing was faster; None where nothing could be tested.
-
-    Parameters
-    ----------
-    points
-        All that were compared; there may be none.
-    what
-        ``nothing``, or of what kind: ``no algorithm of Stretto's``.
-    """
+    """Return the sentence where nothing was faster; None where nothing could be tested."""
     tested = sum(p.tested for p in points)
     if points and not tested:
         return None

@@ -31,30 +31,14 @@ _MPICH = ("INTRA_ALGORITHM", "POSIX_INTRA_ALGORITHM", "COMPOSITION", "DEVICE_COL
 
 
 def family_of(target: str) -> Family:
-    """Return the family of the MPIs that a target's files are for.
-
-    Parameters
-    ----------
-    target
-        ``openmpi-5``, ...
-    """
+    """Return the family of the MPIs that a target's files are for."""
     if target.startswith("openmpi"):
         return "openmpi"
     return "intel" if target == "intel" else "mpich"
 
 
 def beating(target: str, collectives: Collection[str], variables: Collection[str]) -> list[str]:
-    """Return the variables that an export's files must not meet.
-
-    Parameters
-    ----------
-    target
-        ``openmpi-5``, ...
-    collectives
-        Those that have rows.
-    variables
-        That the export's script sets.
-    """
+    """Return the variables that an export's files must not meet."""
     names = list(dict.fromkeys(collectives))
     if target in ("mpich", "mvapich"):
         found = [f"MPIR_CVAR_{c.upper()}_{end}" for c in names for end in _MPICH]
@@ -70,24 +54,12 @@ def beating(target: str, collectives: Collection[str], variables: Collection[str
 
 
 def least(name: str) -> int | None:
-    """Return the number from which on one of `beating` counts; None: any value does.
-
-    Parameters
-    ----------
-    name
-        The variable's.
-    """
+    """Return the number from which on one of `beating` counts; None: any value does."""
     return _TUNED_PRIORITY + 1 if name in _OTHERS else None
 
 
 def waking(target: str, collectives: Collection[str], variables: Collection[str]) -> list[str]:
-    """Return the variables that do nothing by themselves, and come alive with an export's files.
-
-    Parameters
-    ----------
-    target, collectives, variables
-        As for `beating`.
-    """
+    """Return the variables that take effect only with an export's files."""
     if not target.startswith("openmpi") or DYNAMIC not in variables:
         return []  # an export of HAN's rules alone turns nothing on
     return [_forcing(c) for c in TUNED if c not in collectives]
@@ -103,18 +75,12 @@ def woken(
     variables: Mapping[str, str],
     environ: Mapping[str, str],
 ) -> list[str]:
-    """Return a sentence for each of the user's variables that comes alive with an export's files.
-
-    Parameters
-    ----------
-    target, collectives, variables, environ
-        As for `conflicts`.
-    """
+    """Return a sentence for each of the user's variables that these files make effective."""
     on = environ.get(DYNAMIC, "0") not in ("", "0")
     if on and DYNAMIC not in exported(family_of(target), environ):
         return []  # alive already, by the user's own wish
     return [
-        f"{name}={environ[name]} is set here, and comes alive with these files, which turn on "
+        f"{name}={environ[name]} is set here, and takes effect with these files, which turn on "
         "dynamic rules: unset it"
         for name in waking(target, collectives, variables)
         if environ.get(name, "0") not in ("", "0")
@@ -127,19 +93,9 @@ def conflicts(
     variables: Mapping[str, str],
     environ: Mapping[str, str],
 ) -> list[str]:
-    """Return a sentence for each of the user's variables that does not go with an export.
-
-    Parameters
-    ----------
-    target, collectives
-        As for `beating`.
-    variables
-        What the export's script sets.
-    environ
-        The user's.
-    """
+    """Return a sentence for each of the user's variables that does not go with an export."""
     out = [
-        f"{name}={environ[name]} is set here: it may beat these files in your jobs; unset it"
+        f"{name}={environ[name]} is set here: it may override these files in your jobs; unset it"
         for name in beating(target, collectives, variables)
         if name in environ and name not in variables and _counts(name, environ[name])
     ]
@@ -159,6 +115,5 @@ def conflicts(
 
 
 def _counts(name: str, value: str) -> bool:
-    """Tell whether a variable of `beating` with a value beats anything."""
     bound = least(name)
     return bound is None or (value.strip().isdecimal() and int(value) >= bound)

@@ -17,7 +17,7 @@ Status = Literal["proven", "unproven", "wrong"]
 Seen = Sequence[tuple[list[CheckCase], Prints]]
 
 #: how a reason ends where evidence is missing without which nothing is proven
-UNSEEN = "cannot be told: what shows it was not seen, or not the same twice (is the machine busy?)"
+UNSEEN = "is not known: what shows it was not seen, or not the same twice (is the machine busy?)"
 _ANOTHER = "another algorithm"
 #: the files do as they should, and so does the MPI without them
 _ALIKE = "the MPI by itself does the same here, as far as can be seen"
@@ -36,34 +36,14 @@ class RowCheck:
 
 
 def prints_of(case: CheckCase, seen: Seen) -> list[Print]:
-    """Return what was seen of a call: by itself, with the files, and (inside a row) forced.
-
-    Parameters
-    ----------
-    case
-        The call.
-    seen
-        Of all launches, in that order.
-    """
+    """Return what was seen of a call: by itself, with the files, and (inside a row) forced."""
     return [p.seen[case.call] for mine, p in seen if case in mine and case.call in p.seen]
 
 
 def verdicts_of(
     manifest: ExportManifest, cases: Sequence[CheckCase], seen: Seen, strongest: str
 ) -> dict[int | None, RowCheck]:
-    """Return the verdicts of rows; None: of what has no row.
-
-    Parameters
-    ----------
-    manifest
-        The export.
-    cases
-        The calls that were looked at.
-    seen
-        Of the MPI by itself, with the files, and with rows forced.
-    strongest
-        The kind of evidence without which nothing is proven (`probe.strongest`).
-    """
+    """Return the verdicts of rows; None: of what has no row."""
     out: dict[int | None, RowCheck] = {}
     for index in dict.fromkeys(c.row for c in cases):
         found = _found([c for c in cases if c.row == index], seen, strongest)
@@ -79,13 +59,7 @@ def verdicts_of(
 
 
 def unseen_of(cases: Sequence[CheckCase], seen: Seen, strongest: str) -> list[CheckCase]:
-    """Return the calls of which too little was seen, or not the same twice.
-
-    Parameters
-    ----------
-    cases, seen, strongest
-        As for `verdicts_of`.
-    """
+    """Return the calls of which too little was seen, or not the same twice."""
     rows = dict.fromkeys(c.row for c in cases)
     each = (_found([c for c in cases if c.row == index], seen, strongest) for index in rows)
     return [c for found in each for c, _, why in found if why.endswith(UNSEEN)]
@@ -94,7 +68,6 @@ def unseen_of(cases: Sequence[CheckCase], seen: Seen, strongest: str) -> list[Ch
 def _found(
     mine: Sequence[CheckCase], seen: Seen, strongest: str
 ) -> list[tuple[CheckCase, Status, str]]:
-    """Judge the calls of one row one by one."""
     default, files = seen[0][1], seen[1][1]
     forced = [p for some, p in seen[2:] if any(c in some for c in mine)]
     launches = default, files, forced[0] if forced else default
@@ -140,7 +113,6 @@ def _compound(manifest: ExportManifest, index: int) -> bool:
 def _one(
     case: CheckCase, default: Prints, files: Prints, forced: Prints, strongest: str
 ) -> tuple[Status, str]:
-    """Judge one call."""
     call = case.call
     if call in default.failed:
         return "unproven", f"the MPI by itself fails here: {default.failed[call]}"
@@ -152,7 +124,7 @@ def _one(
     if not case.inside:
         as_default = ours.same(own)
         if as_default is False:
-            return "wrong", "the files change it, and it is to be the MPI's own decision"
+            return "wrong", "the files change it, and it is to be the native decision"
         if as_default is None:
             return "unproven", f"whether the files leave it alone {UNSEEN}"
         return "proven", "untouched"
@@ -164,9 +136,8 @@ def _one(
 
 
 def _inside(own: Print, ours: Print, forced: Print, strongest: str) -> tuple[Status, str]:
-    """Judge a call inside a row by what was seen of it."""
     if ours.same(forced) is False:
-        what = "the MPI's own decision" if ours.same(own) else _ANOTHER
+        what = "the native decision" if ours.same(own) else _ANOTHER
         return "wrong", f"{what} runs instead of the row's"
     if not ours.told_by(strongest, forced):
         return "unproven", f"whether the row's algorithm runs {UNSEEN}"

@@ -9,17 +9,7 @@ from stretto.export.targets import Wishes
 
 
 def withheld(lost: Sequence[str], wishes: Wishes, dropped: int) -> dict[str, int]:
-    """Return how many choices were withheld, by why: ``without --plain-calls``.
-
-    Parameters
-    ----------
-    lost
-        A sentence for each choice that files lack; those that a switch decides name it.
-    wishes
-        The user's.
-    dropped
-        Rules of collectives that were to have none.
-    """
+    """Return how many choices were withheld, by why: ``without --plain-calls``."""
     switches = {
         reach.SWITCH: None if wishes.beyond else f"without {reach.SWITCH}",
         plain.SWITCH: None if wishes.plain_calls else f"without {plain.SWITCH}",
@@ -34,13 +24,7 @@ def withheld(lost: Sequence[str], wishes: Wishes, dropped: int) -> dict[str, int
 
 
 def in_words(held: Mapping[str, int]) -> str:
-    """Return how many were withheld, as the beginning of a sentence; nothing of none.
-
-    Parameters
-    ----------
-    held
-        From `withheld`.
-    """
+    """Return how many were withheld, as the beginning of a sentence; nothing of none."""
     if not held:
         return ""
     were = "choice was" if sum(held.values()) == 1 else "choices were"

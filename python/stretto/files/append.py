@@ -1,31 +1,67 @@
-"""Appending lines to a file: one process at a time, whole lines only."""
+"""Files of JSON lines, a header first: appended to by one process at a time, whole lines only."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import json
 import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.io import check_schema, parse_json
 from stretto.files.regular import open_to_write
+from stretto.files.schema import decode, encode
 
 Self = TypeVar("Self", bound="LineFile")
+H = TypeVar("H")
+
+
+@dataclass(frozen=True)
+class LineDocument(Generic[H]):
+    """One kind of file of lines; `header` is the dataclass that its first line is."""
+
+    schema: str
+    version: int
+    header: type[H]
+    what: str
+
+    def first(self, header: H) -> str:
+        return line_of(header, schema=self.schema, version=self.version)
+
+    def parse(self, text: str, place: str) -> tuple[H, list[str], bool]:
+        """Return the header, the other whole lines, and whether one without its end was dropped."""
+        complete, _, rest = text.rpartition("\n")
+        if not complete:
+            if text.strip() and not text.lstrip().startswith("{"):
+                raise StrettoError(f"{self.what} expected, but this is something else", place)
+            raise StrettoError(
+                f"{self.what} expected, but the file ends before its first line does",
+                place,
+                "it was cut off at the very start; remove it and measure again",
+            )
+        head, *lines = complete.split("\n")
+        value = parse_json(head, place, self.what.rpartition(" ")[0])
+        check_schema(value, self.schema, self.version, place, self.what.rpartition(" ")[0])
+        body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+        return decode(self.header, body, f"{place}:1"), lines, bool(rest)
+
+
+def line_of(value: Any, **first: Any) -> str:
+    """Return a dataclass as a line, with some keys before its own."""
+    return json.dumps({**first, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 class LineFile:
     """A file that is open for appending, and locked; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    path
-        The file; it and its directory are made when missing.
-    who, what
-        What else may be writing to it (``"another campaign"``), and what a line is
-        (``"a result"``), for error messages.
+    `who`, `what`: what else may be writing to it (``"another campaign"``), and what a line is (``"a
+    result"``), for error messages.
     """
 
     def __init__(self, path: Path, who: str, what: str) -> None:
@@ -49,23 +85,24 @@ class LineFile:
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
         return os.fstat(self.handle).st_size
 
     def cut(self, size: int) -> None:
-        """Drop all behind so many bytes."""
         os.ftruncate(self.handle, size)
 
-    def append(self, line: str, sync: bool) -> None:
-        """Append a line whole, or not at all.
+    def cut_last(self, text: str) -> None:
+        """Drop what stands behind the last line feed of the file's text."""
+        self.cut(len(text[: text.rindex("\n") + 1].encode()))
 
-        Parameters
-        ----------
-        line
-            With its line feed.
-        sync
-            Bring the file to disk.
-        """
+    def refuse_other(self, facts: Iterable[Sequence[object]], remedy: str) -> None:
+        """Refuse to go on where a fact of the file is not that of what is measured now."""
+        for name, old, new in facts:
+            if old != new:
+                words = f"these results are of another {name}: {old}, not {new}"
+                raise StrettoError(words, f"{self.path}:1", remedy)
+
+    def append(self, line: str, sync: bool) -> None:
+        """Append a line whole, or not at all."""
         data = line.encode(errors="backslashreplace")  # see write_atomic
         before = None
         try:
@@ -85,7 +122,6 @@ class LineFile:
             raise from_oserror(error, doing, self.path) from error
 
     def close(self) -> None:
-        """Close the file (and so give up the lock)."""
         handle, self.handle = self.handle, -1
         if handle < 0:
             return
@@ -95,7 +131,6 @@ class LineFile:
             raise from_oserror(error, f"cannot save {self.what}", self.path) from error
 
     def __enter__(self: Self) -> Self:
-        """Return the file itself."""
         return self
 
     def __exit__(
@@ -104,5 +139,4 @@ class LineFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the file."""
         self.close()

@@ -6,7 +6,6 @@ last line without its line feed is the trace of a kill: readers drop it, and res
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stretto.errors import StrettoError
+from stretto.files.append import LineDocument, line_of
 from stretto.files.identity import Host, Identity, MPIIdentity, Source
-from stretto.files.io import check_schema, parse_json, read_text
-from stretto.files.schema import decode, encode
+from stretto.files.io import parse_json, read_text
+from stretto.files.schema import decode
 from stretto.files.usage import Usage
 
 SCHEMA = "stretto-bench"
@@ -38,7 +38,6 @@ class Header:
 
     @property
     def identity(self) -> Identity:
-        """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
     @property
@@ -126,6 +125,7 @@ class LaunchEnd:
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
+LINES = LineDocument(SCHEMA, VERSION, Header, f"{WHAT} were")
 
 _TYPES: dict[str, type[Record]] = {
     "launch": Launch,
@@ -138,13 +138,7 @@ _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 @dataclass
 class Bench:
-    """A whole file.
-
-    Attributes
-    ----------
-    truncated
-        A last, half-written line was dropped.
-    """
+    """A whole file."""
 
     header: Header
     records: list[Record] = field(default_factory=list)
@@ -152,17 +146,14 @@ class Bench:
 
     @property
     def launches(self) -> list[Launch]:
-        """All launches in file order."""
         return [r for r in self.records if isinstance(r, Launch)]
 
     @property
     def samples(self) -> list[Sample]:
-        """All samples in file order."""
         return [r for r in self.records if isinstance(r, Sample)]
 
     @property
     def excluded(self) -> list[Excluded]:
-        """All candidates that were excluded, in file order."""
         return [r for r in self.records if isinstance(r, Excluded)]
 
     @property
@@ -182,11 +173,6 @@ def standing_exclusions(records: Iterable[Record]) -> dict[tuple[str, str], Excl
 
     One that crashed, was tried again and measured since counts as any other; wrong results, a
     refusal, or a second crash stand for good.
-
-    Parameters
-    ----------
-    records
-        Of a file, in its order.
     """
     out: dict[tuple[str, str], Excluded] = {}
     crashes: Counter[tuple[str, str]] = Counter()
@@ -208,13 +194,6 @@ def broken_off(records: Sequence[Record], mode: str) -> set[int]:
 
     The program writes a candidate's modes one after the other, and the last may be missing by
     itself. It is missing for good where the start ended in the midst: by a kill, or a full disk.
-
-    Parameters
-    ----------
-    records
-        Of one process, in its order.
-    mode
-        The last one that is measured.
     """
     out: set[int] = set()
     half: int | None = None
@@ -268,15 +247,7 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
 
 
 def parse_record(line: str, place: str) -> Record:
-    """Parse one line after the first.
-
-    Parameters
-    ----------
-    line
-        The line.
-    place
-        ``file:line``, for the error message.
-    """
+    """Parse one line after the first."""
     file, _, number = place.rpartition(":")
     value = parse_json(line, file, "a bench record", int(number) if number.isdecimal() else 1)
     kind = _TYPES.get(str(value.pop("type", None)))
@@ -286,17 +257,12 @@ def parse_record(line: str, place: str) -> Record:
 
 
 def format_record(record: Record | Header) -> str:
-    """Return a record's line, with its line feed."""
-    value: dict[str, Any]
     if isinstance(record, Header):
-        value = {"schema": SCHEMA, "version": VERSION, **encode(record)}
-    else:
-        value = {"type": _NAMES[type(record)], **encode(record)}
-    return json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n"
+        return LINES.first(record)
+    return line_of(record, type=_NAMES[type(record)])
 
 
 def parse_bench(text: str, place: str) -> Bench:
-    """Parse a file's text; `place` is its name for error messages."""
     if text.startswith("stretto-table"):
         raise StrettoError(
             f"{WHAT} were expected, and this is a table",
@@ -304,22 +270,10 @@ def parse_bench(text: str, place: str) -> Bench:
             "give the results that it was decided from: the .bench.jsonl beside it, or a "
             "campaign's directory",
         )
-    complete, _, rest = text.rpartition("\n")
-    lines = complete.split("\n") if complete else []
-    if not lines:
-        if text.strip() and not text.lstrip().startswith("{"):
-            raise StrettoError(f"{WHAT} were expected, but this is something else", place)
-        raise StrettoError(
-            f"{WHAT} were expected, but the file ends before its first line does",
-            place,
-            "it was cut off at the very start; remove it and measure again",
-        )
-    value = parse_json(lines[0], place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    bench = Bench(decode(Header, body, f"{place}:1"), truncated=bool(rest))
+    header, lines, truncated = LINES.parse(text, place)
+    bench = Bench(header, truncated=truncated)
     launches: dict[int, Launch] = {}
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=2):
         where = f"{place}:{number}"
         record = parse_record(line, where)
         check_record(record, launches, where)
@@ -330,5 +284,4 @@ def parse_bench(text: str, place: str) -> Bench:
 
 
 def read_bench(path: Path) -> Bench:
-    """Read bench results, or raise a `StrettoError` that names file, line and remedy."""
     return parse_bench(read_text(path, WHAT, "make them with: stretto bench"), str(path))

@@ -26,24 +26,10 @@ from stretto.files.io import read_text
 class BenchWriter(LineFile):
     """Appends records to a results file; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        Its first line, for a new file.
-    resume
-        Go on with an existing file: it is read into `previous`, a half-written last line is cut
-        off, and `header` must be of the same MPI and host.
-
-    Attributes
-    ----------
-    previous
-        What the file held when it was opened.
-    generation
-        Of the claim under which a campaign of several processes measures; None: there is none.
-    held
-        Tells how many samples of a launch all files of such a campaign hold; None: there is one.
+    `resume`: go on with an existing file: it is read into `previous`, a half-written last line is
+    cut off, and `header` must be of the same MPI and host. `generation`: of the claim under which a
+    campaign of several processes measures; None: there is none. `held`: tells how many samples of a
+    launch all files of such a campaign hold; None: there is one.
     """
 
     def __init__(self, path: Path, header: Header, resume: bool = False) -> None:
@@ -76,18 +62,11 @@ class BenchWriter(LineFile):
             return
         self.previous = parse_bench(text, str(self.path))
         old, new = self.previous.header, header
-        for name, a, b in (
-            ("MPI", f"{old.mpi.family} {old.mpi.version}", f"{new.mpi.family} {new.mpi.version}"),
-            ("CPU", old.host.cpu, new.host.cpu),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"these results are of another {name}: {a}, not {b}",
-                    f"{self.path}:1",
-                    "results of different systems are never mixed; name another file",
-                )
+        mpis = (f"{h.mpi.family} {h.mpi.version}" for h in (old, new))
+        facts = (("MPI", *mpis), ("CPU", old.host.cpu, new.host.cpu))
+        self.refuse_other(facts, "results of different systems are never mixed; name another file")
         if self.previous.truncated:
-            self.cut(len(text[: text.rindex("\n") + 1].encode()))
+            self.cut_last(text)
         self._launches = {r.launch: r for r in self.previous.launches}
 
     def write(self, record: Record) -> None:

@@ -24,15 +24,7 @@ COLD = (
 
 
 def all_cold(files: Iterable[tuple[Path, Bench]], remedy: str) -> bool:
-    """Return whether all results are of buffers in no cache; refuse those of both kinds.
-
-    Parameters
-    ----------
-    files
-        Results files with their contents.
-    remedy
-        What to do about a mixture.
-    """
+    """Return whether all results are of buffers in no cache; refuse those of both kinds."""
     first: dict[bool, Path] = {}
     for path, bench in files:
         cold = first.setdefault(bench.header.cold, path)

@@ -17,18 +17,7 @@ T = TypeVar("T")
 class Document(Generic[T]):
     """One kind of file.
 
-    Attributes
-    ----------
-    schema, version
-        What stands in its first two keys.
-    kind
-        The dataclass that is the rest.
-    what
-        ``a profile``, for messages.
-    remedy
-        How one is made.
-    check
-        Raises a `StrettoError` when the parts of a value do not fit together.
+    `check`: raises a `StrettoError` when the parts of a value do not fit together.
     """
 
     schema: str
@@ -39,11 +28,9 @@ class Document(Generic[T]):
     check: Callable[[T, str], None]
 
     def read(self, path: Path) -> T:
-        """Read a file, or raise a `StrettoError` that names file, place and remedy."""
         return self.parse(read_text(path, self.what, self.remedy), str(path))
 
     def parse(self, text: str, place: str) -> T:
-        """Parse a file's text; `place` is its name for error messages."""
         value = parse_json(text, place, self.what)
         check_schema(value, self.schema, self.version, place, self.what)
         body = {k: v for k, v in value.items() if k not in ("schema", "version")}
@@ -52,7 +39,6 @@ class Document(Generic[T]):
         return found
 
     def format(self, value: T) -> str:
-        """Return a file's text."""
         return dump_json({"schema": self.schema, "version": self.version, **encode(value)})
 
     def write(self, value: T, path: Path) -> None:

@@ -31,13 +31,8 @@ NAME = "stretto-native.json"
 class ExportPoint:
     """A call at which a row was measured.
 
-    Attributes
-    ----------
-    bytes, datatype, operation, root
-        The call, as in bench results.
-    ratio
-        The algorithm's time / that of the MPI's own decision there; None where no gain is promised:
-        a row that stands in for that decision, which the files have no words for.
+    `ratio`: the algorithm's time / that of the native decision there; None where no gain is
+    promised: a row that stands in for that decision, which the files have no words for.
     """
 
     bytes: int
@@ -51,18 +46,8 @@ class ExportPoint:
 class ExportRow:
     """One row of the native files.
 
-    Attributes
-    ----------
-    collective
-        ``allreduce``.
-    nranks, nodes, ppn
-        The communicators that it is for.
-    low, high
-        Bytes as Stretto counts them, both included; high None: without end.
-    settings
-        Names and values that have the same effect, set by themselves.
-    measured
-        Where, and what it gained there. None are in exports from before 25 November 2026.
+    `low`, `high`: bytes as Stretto counts them, both included; high None: without end. `settings`:
+    names and values that have the same effect, set by themselves.
     """
 
     collective: str
@@ -76,7 +61,6 @@ class ExportRow:
 
     @property
     def words(self) -> str:
-        """``allreduce on 5 ranks, 1001 to 100000 bytes``."""
         if self.low == 0 and self.high is None:
             span = "any size"
         elif self.high is None:
@@ -87,7 +71,6 @@ class ExportRow:
         return f"{self.collective} on {counted(self.nranks, 'rank')}{layout}, {span}"
 
     def covers(self, collective: str, nranks: int, size: int) -> bool:
-        """Return whether a call is the row's."""
         return (
             (collective, nranks) == (self.collective, self.nranks)
             and size >= self.low
@@ -99,28 +82,9 @@ class ExportRow:
 class ExportManifest:
     """An export.
 
-    Attributes
-    ----------
-    target
-        ``openmpi-5``, ...
-    created
-        ISO-8601, UTC.
-    mpi
-        What the results were measured with.
-    environment
-        The settings that make the MPI read the files.
-    files
-        Their names, beside this one.
-    rows
-        What they do.
-    bounded
-        Other communicators are left as they are.
-    lost
-        What could not be said.
-    whole
-        Stands in the script and in the module file, too: they belong to these files.
-    digests
-        SHA-256 of each file as it was written, beside this one.
+    `bounded`: other communicators are left as they are. `whole`: stands in the script and in the
+    module file, too: they belong to these files. `digests`: SHA-256 of each file as it was written,
+    beside this one.
     """
 
     target: str
@@ -135,13 +99,7 @@ class ExportManifest:
     digests: dict[str, str] = field(default_factory=dict)
 
     def strangers(self, directory: Path) -> list[str]:
-        """Return the names of files that are not those that were written with this list.
-
-        Parameters
-        ----------
-        directory
-            Where they are; one that cannot be read is another matter.
-        """
+        """Return the names of files that are not those that were written with this list."""
         out = []
         for name, digest in self.digests.items():
             try:
@@ -181,13 +139,7 @@ REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"
 
 
 def filled(remedy: str, target: str, directory: Path) -> str:
-    """Return `REMEDY`, or another one with its words, as it would be typed.
-
-    Parameters
-    ----------
-    remedy, target, directory
-        It, and the export's.
-    """
+    """Return `REMEDY`, or another one with its words, as it would be typed."""
     return remedy.replace("TARGET", target).replace("DIR", shlex.quote(str(directory)))
 
 

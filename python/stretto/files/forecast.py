@@ -26,7 +26,6 @@ class Times:
 
     @property
     def total_s(self) -> float:
-        """All of it, in seconds."""
         return self.compute_s + self.waiting_s + self.messages_s + self.collectives_s + self.files_s
 
 
@@ -50,7 +49,6 @@ class ForecastScale:
 
     @property
     def ranks(self) -> int:
-        """Ranks of the job."""
         return self.nodes * self.ppn
 
 
@@ -93,7 +91,6 @@ class ForecastFile:
 
     @property
     def note(self) -> str:
-        """What it is, in a line."""
         return (
             f"{self.scaling} scaling of a run on {counted(self.recorded.ranks, 'rank')}, on "
             f"{self.platform} with {counted(self.scales[0].ppn, 'rank')} a node; band: model wrong "
@@ -101,21 +98,13 @@ class ForecastFile:
         )
 
     def turning_point(self, tuned: bool) -> ForecastScale | None:
-        """Return the fastest layout, when more ranks make it slower; None when it never turns.
-
-        Parameters
-        ----------
-        tuned
-            Of the tuned times; else of the native ones.
-        """
+        """Return the fastest layout, when more ranks make it slower; None when it never turns."""
         times = [(s.tuned if tuned else s.native).total_s for s in self.scales]
         best = min(range(len(times)), key=times.__getitem__)
         return self.scales[best] if best + 1 < len(times) else None
 
 
 def check(forecast: ForecastFile, place: str) -> None:
-    """Raise a `StrettoError` when the parts of a forecast do not fit together."""
-
     def refuse(problem: str) -> StrettoError:
         return StrettoError(
             problem, place, "the file is damaged; run stretto simulate --profile again"

@@ -20,18 +20,7 @@ Source = Literal["measured", "simulated"]
 class Host:
     """The machine.
 
-    Attributes
-    ----------
-    name
-        Host name.
-    cpu
-        CPU model in the maker's words.
-    cores
-        Physical cores that are online.
-    kernel
-        Kernel release.
-    memory_bytes
-        Main memory.
+    `cores`: physical cores that are online.
     """
 
     name: str
@@ -67,7 +56,6 @@ def now() -> str:
 
 
 def collect(mpi: MPIIdentity) -> Identity:
-    """Return the identity of a file made here and now with `mpi`."""
     return Identity(__version__, now(), collect_host(), mpi)
 
 
@@ -92,13 +80,6 @@ _ARM_MAKERS = {0x41: "Arm", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 
 
 
 def collect_host(root: Path = Path("/")) -> Host:
-    """Return facts of this machine.
-
-    Parameters
-    ----------
-    root
-        Where `proc` and `sys` are found (another root in tests).
-    """
     info = _read(root / "proc/cpuinfo")
     return Host(
         name=os.uname().nodename.split(".")[0] or "localhost",
@@ -126,11 +107,6 @@ def cpu_model(cpuinfo: str) -> str:
 
     Where a virtual machine hides the model ("AMD EPYC"), the family and model numbers are added, so
     that two generations are not taken for one kind of node.
-
-    Parameters
-    ----------
-    cpuinfo
-        The text.
     """
     fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
@@ -154,13 +130,7 @@ def cpu_model(cpuinfo: str) -> str:
 
 
 def count_cores(root: Path = Path("/")) -> int:
-    """Return the number of physical cores that are online (hardware threads counted once).
-
-    Parameters
-    ----------
-    root
-        Where `sys` is found.
-    """
+    """Return the number of physical cores that are online (hardware threads counted once)."""
     cores: set[tuple[str, str]] = set()
     for cpu in sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*")):
         package = _read(cpu / "topology/physical_package_id").strip()
@@ -172,24 +142,12 @@ def count_cores(root: Path = Path("/")) -> int:
 
 
 def other_cpu(one: Host, two: Host) -> bool:
-    """Return whether two hosts are known to have different processors.
-
-    Parameters
-    ----------
-    one, two
-        The hosts.
-    """
+    """Return whether two hosts are known to have different processors."""
     return other_model(one.cpu, two.cpu)
 
 
 def other_model(one: str, two: str) -> bool:
-    """Return whether two CPU models, as in `Host.cpu`, are known to be different processors.
-
-    Parameters
-    ----------
-    one, two
-        The models; imported results may not know theirs (``unknown``).
-    """
+    """Return whether two CPU models, as in `Host.cpu`, are known to be different processors."""
     return len({cpu_slug(one), cpu_slug(two)} - {"unknown"}) > 1
 
 
@@ -197,11 +155,6 @@ def cpu_slug(cpu: str) -> str:
     """Return a CPU model as a directory name: ``"AMD EPYC 9R14"`` gives ``amd-epyc-9r14``.
 
     Marketing marks and the clock rate, which do not tell machines apart, are dropped.
-
-    Parameters
-    ----------
-    cpu
-        As in `Host.cpu`.
     """
     text = re.sub(r"\((r|tm|c)\)", " ", cpu.lower())
     text = re.sub(r"@.*$|\b\d+-core\b|\bprocessor\b|\bcpu\b", " ", text)

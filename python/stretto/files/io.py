@@ -29,26 +29,13 @@ def write_atomic(path: Path, text: str, what: str) -> None:
     file, or it would not be applied where it is found. Bytes of the user's words that are no UTF-8
     (``\udce9``, as Python has them) are written as JSON escapes them, which gives them back.
 
-    Parameters
-    ----------
-    path
-        The file; its directory is made when missing.
-    text
-        The whole contents.
-    what
-        What it is, for the error message (``"the table"``).
+    `what`: what it is, for the error message (``"the table"``).
     """
     write_bytes(path, text.encode(errors="backslashreplace"), what)
 
 
 def write_bytes(path: Path, data: bytes, what: str) -> None:
-    """Write `data` as `write_atomic` writes a text.
-
-    Parameters
-    ----------
-    path, data, what
-        See there.
-    """
+    """Write `data` as `write_atomic` writes a text."""
     temporary: Path | None = None
     try:
         if _in_place(path):
@@ -69,20 +56,13 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
     All are brought to disk under other names before the first is renamed. The last one is to be
     what makes a whole of the others: the old one goes before the others are renamed, so that what a
     kill leaves between two renames is not taken for a whole.
-
-    Parameters
-    ----------
-    files
-        Names and texts, in the order of the renames.
-    what
-        As for `write_atomic`.
     """
     staged: list[tuple[Path, Path]] = []
     *_, last = files
     for path in files:  # what a rename would fail at, or what must not be given another name
         if path.exists() and not path.is_file():
             raise StrettoError(
-                f"cannot write {what}: there is something of this name that is no file", path,
+                f"cannot write {what}: something of this name is there that is not a file", path,
                 "name another directory",
             )  # fmt: skip
     try:
@@ -152,16 +132,7 @@ def _umask() -> int:
 def read_text(path: Path, what: str, remedy: str | None = None, most: int = MOST_BYTES) -> str:
     """Return the contents of a text file, or raise an error that names it.
 
-    Parameters
-    ----------
-    path
-        The file.
-    what
-        What it should be, for the error message (``"a profile"``).
-    remedy
-        How such a file is made, said when it does not exist.
-    most
-        Bytes; a larger file is refused.
+    `most`: bytes; a larger file is refused.
     """
     try:
         return read_regular(path, most).decode("utf-8")
@@ -189,19 +160,7 @@ def _finite(text: str) -> float:
 
 
 def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
-    """Parse one JSON object strictly (no NaN, no infinities, no repeated keys).
-
-    Parameters
-    ----------
-    text
-        The JSON text.
-    place
-        The file's name; line and column are added.
-    what
-        What it should be (``"a profile"``).
-    first_line
-        Line number in the file of the text's first line.
-    """
+    """Parse one JSON object strictly (no NaN, no infinities, no repeated keys)."""
     try:
         value = json_value(
             text,
@@ -247,22 +206,10 @@ def _object(pairs: list[tuple[str, Any]]) -> JSON:
 
 
 def check_schema(value: JSON, schema: str, version: int, place: str, what: str) -> None:
-    """Refuse a foreign file or one of another version.
-
-    Parameters
-    ----------
-    value
-        The parsed file (or its first line).
-    schema, version
-        What it must say.
-    place
-        For the error message.
-    what
-        What it should be (``"a profile"``).
-    """
+    """Refuse a foreign file or one of another version."""
     found = value.get("schema")
     if found != schema:
-        says = "says nothing of what it is" if found is None else f"is a {found!r}"
+        says = "does not state its kind" if found is None else f"is a {found!r}"
         raise StrettoError(
             f"{what} was expected, but this file {says}",
             place,

@@ -15,11 +15,9 @@ class RankLayout:
 
     @property
     def words(self) -> str:
-        """``16 ranks on 4 x 4``."""
         return f"{self.nranks} ranks on {self.nodes} x {self.ppn}"
 
     @property
     def slug(self) -> str:
-        """Return it as a part of file names."""
         text = f"{self.nodes}x{self.ppn}"
         return text if self.nranks == self.nodes * self.ppn else f"{text}-{self.nranks}ranks"

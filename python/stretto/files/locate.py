@@ -29,7 +29,6 @@ class HasVersion(Protocol):
 
 
 def user_tables(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the directory of the user's own tables."""
     env = os.environ if environ is None else environ
     data = env.get("XDG_DATA_HOME") or ""
     base = Path(data) if Path(data).is_absolute() else home() / ".local" / "share"
@@ -37,7 +36,6 @@ def user_tables(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def site_tables(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the directory of the site's tables."""
     env = os.environ if environ is None else environ
     return Path(env.get("STRETTO_SITE_TABLES") or "/etc/stretto/tables")
 
@@ -49,21 +47,12 @@ def table_path(
     ppn: int | None,
     base: Path | None = None,
 ) -> Path:
-    """Return where the table for an MPI, a kind of node and a layout lies.
-
-    Parameters
-    ----------
-    mpi, host, nodes, ppn
-        What it is for.
-    base
-        The tables' directory, the user's own by default.
-    """
+    """Return where the table for an MPI, a kind of node and a layout lies."""
     root = user_tables() if base is None else base
     return root / f"{mpi.family}-{mpi.version}" / cpu_slug(host.cpu) / _file_name(nodes, ppn)
 
 
 def _file_name(nodes: int | None, ppn: int | None) -> str:
-    """Return the file name for a layout: ``4x64.table``, or ``any.table`` for any."""
     if nodes is None and ppn is None:
         return "any.table"
     return f"{nodes or 'any'}x{ppn or 'any'}.table"
@@ -96,17 +85,7 @@ def find_table(
     ppn: int | None,
     environ: Mapping[str, str] | None = None,
 ) -> Path | None:
-    """Return the table for a job, or None when there is none.
-
-    Parameters
-    ----------
-    mpi, host
-        The job's.
-    nodes, ppn
-        The job's layout; None where it is not known.
-    environ
-        Environment to read the directories from, the process's own by default.
-    """
+    """Return the table for a job, or None when there is none."""
     for path in candidate_paths(mpi, host, nodes, ppn, environ):
         if path.is_file():
             return path

@@ -12,17 +12,9 @@ Outcome = Literal["faster", "slower", "same", "inconclusive"]
 class Verdict:
     """Whether a candidate is faster than its baseline.
 
-    Attributes
-    ----------
-    outcome
-        ``faster`` and ``slower``: a test says so. ``same``: a test was made, and the difference is
-        within the threshold. ``inconclusive``: it cannot be told.
-    why
-        In words.
-    missing
-        What an inconclusive comparison lacks: launches, budget, a quieter machine; with how many.
-    tested
-        A test was made, whatever it says.
+    `outcome`: ``faster`` and ``slower``: a test says so. ``same``: a test was made, and the
+    difference is within the threshold. ``inconclusive``: it cannot be told. `missing`: what an
+    inconclusive comparison lacks: launches, budget, a quieter machine; with how many.
     """
 
     outcome: Outcome
@@ -32,5 +24,4 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The reason, and what is missing."""
         return f"{self.why}; {self.missing}" if self.missing else self.why

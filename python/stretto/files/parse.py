@@ -10,15 +10,6 @@ from typing import Any
 
 
 def json_value(text: str | bytes, **hooks: Any) -> Any:
-    """Return the value of a JSON text.
-
-    Parameters
-    ----------
-    text
-        The text.
-    hooks
-        As for `json.loads`.
-    """
     try:
         return json.loads(text, **hooks)
     except RecursionError as error:

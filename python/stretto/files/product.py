@@ -12,33 +12,15 @@ TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "mvapic
 
 
 def product_of(family: str, library: str) -> str:
-    """Return ``mvapich`` where the library says that it is this, else the family.
-
-    Parameters
-    ----------
-    family, library
-        As in `MPIIdentity`.
-    """
+    """Return ``mvapich`` where the library says that it is this, else the family."""
     return "mvapich" if family == "mpich" and _MVAPICH.match(library) else family
 
 
 def product(mpi: MPIIdentity) -> str:
-    """Return which MPI a file is of: its family's name, or ``mvapich``.
-
-    Parameters
-    ----------
-    mpi
-        Of the file's header.
-    """
+    """Return which MPI a file is of: its family's name, or ``mvapich``."""
     return product_of(mpi.family, mpi.library)
 
 
 def titled(mpi: MPIIdentity) -> str:
-    """Return an MPI in words: ``Open MPI 4.1.4``.
-
-    Parameters
-    ----------
-    mpi
-        Of the file's header.
-    """
+    """Return an MPI in words: ``Open MPI 4.1.4``."""
     return f"{TITLES[product(mpi)]} {mpi.version}"

@@ -95,7 +95,6 @@ class Call:
 
     @property
     def total_calls(self) -> int:
-        """Calls of all ranks together."""
         return sum(self.calls)
 
     @property
@@ -206,7 +205,6 @@ class Profile:
 
     @property
     def identity(self) -> Identity:
-        """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
     @property
@@ -215,7 +213,6 @@ class Profile:
         return [r for r in self.incomplete_ranks if r not in (self.unrecorded_ranks or [])]
 
     def number(self, index: int) -> int:
-        """Return the rank in MPI_COMM_WORLD of an index of the lists; see `recorded_part`."""
         return index
 
     def recorded_part(self) -> Profile:
@@ -299,15 +296,6 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
 
 
 def check(profile: Profile, place: str) -> None:
-    """Raise a `StrettoError` when the parts of a profile do not fit together.
-
-    Parameters
-    ----------
-    profile
-        What to look at.
-    place
-        The file, for the error message.
-    """
     n = profile.nranks
 
     def refuse(problem: str) -> StrettoError:
@@ -315,19 +303,17 @@ def check(profile: Profile, place: str) -> None:
 
     if n < 1:
         raise refuse(f"nranks is {n}; a profile has at least one rank")
-    for name in ("wall_s", "mpi_s", "io_s", "clock_error_s"):
-        values: list[float] = getattr(profile, name)
-        if len(values) != n:
+
+    def check_ranks(values: list[float] | None, name: str) -> None:
+        if values is not None and len(values) != n:
             raise refuse(f"{name} has {counted(len(values), 'value')} for {counted(n, 'rank')}")
-        if min(values) < 0:
-            raise refuse(f"{name} holds a negative time")
+        if values is not None and min(values) < 0:
+            raise refuse(f"{name} holds a negative value")
+
+    for name in _PER_RANK:
+        check_ranks(getattr(profile, name), name)
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
         raise refuse("the nodes do not hold every rank exactly once")
-    for name in ("threads", "cpu_s", "core_wait_s", "involuntary"):
-        known_of: list[float] | None = getattr(profile, name)
-        if known_of is not None and len(known_of) != n:
-            many = counted(len(known_of), "value")
-            raise refuse(f"{name} has {many} for {counted(n, 'rank')}")
     if any(not 0 <= r < n for r in profile.incomplete_ranks):
         raise refuse("incomplete_ranks names a rank that does not exist")
     if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):
@@ -337,15 +323,8 @@ def check(profile: Profile, place: str) -> None:
         raise refuse("two communicators have the same id")
     for i, call in enumerate(profile.calls):
         where = f"calls[{i}] ({call.function})"
-        for name in ("calls", "bytes", "time_s", "wait_s", "transfer_s"):
-            numbers: list[float] | None = getattr(call, name)
-            if numbers is None:
-                continue
-            if len(numbers) != n:
-                many = counted(len(numbers), "value")
-                raise refuse(f"{where}: {name} has {many} for {counted(n, 'rank')}")
-            if min(numbers) < 0:
-                raise refuse(f"{where}: {name} holds a negative value")
+        for name in _PER_RANK_OF_CALLS:
+            check_ranks(getattr(call, name), f"{where}: {name}")
         if not 0 <= call.bytes_min <= call.bytes_max:
             raise refuse(f"{where}: the size class {call.bytes_min} to {call.bytes_max} is empty")
         if call.communicator is not None and call.communicator not in known:

@@ -23,13 +23,6 @@ class ProgramFile:
 
 
 def take(path: Path) -> ProgramFile:
-    """Return what a file is now.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:
@@ -46,13 +39,6 @@ def changed(before: Sequence[ProgramFile], paths: Sequence[Path]) -> Path | None
 
     Contents decide: one that was built again, or copied elsewhere, may be the same. They are read
     only where size or time say that they may have changed.
-
-    Parameters
-    ----------
-    before
-        What was run.
-    paths
-        What would be run now.
     """
     stamps = {(f.path, f.size, f.mtime_ns) for f in before}
     for path in paths:

@@ -23,24 +23,12 @@ _HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
 
 
 def handed_over(path: Path) -> bool:
-    """Tell whether a shell gives this name to what it has opened itself.
-
-    Parameters
-    ----------
-    path
-        As typed.
-    """
+    """Tell whether a shell gives this name to what it has opened itself."""
     return _HANDED_OVER.fullmatch(path.as_posix()) is not None
 
 
 def open_to_read(path: Path) -> int:
-    """Return the descriptor of a regular file, or of what a shell has handed over.
-
-    Parameters
-    ----------
-    path
-        The file. Opening never waits for a pipe's writer.
-    """
+    """Return the descriptor of a regular file, or of what a shell has handed over."""
     handle = os.open(path, os.O_RDONLY | _ALWAYS)
     if handed_over(path):
         os.set_blocking(handle, True)
@@ -49,15 +37,7 @@ def open_to_read(path: Path) -> int:
 
 
 def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the contents of a regular file, or of what a shell has handed over.
-
-    Parameters
-    ----------
-    path
-        The file.
-    most
-        A larger file is refused, before its contents are read where its size is known.
-    """
+    """Return the contents of a regular file, or of what a shell has handed over."""
     handle = open_to_read(path)
     try:
         if os.fstat(handle).st_size > most:
@@ -76,14 +56,7 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
 def open_to_write(path: Path, flags: int, alone: bool = False) -> int:
     """Return the descriptor of a regular file to write to; never of what a link leads to.
 
-    Parameters
-    ----------
-    path
-        The file.
-    flags
-        As for `os.open`.
-    alone
-        Refuse a file that has a second name, too: it would be overwritten under both.
+    `alone`: refuse a file that has a second name, too: it would be overwritten under both.
     """
     try:
         handle = os.open(path, flags | os.O_NOFOLLOW | _ALWAYS, 0o666)
@@ -99,13 +72,7 @@ def open_to_write(path: Path, flags: int, alone: bool = False) -> int:
 
 
 def linked(path: Path) -> OSError:
-    """Return the error of a symbolic link where a file is to be written.
-
-    Parameters
-    ----------
-    path
-        The link.
-    """
+    """Return the error of a symbolic link where a file is to be written."""
     return OSError(errno.ELOOP, "it is a symbolic link, which is not written through", str(path))
 
 

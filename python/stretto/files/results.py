@@ -15,13 +15,7 @@ PARTS = "layout.json"
 
 
 def results_below(directory: Path) -> list[Path]:
-    """Return a directory's results, those of a campaign where it has none of its own.
-
-    Parameters
-    ----------
-    directory
-        Of results, or a campaign's (or of one of its MPIs).
-    """
+    """Return a directory's results, those of a campaign where it has none of its own."""
     try:
         for depth in range(DEPTH + 1):
             found = sorted(directory.glob("*/" * depth + f"[!.]*{ENDING}"))
@@ -35,13 +29,7 @@ def results_below(directory: Path) -> list[Path]:
 
 
 def results_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the results files that paths mean, each once.
-
-    Parameters
-    ----------
-    paths
-        Files, and directories with results in or below them.
-    """
+    """Return the results files that paths mean, each once."""
     out: list[Path] = []
     for path in paths:
         found = results_below(path) if path.is_dir() else [path]

@@ -12,11 +12,6 @@ def try_writing(directory: Path) -> None:
 
     Permissions do not tell: root may do everything, and yet not write in /proc; file systems are
     read-only, full, or of a server. What is written is removed again.
-
-    Parameters
-    ----------
-    directory
-        It need not be there: then the nearest above it is looked at.
     """
     there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
     with tempfile.TemporaryDirectory(prefix=".stretto-", dir=there):
@@ -26,12 +21,7 @@ def try_writing(directory: Path) -> None:
 def look_for_room(directory: Path, size: int) -> None:
     """Raise an `OSError` where so many bytes cannot be written.
 
-    Parameters
-    ----------
-    directory
-        It exists.
-    size
-        Bytes, which are on the disk for a moment: quotas of network file systems show so.
+    `size`: bytes, which are on the disk for a moment: quotas of network file systems show so.
     """
     with tempfile.TemporaryFile(prefix=".stretto-room-", dir=directory) as stream:
         os.posix_fallocate(stream.fileno(), 0, size)

@@ -14,18 +14,9 @@ LARGEST_SIZE = 2**64 - 1
 class Row:
     """One line of a table.
 
-    Attributes
-    ----------
-    collective
-        ``"allreduce"``.
-    nodes, ppn
-        The layout it is for; None stands for any (``*``).
-    low, high
-        Sizes in bytes, both included; `high` None is without end.
-    choice
-        ``"shm+bruck_k(8)"``, ``"native"``.
-    evidence
-        Words such as ``ratio=0.41``, in order.
+    `nodes`, `ppn`: the layout it is for; None stands for any (``*``). `low`, `high`: sizes in
+    bytes, both included; `high` None is without end. `evidence`: words such as ``ratio=0.41``, in
+    order.
     """
 
     collective: str
@@ -69,11 +60,6 @@ class Table:
 
         Exact nodes x ppn before one of the two exact before ``*`` for both; among equals the
         narrowest range of sizes, then the first in the file.
-
-        Parameters
-        ----------
-        collective, nodes, ppn, size
-            The call; `size` in bytes.
         """
         best: Row | None = None
         best_key = (-1, 0)
@@ -89,15 +75,7 @@ class Table:
         return best
 
     def mismatches(self, mpi: MPIIdentity, nodes: int | None, ppn: int | None) -> list[str]:
-        """Say, in words, in what the table is of another MPI or layout than the job.
-
-        Parameters
-        ----------
-        mpi
-            The job's.
-        nodes, ppn
-            The job's layout; None where it is not known.
-        """
+        """Say, in words, in what the table is of another MPI or layout than the job."""
         out = []
         if mpi.family != self.family:
             out.append(f"it was made on {self.family}, and this is {mpi.family}")
@@ -125,10 +103,7 @@ def star(number: int | None) -> str:
 def merge_rows(rows: Iterable[Row]) -> list[Row]:
     """Join neighbouring rows of equal collective, layout, choice and evidence.
 
-    Parameters
-    ----------
-    rows
-        In ascending order of size within each collective and layout.
+    `rows`: in ascending order of size within each collective and layout.
     """
     out: list[Row] = []
     for row in rows:

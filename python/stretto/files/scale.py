@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from stretto.errors import StrettoError
-from stretto.files.append import LineFile
+from stretto.files.append import LineDocument, LineFile, line_of
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.io import parse_json, read_text
 from stretto.files.program import ProgramFile, changed
-from stretto.files.schema import decode, encode
+from stretto.files.schema import decode
 from stretto.files.verdict import Metric
 
 SCHEMA = "stretto-scale"
@@ -24,15 +23,7 @@ _ANEW = "begin again with --restart (the old file is kept), or name another --ou
 
 @dataclass
 class ScaleHeader:
-    """The first line: what was measured, where, and with which command (as it was typed).
-
-    Attributes
-    ----------
-    programs
-        What was run; None: not known (of an earlier version, or built by a reset command).
-    environment
-        What of it decides how fast a run is; None: not known (of an earlier version).
-    """
+    """The first line: what was measured, where, and with which command (as it was typed)."""
 
     stretto: str
     created: str
@@ -49,26 +40,11 @@ class ScaleHeader:
 class ScaleRun:
     """One run of the command.
 
-    Attributes
-    ----------
-    round
-        Which repetition of all points it belongs to.
-    value
-        The metric's; None when the run failed.
-    wall_s
-        Seconds from the launcher's start to its end.
-    status
-        Exit code; 124 when it took too long.
-    ranks
-        On how many it ran, by its command line or by what a rank told; None: not known.
-    calls
-        Of a tuned run: calls that Stretto carried out.
-    detail
-        Why it failed; the table and settings of a tuned run.
-    threads_seen
-        Whether a rank was seen to have the threads of its point; one run of a point is looked at.
-    others
-        Share of the processors' time that others used just before; None: not known.
+    `value`: the metric's; None when the run failed. `wall_s`: seconds from the launcher's start to
+    its end. `ranks`: on how many it ran, by its command line or by what a rank told; None: not
+    known. `calls`: of a tuned run: calls that Stretto carried out. `threads_seen`: whether a rank
+    was seen to have the threads of its point; one run of a point is looked at. `others`: share of
+    the processors' time that others used just before; None: not known.
     """
 
     nodes: int
@@ -95,24 +71,13 @@ class ScaleFile:
     truncated: bool = False
 
 
-def _line(value: Any, **more: Any) -> str:
-    return json.dumps({**more, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
+LINES = LineDocument(SCHEMA, VERSION, ScaleHeader, f"{WHAT} was")
 
 
 def parse_scale(text: str, place: str) -> ScaleFile:
-    """Parse a file's text; `place` is its name for error messages."""
-    complete, _, rest = text.rpartition("\n")
-    lines = complete.split("\n") if complete else []
-    if not lines:
-        raise StrettoError(
-            f"{WHAT} was expected, but the file ends before its first line does", place,
-            "remove it and measure again",
-        )  # fmt: skip
-    value = parse_json(lines[0], place, WHAT)
-    check_schema(value, SCHEMA, VERSION, place, WHAT)
-    body = {k: v for k, v in value.items() if k not in ("schema", "version")}
-    scale = ScaleFile(decode(ScaleHeader, body, f"{place}:1"), truncated=bool(rest))
-    for number, line in enumerate(lines[1:], start=2):
+    header, lines, truncated = LINES.parse(text, place)
+    scale = ScaleFile(header, truncated=truncated)
+    for number, line in enumerate(lines, start=2):
         where = f"{place}:{number}"
         run = decode(ScaleRun, parse_json(line, place, "a run", number), where)
         if min(run.nodes, run.ppn, run.threads or 1) < 1 or run.wall_s < 0:
@@ -122,25 +87,11 @@ def parse_scale(text: str, place: str) -> ScaleFile:
 
 
 def read_scale(path: Path) -> ScaleFile:
-    """Read a file, or raise a `StrettoError` that names file, line and remedy."""
     return parse_scale(read_text(path, WHAT, "make one with: stretto scale -- CMD"), str(path))
 
 
 class ScaleWriter(LineFile):
-    """Appends runs to a file, or goes on with one; use it in a ``with`` statement.
-
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        For a new file; an existing one must be of the same command, metric, MPI and CPU.
-
-    Attributes
-    ----------
-    previous
-        What the file held.
-    """
+    """Appends runs to a file, or goes on with one; use it in a ``with`` statement."""
 
     def __init__(self, path: Path, header: ScaleHeader) -> None:
         self.previous = ScaleFile(header)
@@ -151,7 +102,7 @@ class ScaleWriter(LineFile):
                 self._resume(text, header)
             else:
                 self.cut(0)
-                self.append(_line(header, schema=SCHEMA, version=VERSION), sync=True)
+                self.append(LINES.first(header), sync=True)
         except BaseException:
             self.close()
             raise
@@ -159,17 +110,14 @@ class ScaleWriter(LineFile):
     def _resume(self, text: str, header: ScaleHeader) -> None:
         self.previous = parse_scale(text, str(self.path))
         old = self.previous.header
-        for name, a, b in (
+        mpis = ((h.mpi.family, h.mpi.version) for h in (old, header))
+        facts = (
             ("command", old.command, header.command),
             ("metric", old.metric, header.metric),
-            ("MPI", (old.mpi.family, old.mpi.version), (header.mpi.family, header.mpi.version)),
+            ("MPI", *mpis),
             ("CPU", old.host.cpu, header.host.cpu),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"these results are of another {name}: {a}, not {b}", f"{self.path}:1",
-                    _ANEW,
-                )  # fmt: skip
+        )
+        self.refuse_other(facts, _ANEW)
         mine = [Path(p.path) for p in header.programs or []]
         other = changed(old.programs, mine) if old.programs else None
         if other is not None:
@@ -178,8 +126,8 @@ class ScaleWriter(LineFile):
                 f"{self.path}:1", _ANEW,
             )  # fmt: skip
         if self.previous.truncated:
-            self.cut(len(text[: text.rindex("\n") + 1].encode()))
+            self.cut_last(text)
 
     def write(self, run: ScaleRun) -> None:
         """Append one run, and bring it to disk: each has cost its time."""
-        self.append(_line(run), sync=True)
+        self.append(line_of(run), sync=True)

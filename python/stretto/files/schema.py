@@ -33,19 +33,7 @@ def _refuse(problem: str, place: str, path: str) -> StrettoError:
 
 
 def decode(kind: type[T], value: Any, place: str, path: str = "") -> T:
-    """Turn a JSON value into an instance of `kind`.
-
-    Parameters
-    ----------
-    kind
-        A dataclass, or any type built of plain types, list, dict, tuple, Literal and unions.
-    value
-        What the JSON parser gave.
-    place
-        The file (and line), for error messages.
-    path
-        Where in the file, for error messages: ``calls[3].bytes``.
-    """
+    """Turn a JSON value into an instance of `kind`."""
     return typing.cast(T, _decode(kind, value, place, path))
 
 

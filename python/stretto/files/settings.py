@@ -21,21 +21,10 @@ NATIVE = "native"
 class SettingRun:
     """One run of the command.
 
-    Attributes
-    ----------
-    setting
-        Its name, or ``native``.
-    round
-        Of the first part; runs of the second, which confirm, count from 0 again.
-    confirming
-        It belongs to the second part: fresh runs of native and the chosen setting alone.
-    value
-        Of the metric; None when the run failed.
-    detail
-        Why it failed.
-    beside
-        What it was made for: the setting or combination that it confirms; or the combination that
-        is judged, with native and the best without it run in turn. None: a run of the first part.
+    `round`: of the first part; runs of the second, which confirm, count from 0 again. `confirming`:
+    it belongs to the second part: fresh runs of native and the chosen setting alone. `beside`: what
+    it was made for: the setting or combination that it confirms; or the combination that is judged,
+    with native and the best without it run in turn. None: a run of the first part.
     """
 
     setting: str
@@ -54,16 +43,11 @@ class SettingRun:
 class Tried:
     """What became of one setting.
 
-    Attributes
-    ----------
-    outcome
-        ``faster``, ``slower``, ``same``, ``inconclusive``, ``dropped`` (not faster in the first
-        rounds, so that no more runs were spent on it) or ``failed``. Of a combination:
-        against the best that was known without it.
-    gain
-        Against native, in the first part (of a combination: in its own rounds).
-    parts
-        Names of the settings that it puts together; none: it is one of its own.
+    `outcome`: ``faster``, ``slower``, ``same``, ``inconclusive``, ``dropped`` (not faster in the
+    first rounds, so that no more runs were spent on it) or ``failed``. Of a combination: against
+    the best that was known without it. `gain`: against native, in the first part (of a combination:
+    in its own rounds). `parts`: names of the settings that it puts together; none: it is one of its
+    own.
     """
 
     name: str
@@ -79,22 +63,9 @@ class Tried:
 class SettingsFile:
     """What was tried on one command, and what was chosen.
 
-    Attributes
-    ----------
-    nodes, ppn
-        Of the command; None where it does not say.
-    chosen
-        What `stretto run` sets for this job; empty: nothing.
-    confirmed, confirmed_of
-        The gain of the latest runs that were made only to confirm one, and its name: it may not
-        have been chosen.
-    outcome
-        Of the search: ``faster`` (a setting was chosen), ``same`` (all were tested, none is
-        faster) or ``inconclusive``.
-    programs
-        What was run; None: not known (a file of an earlier version).
-    environment
-        What of it decides how fast a run is; None: not known (a file of an earlier version).
+    `confirmed`, `confirmed_of`: the gain of the latest runs that were made only to confirm one, and
+    its name: it may not have been chosen. `outcome`: of the search: ``faster`` (a setting was
+    chosen), ``same`` (all were tested, none is faster) or ``inconclusive``.
     """
 
     stretto: str
@@ -120,8 +91,6 @@ class SettingsFile:
 
 
 def check(found: SettingsFile, place: str) -> None:
-    """Raise a `StrettoError` when the parts do not fit together."""
-
     def refuse(problem: str) -> StrettoError:
         return StrettoError(
             problem, place, "the file is damaged; run stretto tune --settings again"

@@ -92,13 +92,6 @@ def check_choice(collective: str, choice: str, place: str) -> None:
 
     Names and parameters are checked against the plan library where it is installed; without it
     (a source tree that is not built) only the grammar is.
-
-    Parameters
-    ----------
-    collective, choice
-        What the row says.
-    place
-        ``file:line``.
     """
     if not _CHOICE.match(choice):
         raise StrettoError(
@@ -112,15 +105,7 @@ def check_choice(collective: str, choice: str, place: str) -> None:
 
 
 def check_choices(text: str, place: str = "--choice") -> None:
-    """Check forced choices such as ``allreduce=shm;bcast=knomial(4)``.
-
-    Parameters
-    ----------
-    text
-        As on the command line or in ``STRETTO_CHOICE``.
-    place
-        Which of both, for errors.
-    """
+    """Check forced choices such as ``allreduce=shm;bcast=knomial(4)``."""
     found = [one for one in re.split(r"[;\s]+", text) if one]  # as in the library's reader
     if not found:
         raise StrettoError("no choice is given", place, _CHOICES_REMEDY, EXIT_USAGE)
@@ -152,14 +137,7 @@ def _plan_says(collective: str, choice: str) -> str | None:
 def parse_table(text: str, place: str, check_names: bool = True) -> Table:
     """Parse a table's text.
 
-    Parameters
-    ----------
-    text
-        All of it.
-    place
-        The file's name for error messages; the line number is added.
-    check_names
-        Refuse algorithms that this Stretto does not have.
+    `check_names`: refuse algorithms that this Stretto does not have.
     """
     lines = text.split("\n")
     _check_first(lines[0], place)
@@ -336,7 +314,6 @@ def _short(text: str) -> str:
 
 
 def read_table(path: Path, check_names: bool = True) -> Table:
-    """Read a table, or raise a `StrettoError` that names file, line and remedy."""
     text = read_text(path, WHAT, "make one with: stretto tune", MOST_SMALL_BYTES)
     return parse_table(text, str(path), check_names)
 

@@ -15,13 +15,7 @@ _MOST_DIGITS = 300
 
 
 def toml_values(text: str) -> dict[str, Any]:
-    """Return the keys and values of a TOML text.
-
-    Parameters
-    ----------
-    text
-        The text.
-    """
+    """Return the keys and values of a TOML text."""
     try:
         values = tomllib.loads(text)
         _check(values)

@@ -15,11 +15,6 @@ def distrust(path: Path) -> str | None:
     It, its directory, and links to both belong to the user or to root, and nobody else can write
     them. A group of the user's own name with nobody else in it is the user alone, which is what
     many systems give each user.
-
-    Parameters
-    ----------
-    path
-        The file.
     """
     for place in (path.parent, path):
         try:

@@ -16,18 +16,10 @@ _SWITCHES = 20.0
 class Usage:
     """What the worst rank of a launch had, while it measured.
 
-    Attributes
-    ----------
-    cpu_s
-        CPU time of the rank that had least.
-    core_wait_s
-        Time on the run queue without a core, of the rank that waited longest; None: not known.
-    involuntary
-        Involuntary context switches of the rank that had most.
-    load
-        Load average of one minute when the launch began, the largest of the nodes; None: not known.
-    cores
-        Processors of the node.
+    `cpu_s`: CPU time of the rank that had least. `core_wait_s`: time on the run queue without a
+    core, of the rank that waited longest; None: not known. `involuntary`: involuntary context
+    switches of the rank that had most. `load`: load average of one minute when the launch began,
+    the largest of the nodes; None: not known.
     """
 
     wall_s: float
@@ -84,13 +76,7 @@ def _waited(wall_s: float, cpu_s: float, core_wait_s: float | None, involuntary:
 
 
 def usage_words(found: Usage) -> str:
-    """Return in words what ranks had: CPU time, time without a core, switches, load.
-
-    Parameters
-    ----------
-    found
-        Of a launch or a run.
-    """
+    """Return in words what ranks had: CPU time, time without a core, switches, load."""
     wall = max(found.wall_s, 1e-9)
     load = "" if found.load is None else f"; load {found.load:.1f} on {found.cores} processors"
     return (
@@ -101,26 +87,14 @@ def usage_words(found: Usage) -> str:
 
 
 def busy_words(found: Usage | None) -> str | None:
-    """Return the note for every page that a busy machine touches; None where it was not busy.
-
-    Parameters
-    ----------
-    found
-        Of a launch or a run; None: not recorded.
-    """
+    """Return the note for every page that a busy machine touches; None where it was not busy."""
     if found is None or not found.busy:
         return None
     return f"the machine was busy: {usage_words(found)}"
 
 
 def crowds(profile: Profile) -> list[tuple[int, int]]:
-    """Return ranks and cores of each machine of a run; of nodes that are one machine together.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return ranks and cores of each machine of a run; of nodes that are one machine together."""
     ranks: dict[str, int] = {}
     cores: dict[str, int] = {}
     for node in profile.nodes:
@@ -131,13 +105,7 @@ def crowds(profile: Profile) -> list[tuple[int, int]]:
 
 
 def usage_of(profile: Profile) -> RunUsage | None:
-    """Return what the ranks of a profile had in the mean, None where it was not recorded.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return what the ranks of a profile had in the mean, None where it was not recorded."""
     if profile.cpu_s is None or profile.involuntary is None:
         return None
     n = profile.nranks

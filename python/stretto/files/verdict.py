@@ -20,16 +20,7 @@ WHAT = "a verdict"
 class Metric:
     """What was compared.
 
-    Attributes
-    ----------
-    name
-        ``"wall time"``, or what the user calls it.
-    unit
-        ``"s"``, or the user's.
-    better
-        Which way is better.
-    pattern
-        The regular expression that finds it in the command's output; None for wall time.
+    `pattern`: the regular expression that finds it in the command's output; None for wall time.
     """
 
     name: str = "wall time"
@@ -39,7 +30,6 @@ class Metric:
 
 
 def as_typed(metric: Metric) -> str:
-    """Return the options that ask for a metric."""
     if metric.pattern is None:
         return "wall time (no --metric)"
     out = f"--metric {shlex.quote(metric.pattern)}"
@@ -126,13 +116,10 @@ class VerdictFile:
 
     @property
     def identity(self) -> Identity:
-        """Host, MPI and Stretto that it comes from."""
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
 
 def check(verdict: VerdictFile, place: str) -> None:
-    """Raise a `StrettoError` when the parts of a verdict do not fit together."""
-
     def refuse(problem: str) -> StrettoError:
         return StrettoError(problem, place, "the file is damaged; run stretto tune -- CMD again")
 
@@ -146,7 +133,7 @@ def check(verdict: VerdictFile, place: str) -> None:
         if not gain.low <= gain.median <= gain.high:
             raise refuse(f"the {name} gain is not low <= median <= high")
         if gain.p is not None and not 0 <= gain.p <= 1:
-            raise refuse(f"the {name} gain has p = {gain.p}, which is no probability")
+            raise refuse(f"the {name} gain has p = {gain.p}, which is not a probability")
 
 
 DOCUMENT = Document(SCHEMA, VERSION, VerdictFile, WHAT, "make one with: stretto tune -- CMD", check)

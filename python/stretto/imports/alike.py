@@ -21,13 +21,7 @@ _SAME = (
 
 
 def refuse_unlike(items: Sequence[Item]) -> None:
-    """Refuse tables that would be launches of one candidate, and of which the log says otherwise.
-
-    Parameters
-    ----------
-    items
-        All of them.
-    """
+    """Refuse tables that would be launches of one candidate although the log says otherwise."""
     groups: dict[object, list[Item]] = defaultdict(list)
     for item in items:
         _check_size(item)
@@ -54,7 +48,7 @@ def _check_size(item: Item) -> None:
     if said and ranks and item.table.nranks is None and ranks[1] != str(item.layout.nranks):
         raise StrettoError(
             f"the log says {ranks[1]} ranks, and {item.layout.nodes} x {item.layout.ppn} with "
-            f"{item.layout.nranks} ranks is said of the table at {item.table.place}",
+            f"{item.layout.nranks} ranks is given for the table at {item.table.place}",
             said.place,
             "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
         )

@@ -36,16 +36,9 @@ _TRUE = ("1", "true", "yes", "on", "t", "y", "enabled")
 class Chosen:
     """What a table's settings come to.
 
-    Attributes
-    ----------
-    pairs
-        What chose the collective's algorithm; empty: the MPI did by itself.
-    around
-        Settings beside it, which make a difference where they are not the same for all tables.
-    place
-        Of the first of the pairs.
-    ignored
-        Names an algorithm that Open MPI ignores without its dynamic rules, which nothing shows.
+    `pairs`: what chose the collective's algorithm; empty: the MPI did by itself. `around`: settings
+    beside it, which make a difference where they are not the same for all tables. `ignored`: names
+    an algorithm that Open MPI ignores without its dynamic rules, which nothing shows.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -55,7 +48,6 @@ class Chosen:
 
     @property
     def algorithm(self) -> str | None:
-        """The algorithm's number or name, None where no setting names one."""
         return next((v for n, v in self.pairs if _NAMES_ONE.fullmatch(n)), None)
 
     @property
@@ -69,14 +61,8 @@ def chosen_by(
 ) -> Chosen:
     """Return what the settings before a table come to.
 
-    Parameters
-    ----------
-    settings
-        From `Context`.
-    mpi, collective
-        Of the table.
-    named_here
-        The log names the MPI itself: settings of another one are left over from its tables.
+    `named_here`: the log names the MPI itself: settings of another one are left over from its
+    tables.
     """
     mine: list[tuple[str, str]] = []
     wide: list[tuple[str, str]] = []
@@ -89,7 +75,7 @@ def chosen_by(
         if not _is_of(name, mpi):
             if decides and not named_here:
                 raise StrettoError(
-                    f"{name} is a setting of {_owner(name)}, and the MPI is said to be "
+                    f"{name} is a setting of {_owner(name)}, and the given MPI is "
                     f"{TITLES[product(mpi)]}",
                     said.place,
                     "correct --mpi (or {mpi} in --pattern), or take these tables out of the log",

@@ -26,14 +26,7 @@ from stretto.version import __version__
 class Imported:
     """What came of it.
 
-    Attributes
-    ----------
-    files
-        Results files that were written, with launches and samples in each.
-    fewest
-        The least number of launches behind any collective, candidate and size.
-    left_out
-        Files and lines that were not taken, with the reason.
+    `fewest`: the least number of launches behind any collective, candidate and size.
     """
 
     files: dict[Path, tuple[int, int]] = field(default_factory=dict)
@@ -51,15 +44,6 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
 
     The largest over the ranks is what Stretto's own results hold; the mean over the ranks is all
     that most OSU files have, and the two must not be compared with one another.
-
-    Parameters
-    ----------
-    items
-        All tables.
-    wanted
-        What the user asked for.
-    left_out
-        Gets a sentence where some of the lines lack it.
     """
     lines = [(item.table.place, line) for item in items for line in item.table.lines]
     value: Which = wanted or ("max" if all(x.largest is not None for _, x in lines) else "avg")
@@ -87,13 +71,7 @@ def _time(line: Any, value: Which) -> float | None:
 
 
 def of_no_bytes(items: Sequence[Item]) -> str | None:
-    """Say how many lines are of 0 bytes, which are left out; None where there are none.
-
-    Parameters
-    ----------
-    items
-        All tables.
-    """
+    """Say how many lines are of 0 bytes, which are left out; None where there are none."""
     found = [i.collective for i in items for x in i.table.lines if _sends_nothing(i, x)]
     if not found:
         return None
@@ -104,13 +82,7 @@ def of_no_bytes(items: Sequence[Item]) -> str | None:
 
 
 def found_wrong(items: Sequence[Item]) -> list[str]:
-    """Say what the benchmark itself found wrong, a sentence for each candidate and layout.
-
-    Parameters
-    ----------
-    items
-        All tables.
-    """
+    """Say what the benchmark itself found wrong, a sentence for each candidate and layout."""
     places: dict[tuple[FileLayout, str, str], dict[int, str]] = defaultdict(dict)
     for item in items:
         for line in item.table.lines:
@@ -142,23 +114,7 @@ def write(
     form: str,
     command: Sequence[str],
 ) -> Imported:
-    """Write the results files.
-
-    Parameters
-    ----------
-    items
-        All tables.
-    out
-        Directory for the files.
-    asked
-        What the user said.
-    value
-        Which time.
-    form
-        ``osu`` or ``imb``.
-    command
-        For the headers.
-    """
+    """Write the results files."""
     done = Imported(value=value)
     groups: dict[FileLayout, list[Item]] = defaultdict(list)
     for item in items:
@@ -214,13 +170,12 @@ def _refuse_no_directory(out: Path) -> None:
     there = next(p for p in (out, *out.parents) if p.exists() or p.is_symlink())
     if not there.is_dir():
         raise StrettoError(
-            "this is no directory, and the results are files in one", there,
+            "this is not a directory, and the results are files in one", there,
             "name a directory, which need not exist: --out imported",
         )  # fmt: skip
 
 
 def _refuse_taken(groups: Mapping[FileLayout, Sequence[Item]], out: Path) -> None:
-    """Refuse, before anything is written, a file that exists or that two MPIs would both be."""
     mine: dict[str, FileLayout] = {}
     for layout in groups:
         path, other = out / layout.name, mine.setdefault(layout.name, layout)
@@ -245,7 +200,6 @@ def _refuse_taken(groups: Mapping[FileLayout, Sequence[Item]], out: Path) -> Non
 
 
 def _records(number: int, item: Item, value: Which) -> list[Record]:
-    """Return one launch's records."""
     launch = Launch(
         number, item.layout.nodes, item.layout.ppn, item.layout.nranks,
         {item.collective: [item.candidate]}, None, item.candidate,
@@ -306,7 +260,7 @@ def _header(
         "tools": sorted({m.table.tool for m in members}),
         "value": _WORDS[value],
         "each": "the mean of all iterations of one launch",
-        "results_checked": "only where the benchmark said so",
+        "results_checked": "only where the benchmark did so",
         "files": sorted({m.table.place.rpartition(":")[0] for m in members}),
         "settings": [f"{n}={v}" for n, v in members[0].around],  # of all tables alike
         "dates": sorted({m.table.date for m in members if m.table.date}),

@@ -20,11 +20,6 @@ def copied(files: Sequence[tuple[FileFacts, Sequence[Printed]]]) -> dict[str, st
     be the reason: it is a copy of one in a file of which a long table was copied as well, or in a
     file that holds nothing but copies. The files with the fewest tables are the originals, as it
     is these that are joined to larger ones.
-
-    Parameters
-    ----------
-    files
-        What the files' places say, and their tables.
     """
     originals: dict[object, list[str]] = {}
     copies: dict[str, str] = {}
@@ -74,6 +69,5 @@ def _key(table: Printed, facts: FileFacts) -> object:
 
 
 def _digits(table: Printed) -> int:
-    """Return the number of digits in a table's times."""
     times = [t for line in table.lines for t in (line.average, line.largest) if t is not None]
     return sum(c.isdecimal() for t in times for c in f"{t:.2f}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from stretto.imports.launches import VARIABLE, LaunchLine, launch_in, matters
 from stretto.imports.mpis import named_by, named_in
+from stretto.imports.pattern import DEFAULTS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
 _ASSIGNED = re.compile(
@@ -99,7 +100,7 @@ ALGORITHM_NAMES = frozenset(
 MOST_LINES = 30
 #: so much of a line is looked at, for commands and for words
 LONGEST, LONGEST_WORDS = 10_000, 300
-DEFAULT_WORDS = ("default", "native", "auto", "bare", "baseline", "ignore", "none")
+DEFAULT_WORDS = (*DEFAULTS, "baseline", "ignore", "none")
 _BY_ITSELF = re.compile(rf"\b(?:{'|'.join(DEFAULT_WORDS[:2])}|baseline)\b", re.IGNORECASE)
 
 
@@ -115,20 +116,8 @@ class Said:
 class Context:
     """All that was said before a table.
 
-    Attributes
-    ----------
-    mpis
-        Named MPIs, as ``--mpi`` takes them.
-    settings
-        By name; Open MPI's parameters without ``OMPI_MCA_``.
-    launch
-        The command, None where none was shown.
-    algorithm, size
-        What was said in words: an algorithm, the job's size.
-    headline, before
-        A line that heads the table, and the last other one before it.
-    unclear
-        Why it cannot be told what was said of this table, with the place.
+    `headline`, `before`: a line that heads the table, and the last other one before it. `unclear`:
+    why it cannot be told what was said of this table, with the place.
     """
 
     mpis: tuple[Said, ...] = ()
@@ -143,7 +132,6 @@ class Context:
 
     @property
     def says_anything(self) -> bool:
-        """Whether anything is said of how the table was measured."""
         return bool(self.launch or self.settings or self.mpis or self.algorithm or self.unclear)
 
     @property
@@ -179,7 +167,6 @@ class StreamEvidence:
         self._others: deque[Said] = deque(maxlen=MOST_LINES)
 
     def line(self, text: str, place: str) -> None:
-        """Take a line that is no part of a table."""
         text = f"{self._begun}{text.strip()}"[:LONGEST]
         if text.endswith("\\"):  # the next line goes on
             self._begun = text.rstrip("\\")
@@ -274,13 +261,7 @@ class StreamEvidence:
         self._heads.append(Said(text.strip(), place))
 
     def at_table(self, collective: str | None) -> Context:
-        """Return what holds for a table, whose first line of numbers was read.
-
-        Parameters
-        ----------
-        collective
-            As its title says; None: it has none.
-        """
+        """Return what holds for a table, whose first line of numbers was read."""
         context = replace(self._now, headline=_last(self._heads), before=_last(self._others))
         command, unclear = self._command(collective)
         settings = {**self._environment, **self._words}
@@ -317,7 +298,6 @@ class StreamEvidence:
         self._others.clear()
 
     def _command(self, collective: str | None) -> tuple[_Command | None, Said | None]:
-        """Return the command of a table, and why it may be another."""
         mine = [c for c in self._commands if _may_print(c.launch.program, collective)]
         if not mine:
             return None, None
@@ -379,7 +359,6 @@ def _last(lines: deque[Said]) -> Said | None:
 
 
 def _may_print(program: str, collective: str | None) -> bool:
-    """Return whether a program can have printed a collective's table."""
     return collective is None or not program.startswith("osu_") or program == f"osu_{collective}"
 
 
@@ -399,13 +378,7 @@ def _hosts_in(text: str) -> str:
 
 
 def sizes_in(text: str) -> str:
-    """Return what a text says of a job's size (``nodes 4, ppn 8``), empty where it says nothing.
-
-    Parameters
-    ----------
-    text
-        A line, or a file's name with blanks between its parts.
-    """
+    """Return what a text says of a job's size (``nodes 4, ppn 8``), empty where it says nothing."""
     sizes: dict[str, str] = {}
     if not _MAY_SIZE.search(text):
         return ""

@@ -25,14 +25,9 @@ from stretto.imports.printed import Printed, Reading
 from stretto.imports.unsaid import refuse_other_mpi, refuse_unlike_sizes, refuse_unsaid
 from stretto.imports.walk import MOST_BYTES, Packed, files_in, text_of
 
-#: two launches do not print so many digits alike; a table of one short line they might
-DIGITS = 40
-
 
 @dataclass(frozen=True)
 class _File:
-    """A file that was read, with what its place says."""
-
     path: Path
     facts: FileFacts
     reading: Reading
@@ -49,19 +44,6 @@ def gather(
     naming: Naming,
     left_out: list[str],
 ) -> list[Item]:
-    """Read all files and place each table.
-
-    Parameters
-    ----------
-    paths
-        Files and directories.
-    read
-        The format's reader.
-    asked, naming
-        What the user said.
-    left_out
-        Gets a sentence for each file or line that is not taken.
-    """
     found = _read_all(paths, read, asked, left_out)
     _keep_wanted(found, asked.facts.collective, left_out)
     if asked.facts.algorithm is None:
@@ -104,11 +86,15 @@ def _read_all(
 ) -> list[_File]:
     """Return what all files hold that can be read and fit a pattern."""
     found: list[_File] = []
-    seen: dict[object, Path] = {}
+    seen: dict[Path, Path] = {}
     names: set[str] = set()
     unfit: list[Path] = []
     unread: dict[str, list[Path]] = defaultdict(list)
     for path in files_in(paths, left_out):
+        other = seen.setdefault(path.resolve(), path)
+        if other is not path:  # as a second launch it would make chance look like significance
+            left_out.append(f"{path}: the same file as {other}, which counts once")
+            continue
         facts = match(asked.patterns, path) if asked.patterns else FileFacts()
         if facts is None:
             unfit.append(path)
@@ -117,10 +103,6 @@ def _read_all(
             names.add(facts.mpi)
         text = _text(path, path in paths, unread, left_out)
         if text is None:
-            continue
-        other = _twin(path, text, facts, seen)
-        if other is not None:  # as a second launch it would make chance look like significance
-            left_out.append(f"{path}: the same measurement as {other}, which counts once")
             continue
         reading = read(text, str(path))
         if reading.foreign is not None:
@@ -184,12 +166,10 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
 
 
 def _shows_choice(tables: Sequence[Printed]) -> bool:
-    """Whether a file's own text says how its tables' algorithms were chosen."""
     return any(t.context.settings or t.context.algorithm for t in tables)
 
 
 def _shows_size(tables: Sequence[Printed]) -> bool:
-    """Whether a file's own text says on how many ranks its tables were measured."""
     launches = [t.context.launch for t in tables]
     return any(t.nranks or (x and x.nranks) for t, x in zip(tables, launches, strict=True))
 
@@ -213,15 +193,7 @@ def _without_copies(found: Sequence[_File], left_out: list[str]) -> list[_File]:
 
 
 def _together(paths: Sequence[Path], words: str) -> str:
-    """Return one sentence on several files: ``a.log and 8 more: WORDS``.
-
-    Parameters
-    ----------
-    paths
-        At least one.
-    words
-        What they are.
-    """
+    """Return one sentence on several files: ``a.log and 8 more: WORDS``."""
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return f"{paths[0]}{more}: {words}"
 
@@ -294,14 +266,3 @@ def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
         "themselves"
     )
     return [i for i in items if not i.table.cold]
-
-
-def _twin(path: Path, text: str, facts: FileFacts, seen: dict[object, Path]) -> Path | None:
-    """Return the file that was read already, by this name or as a copy that says the same."""
-    keys: list[object] = [path.resolve()]
-    if sum(c.isdecimal() for c in text) >= DIGITS:
-        keys.append((text, replace(facts, launch=None)))
-    other = next((seen[k] for k in keys if k in seen), None)
-    for key in keys:
-        seen.setdefault(key, path)
-    return other

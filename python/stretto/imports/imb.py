@@ -71,15 +71,6 @@ _TOLERANCE = 0.01
 
 
 def read(text: str, place: str) -> Reading:
-    """Read all blocks in a text.
-
-    Parameters
-    ----------
-    text
-        The file's.
-    place
-        Its name.
-    """
     out = Reading(foreign=foreign(text, "imb"))
     if out.foreign is not None:
         return out
@@ -91,22 +82,6 @@ def read(text: str, place: str) -> Reading:
 
 @dataclass
 class _Reader:
-    """Where in what one rank printed the reading is.
-
-    Attributes
-    ----------
-    table
-        The one that lines belong to.
-    columns
-        As the last heading names them.
-    asked
-        The words of the command follow.
-    ended
-        The table has.
-    placed
-        The tables of which it is known what was said before them.
-    """
-
     out: Reading
     file: str
     evidence: StreamEvidence = field(default_factory=StreamEvidence)
@@ -118,7 +93,6 @@ class _Reader:
     placed: list[Printed] = field(default_factory=list)
 
     def read(self, stream: Stream) -> None:
-        """Read all blocks."""
         for at, line in stream:
             place = f"{self.file}:{at}"
             self._facts(line)
@@ -203,7 +177,6 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
 
 
 def _why_not(collective: str, facts: dict[str, str]) -> str | None:
-    """Return why a block is not taken, None where it is."""
     words = _words(facts)
     if collective not in SAME_SIZES:
         return f"not one of {', '.join(SAME_SIZES)}"

@@ -51,18 +51,9 @@ _WITHOUT_EFFECT = re.compile(
 class LaunchLine:
     """One command.
 
-    Attributes
-    ----------
-    program
-        ``osu_allreduce``, ``IMB-MPI1``, or a script's name.
-    settings
-        Variables and parameters that it sets: Open MPI's by their names without ``OMPI_MCA_``.
-    nranks, nodes, ppn
-        As written (``8``, ``$n``); None: the command does not say.
-    options
-        What else may make a difference: binding, mapping, wrappers.
-    paths
-        The launcher's and the program's directories.
+    `settings`: variables and parameters that it sets: Open MPI's by their names without
+    ``OMPI_MCA_``. `nranks`, `nodes`, `ppn`: as written (``8``, ``$n``); None: the command does not
+    say. `options`: what else may make a difference: binding, mapping, wrappers.
     """
 
     program: str
@@ -81,7 +72,6 @@ class _Found:
     options: list[str] = field(default_factory=list)
 
     def variable(self, word: str) -> bool:
-        """Take ``NAME=VALUE``; return whether a word is that."""
         assigned = _ASSIGNMENT.fullmatch(word)
         if assigned is None:
             return False
@@ -94,25 +84,13 @@ class _Found:
 
 
 def matters(name: str) -> bool:
-    """Return whether a variable or parameter may change how fast an MPI is.
-
-    Parameters
-    ----------
-    name
-        ``UCX_TLS``, ``OMPI_MCA_pml``, or Open MPI's ``pml``.
-    """
+    """Return whether a variable or parameter may change how fast an MPI is."""
     known = name[:1].islower() or re.fullmatch(VARIABLE, name) is not None
     return known and _NEUTRAL.fullmatch(name) is None
 
 
 def launch_in(line: str) -> LaunchLine | None:
-    """Return the command that a line shows, None where it shows none.
-
-    Parameters
-    ----------
-    line
-        Of a log: with a prompt or ``+`` before the command, or words that announce it.
-    """
+    """Return the command that a line shows, None where it shows none."""
     if not _ANY.search(line):
         return None
     words = _words(line)

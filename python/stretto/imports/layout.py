@@ -9,19 +9,11 @@ from stretto.imports.printed import Printed
 
 
 def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
-    """Return ranks, nodes and ranks per node; smaller communicators fill node after node.
-
-    Parameters
-    ----------
-    table
-        What it says of its ranks.
-    facts
-        What else is known of its file.
-    """
+    """Return ranks, nodes and ranks per node; smaller communicators fill node after node."""
     zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
     if zero:  # said, and no number of any: not the same as unsaid
         raise StrettoError(
-            f"{' and '.join(zero)} of 0, as the file's name says, is no layout", table.place,
+            f"{' and '.join(zero)} of 0, as the file's name says, is not a layout", table.place,
             "correct --pattern, or the name",
         )  # fmt: skip
     job = table.nranks + table.waiting if table.nranks else None
@@ -39,11 +31,6 @@ def layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
         ppn = -(-total // nodes)
     if nranks is None or ppn is None:
         raise _layout_unknown(nodes, ppn, nranks, table.place)
-    if min(nranks, ppn, 1 if nodes is None else nodes) < 1:
-        raise StrettoError(
-            f"{nranks} ranks on {nodes} nodes x {ppn} ranks is no layout", table.place,
-            "correct --pattern, or the name",
-        )  # fmt: skip
     if nodes and nranks > nodes * ppn:
         raise StrettoError(
             f"{nranks} ranks do not fit on {counted(nodes, 'node')} x {counted(ppn, 'rank')}",

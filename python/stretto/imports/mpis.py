@@ -46,13 +46,7 @@ NAMED = re.compile(rf"(?<![\w-])({_NAME})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def named_in(text: str) -> list[str]:
-    """Return the MPIs that a line names with a version, or as modules, as ``--mpi`` takes them.
-
-    Parameters
-    ----------
-    text
-        The line.
-    """
+    """Return the MPIs that a line names with a version, or as modules, as ``--mpi`` takes them."""
     if not _MAY_NAME.search(text):
         return []
     found = [(m[1], m[2]) for m in _WITH_VERSION.finditer(text)]
@@ -66,44 +60,24 @@ def named_in(text: str) -> list[str]:
 
 
 def named_by(paths: Sequence[str]) -> list[str]:
-    """Return the MPIs that directories are named after, as ``--mpi`` takes them.
-
-    Parameters
-    ----------
-    paths
-        Of a launcher and a program.
-    """
+    """Return the MPIs that directories are named after, as ``--mpi`` takes them."""
     found = (m[1].lower() for path in paths for m in NAMED.finditer(path))
     return list(dict.fromkeys(written(identity_of(name)) for name in found))
 
 
 def plainly(words: str) -> MPIIdentity:
-    """Return the MPI of ``openmpi@4.0.1``: whatever it is called, it is one MPI.
-
-    Parameters
-    ----------
-    words
-        As `identity_of` takes them.
-    """
+    """Return the MPI of ``openmpi@4.0.1``: whatever it is called, it is one MPI."""
     mpi = identity_of(words)
     library = f"MVAPICH Version : {mpi.version}" if product(mpi) == "mvapich" else written(mpi)
     return replace(mpi, library=f"{library} (imported)")
 
 
 def version_of(text: str, place: str = "--mpi") -> str:
-    """Return a version, without the ``v`` that some write before it; refuse what is none.
-
-    Parameters
-    ----------
-    text
-        ``4.1.4``, ``v5.0.6rc1``.
-    place
-        Where it was said.
-    """
+    """Return a version, without the ``v`` that some write before it; refuse what is none."""
     found = _VERSION.fullmatch(text)
     if found is None:
         raise UsageError(
-            f"{text!r} is no version of an MPI",
+            f"{text!r} is not a version of an MPI",
             place,
             "give letters, digits, dots and dashes: --mpi openmpi@4.1.4",
         )
@@ -121,19 +95,16 @@ def agreed(*versions: str) -> str | None:
     return best
 
 
+def agree(one: MPIIdentity, other: MPIIdentity) -> bool:
+    return product(one) == product(other) and agreed(one.version, other.version) is not None
+
+
 def written(mpi: MPIIdentity) -> str:
-    """Return an MPI as ``--mpi`` takes it."""
     return product(mpi) + ("" if mpi.version == UNKNOWN else f"@{mpi.version}")
 
 
 def versioned(mpi: MPIIdentity, version: str) -> MPIIdentity:
-    """Return an MPI with another version, also where its library's words hold one.
-
-    Parameters
-    ----------
-    mpi, version
-        From `identity_of`, and what is known of it besides.
-    """
+    """Return an MPI with another version, also where its library's words hold one."""
     library = mpi.library
     if product(mpi) == "mvapich":
         library = library.replace(f"Version : {mpi.version}", f"Version : {version}", 1)
@@ -144,13 +115,6 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     """Return the MPI that ``openmpi4``, ``intelmpi`` or ``openmpi@4.0.1`` means.
 
     MVAPICH is of MPICH's family, and another MPI than MPICH of the same version.
-
-    Parameters
-    ----------
-    words
-        A name, with the version behind it or not.
-    place
-        Where it was said.
     """
     name, at, given = words.partition("@")
     for pattern, family in _FAMILIES:
@@ -170,20 +134,14 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     # what stands behind --mpi is the MPI itself; only a name in a file's place is given another
     called = "" if place.startswith("--mpi") else f"{name or 'NAME'}="
     raise UsageError(
-        f"{words!r} is no MPI that is known here",
+        f"{words!r} is not an MPI that Stretto knows",
         place,
         f"say which one it is: --mpi {called}openmpi@4.0.1 (or mpich@..., mvapich@..., intel@...)",
     )
 
 
 def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity | None]:
-    """Return what ``--mpi`` said: by the name in the paths, and for all files.
-
-    Parameters
-    ----------
-    given
-        ``openmpi@4.0.1``, ``ompi-mine=openmpi@4.0.1``.
-    """
+    """Return what ``--mpi`` said: by the name in the paths, and for all files."""
     by_name: dict[str, MPIIdentity] = {}
     everywhere: MPIIdentity | None = None
     for text in given:

@@ -9,6 +9,7 @@ from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product, product_of
 from stretto.imports.mpis import UNKNOWN
+from stretto.imports.pattern import DEFAULTS
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for
 from stretto.measure.compare import BARE
 from stretto.mpi.algorithms import NativeAlgorithm, discover
@@ -18,8 +19,6 @@ from stretto.mpi.detect import installations
 
 #: the parts of an MPI whose algorithms its users call by number or name
 _PLAIN = ("tuned", "mpir", "preset")
-#: words for what the MPI does by itself
-_DEFAULTS = ("", "default", "native", "auto", "bare")
 #: versions as people write them
 _VERSIONS = {"openmpi": "5.0.6", "mpich": "5.0.2", "intel": "2021.18", "mvapich": "4.0"}
 
@@ -32,17 +31,8 @@ class NoSuchAlgorithm(StrettoError):
 class Naming:
     """Turns algorithms as files name them into candidates.
 
-    Parameters
-    ----------
-    templates
-        Of the settings; of an MPI for which there is none the one that is installed here is asked.
-    note
-        Takes a sentence for the user.
-
-    Attributes
-    ----------
-    named
-        Whether any algorithm was, be it as the default.
+    `templates`: of the settings; of an MPI for which there is none the one that is installed here
+    is asked.
     """
 
     templates: Sequence[Template]
@@ -58,28 +48,15 @@ class Naming:
     ) -> str:
         """Return the candidate for an algorithm.
 
-        Parameters
-        ----------
-        mpi
-            Of the result.
-        collective
-            ``bcast``.
-        algorithm
-            ``7``, ``knomial``; None or ``default``: the MPI's own decision, which is ``bare``, as
-            is Open MPI's 0. Intel MPI's 0 is a preset like any other.
-        called
-            The MPI's name in the file's place, None where none stands there.
-
-        Raises
-        ------
-        NoSuchAlgorithm
-            Where the MPI that is asked has none of that name.
+        `algorithm`: ``7``, ``knomial``; None or ``default``: the native decision, which is
+        ``bare``, as is Open MPI's 0. Intel MPI's 0 is a preset like any other. Raises
+        NoSuchAlgorithm: where the MPI that is asked has none of that name.
         """
         self.named = self.named or algorithm is not None
         template = chosen(self.templates, mpi, called)
         if template is not None and algorithm is not None:
             self._used.setdefault(template, None)
-        if (algorithm or "").lower() in _DEFAULTS:
+        if not algorithm or algorithm.lower() in DEFAULTS:
             return BARE
         assert algorithm is not None
         of_tuned = template is None or template.of_tuned
@@ -105,13 +82,6 @@ class Naming:
         )
 
     def has_settings(self, mpi: MPIIdentity, called: str | None) -> bool:
-        """Return whether ``--setting`` says what chooses an MPI's algorithms.
-
-        Parameters
-        ----------
-        mpi, called
-            As for `candidate`.
-        """
         return chosen(self.templates, mpi, called) is not None
 
     def refuse_unused(self) -> None:
@@ -197,7 +167,7 @@ class Naming:
 def _words(mpi: MPIIdentity) -> str:
     known = mpi.version != UNKNOWN
     name = product(mpi)
-    return f"{name} {mpi.version}" if known else f"{name} of a version that is not said"
+    return f"{name} {mpi.version}" if known else f"{name} of a version that is not given"
 
 
 def _as_new(installed: str, wanted: str) -> bool:

@@ -61,22 +61,10 @@ _UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 class _Reader:
     """Where in a text the reading is.
 
-    Attributes
-    ----------
-    run
-        What the last title says, for as long as its program goes on printing: a table for each
-        datatype. None: there was no title.
-    table
-        The one that lines belong to.
-    columns
-        As the last heading names them.
-    skipping
-        What is printed is of a benchmark, or of a kind, that is not taken.
-    ended
-        The last table has, and neither a title nor a heading followed. A second line behind it is
-        not told of again (`told`).
-    placed
-        The tables of which it is known what was said before them.
+    `run`: what the last title says, for as long as its program goes on printing: a table for each
+    datatype. None: there was no title. `skipping`: what is printed is of a benchmark, or of a kind,
+    that is not taken. `ended`: the last table has, and neither a title nor a heading followed. A
+    second line behind it is not told of again (`told`).
     """
 
     out: Reading
@@ -90,7 +78,6 @@ class _Reader:
     placed: list[Printed] = field(default_factory=list)
 
     def line(self, line: str, place: str) -> None:
-        """Take a line; `place` is where it stands."""
         text = line.strip()
         if title := _TITLE.match(text):
             self.run = _run(title, place, self.out)
@@ -218,15 +205,7 @@ class _Reader:
 
 
 def read(text: str, place: str) -> Reading:
-    """Read all tables in a text: a job's output may hold several, and other lines between them.
-
-    Parameters
-    ----------
-    text
-        The file's.
-    place
-        Its name.
-    """
+    """Read all tables in a text: a job's output may hold several, and other lines between them."""
     out = Reading(foreign=foreign(text, "osu"))
     if out.foreign is not None:
         return out

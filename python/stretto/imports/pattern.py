@@ -10,6 +10,8 @@ from pathlib import Path
 from stretto.errors import UsageError
 
 NUMBERS = ("nodes", "ppn", "nranks", "launch")
+#: algorithms that are what the MPI does by itself
+DEFAULTS = ("default", "native", "auto", "bare")
 FIELDS = (*NUMBERS, "collective", "mpi", "version", "algorithm")
 
 
@@ -37,15 +39,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Misfit:
-    """Where a path leaves a pattern.
-
-    Attributes
-    ----------
-    matched
-        How many of the pattern's names fit, from the last one on, and of the next one's parts.
-    words
-        What does not fit, as the end of a sentence.
-    """
+    """Where a path leaves a pattern."""
 
     matched: tuple[int, int]
     words: str
@@ -54,11 +48,8 @@ class Misfit:
 def compile_pattern(text: str) -> Pattern:
     """Return a pattern with named fields, ready to be matched with paths.
 
-    Parameters
-    ----------
-    text
-        Fields in braces, ``*`` for anything within one directory or file name, ``{}`` likewise; a
-        field that stands twice must be the same in both places.
+    `text`: fields in braces, ``*`` for anything within one directory or file name, ``{}`` likewise;
+    a field that stands twice must be the same in both places.
     """
     return Pattern(text, re.compile(rf"(?:^|.*/){_expression(_parts(text))}$"))
 
@@ -77,7 +68,7 @@ def _expression(parts: Sequence[str]) -> str:
             out += re.escape(part)
         elif name not in FIELDS:
             raise UsageError(
-                f"{part} is no field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
+                f"{part} is not a field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
             )
         elif name in seen:
             out += f"(?P={name})"
@@ -88,15 +79,7 @@ def _expression(parts: Sequence[str]) -> str:
 
 
 def match(patterns: Sequence[Pattern], path: Path) -> FileFacts | None:
-    """Return what a path says by the first pattern that fits, None when none does.
-
-    Parameters
-    ----------
-    patterns
-        From `compile_pattern`.
-    path
-        The file.
-    """
+    """Return what a path says by the first pattern that fits, None when none does."""
     tried = (pattern.expression.match(path.as_posix()) for pattern in patterns)
     found = next((m for m in tried if m is not None), None)
     if found is None:
@@ -106,15 +89,7 @@ def match(patterns: Sequence[Pattern], path: Path) -> FileFacts | None:
 
 
 def misfit(pattern: Pattern, path: Path) -> Misfit:
-    """Return where a path that does not fit a pattern leaves it: names are compared from the last.
-
-    Parameters
-    ----------
-    pattern
-        From `compile_pattern`.
-    path
-        The file.
-    """
+    """Return where a path leaves a pattern; names are compared from the last."""
     wanted, names = pattern.text.split("/"), path.as_posix().split("/")
     fits = next(
         n

@@ -18,7 +18,7 @@ from stretto.files.product import product
 from stretto.imports.chosen import Chosen, chosen_by
 from stretto.imports.evidence import DEFAULT_WORDS, Said
 from stretto.imports.layout import layout_of
-from stretto.imports.mpis import agreed, identity_of, plainly, version_of, versioned, written
+from stretto.imports.mpis import agree, agreed, identity_of, plainly, version_of, versioned, written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
 from stretto.imports.pattern import FileFacts, Pattern
 from stretto.imports.printed import Printed
@@ -32,18 +32,8 @@ Which = Literal["max", "avg"]
 class Asked:
     """What the user said of the files.
 
-    Attributes
-    ----------
-    patterns
-        What their places say, the first of them that fits; empty: nothing.
-    facts
-        What holds for all whose places do not say it.
-    by_name, mpi
-        From `assigned`.
-    value
-        Which of the printed times; None: the largest over the ranks where all files have it.
-    host
-        Of the measurements.
+    `patterns`: what their places say, the first of them that fits; empty: nothing. `value`: which
+    of the printed times; None: the largest over the ranks where all files have it.
     """
 
     patterns: Sequence[Pattern]
@@ -74,14 +64,8 @@ class FileLayout:
 class Item:
     """One table with all that is known of it: one launch.
 
-    Attributes
-    ----------
-    called
-        Its MPI's name at {mpi}.
-    around
-        Settings that all tables of the MPI have alike, and that choose no algorithm.
-    said
-        The user said which algorithm it is.
+    `around`: settings that all tables of the MPI have alike, and that choose no algorithm. `said`:
+    the user said which algorithm it is.
     """
 
     table: Printed
@@ -94,36 +78,19 @@ class Item:
     said: bool = False
 
 
-@dataclass(frozen=True)
-class _Part:
-    """An item whose settings were not yet compared with those of the others."""
-
-    item: Item
-    around: tuple[tuple[str, str], ...]
-
-
 class Placing:
     """Places tables; `items` compares them when all are there."""
 
     def __init__(self, asked: Asked, naming: Naming) -> None:
         self._asked = asked
         self._naming = naming
-        self._parts: list[_Part] = []
+        self._items: list[Item] = []
 
     def add(self, table: Printed, own: FileFacts) -> None:
-        """Place one table.
-
-        Parameters
-        ----------
-        table
-            As it was read.
-        own
-            What its file's place says.
-        """
         unclear = table.context.unclear
         if unclear is not None and own.algorithm is None and self._asked.facts.algorithm is None:
             raise StrettoError(
-                f"the log does not tell {unclear.value} ({table.place} is one of the tables)",
+                f"the log does not show {unclear.value} ({table.place} is one of the tables)",
                 unclear.place,
                 "give each algorithm's tables in a file of their own and {algorithm} in --pattern; "
                 "if all are of the MPI by itself: --algorithm default",
@@ -142,28 +109,26 @@ class Placing:
             raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
         order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
         layout = FileLayout(mpi, nodes, ppn, nranks)
-        item = Item(
-            table, layout, collective, candidate, order, facts.mpi,
-            said=facts.algorithm is not None,
-        )  # fmt: skip
-        self._parts.append(_Part(item, () if self._asked.facts.algorithm else around))
+        around = () if self._asked.facts.algorithm else around
+        said = facts.algorithm is not None
+        self._items.append(
+            Item(table, layout, collective, candidate, order, facts.mpi, around, said)
+        )
 
     def items(self) -> list[Item]:
         """Return all items; settings that not all tables of an MPI have are part of a candidate."""
-        by_mpi: dict[MPIIdentity, list[_Part]] = defaultdict(list)
-        for part in self._parts:
-            by_mpi[part.item.layout.mpi].append(part)
-        same = {
-            mpi: set.intersection(*(set(p.around) for p in parts)) for mpi, parts in by_mpi.items()
-        }
+        around: dict[MPIIdentity, list[set[tuple[str, str]]]] = defaultdict(list)
+        for item in self._items:
+            around[item.layout.mpi].append(set(item.around))
+        same = {mpi: set.intersection(*sets) for mpi, sets in around.items()}
         for mpi, pairs in same.items():
             if pairs:
                 words = ", ".join(f"{n}={v}" for n, v in sorted(pairs))
                 self._naming.note(f"all tables of {written(mpi)} were measured with {words}")
         out = []
-        for part in self._parts:
-            item, common = part.item, same[part.item.layout.mpi]
-            own = ",".join(f"{n}={v}" for n, v in part.around if (n, v) not in common)
+        for item in self._items:
+            common = same[item.layout.mpi]
+            own = ",".join(f"{n}={v}" for n, v in item.around if (n, v) not in common)
             if own:
                 bare = not item.candidate.startswith(PREFIX)
                 item = replace(item, candidate=PREFIX + own if bare else f"{item.candidate},{own}")
@@ -218,8 +183,7 @@ class Placing:
         if any(f"{n}={v}" in pairs for n, v in chosen.pairs if v == shown):
             return
         raise StrettoError(
-            f"the log shows {chosen.pairs[0][0]}={shown}, and the algorithm is said to be "
-            f"{algorithm}",
+            f"the log shows {chosen.pairs[0][0]}={shown}, and the given algorithm is {algorithm}",
             chosen.place,
             "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
         )
@@ -242,10 +206,10 @@ class Placing:
                     f"say which one was used: --mpi {named[-1].value}",
                 )  # fmt: skip
             return plainly(named[0].value)
-        fits = [s for s in named if _agree(identity_of(s.value), said)]
+        fits = [s for s in named if agree(identity_of(s.value), said)]
         if named and not fits:
             raise StrettoError(
-                f"the log names {named[0].value}, and the MPI is said to be {written(said)}",
+                f"the log names {named[0].value}, and the given MPI is {written(said)}",
                 named[0].place,
                 "leave out --mpi, and each table counts for the MPI that is named before it; or "
                 "correct it",
@@ -257,21 +221,13 @@ class Placing:
 
 
 def refuse_several(tables: Sequence[Printed], asked: Asked) -> None:
-    """Refuse one MPI for a log whose tables are of several, as it names them.
-
-    Parameters
-    ----------
-    tables
-        Of one file.
-    asked
-        What the user said.
-    """
+    """Refuse one MPI for a log whose tables are of several, as it names them."""
     if asked.mpi is None:
         return
     named = _distinct([s for t in tables for s in t.context.mpis])
-    if len(named) < 2 or all(_agree(identity_of(s.value), asked.mpi) for s in named):
+    if len(named) < 2 or all(agree(identity_of(s.value), asked.mpi) for s in named):
         return
-    for_all = all(any(_agree(identity_of(s.value), asked.mpi) for s in t.context.mpis)
+    for_all = all(any(agree(identity_of(s.value), asked.mpi) for s in t.context.mpis)
                   for t in tables if t.context.mpis)  # fmt: skip
     if for_all:
         return
@@ -289,16 +245,12 @@ def _distinct(found: Sequence[Said]) -> list[Said]:
     out: list[Said] = []
     for said in found:
         mpi = identity_of(said.value)
-        at = next((i for i, s in enumerate(out) if _agree(identity_of(s.value), mpi)), None)
+        at = next((i for i, s in enumerate(out) if agree(identity_of(s.value), mpi)), None)
         if at is None:
             out.append(said)
         elif len(said.value) > len(out[at].value):
             out[at] = said
     return out
-
-
-def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
-    return product(one) == product(other) and agreed(one.version, other.version) is not None
 
 
 def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
@@ -342,7 +294,7 @@ def _facts(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
         said = known.get(kind, getattr(everywhere, kind))
         if kind != "nranks" and said not in (None, int(words)):
             raise StrettoError(
-                f"the command in the log has {kind} {words}, and {said} is said of it",
+                f"the command in the log has {kind} {words}, and {said} is given",
                 table.context.place,
                 f"leave out --{kind}, or correct it (or --pattern)",
             )

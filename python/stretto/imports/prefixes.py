@@ -69,15 +69,6 @@ def streams(text: str, place: str, mark: re.Pattern[str], problems: list[str]) -
 
     Lines without the prefix that others have are part of each stream, as far as they cannot be
     taken for a table's: what a job's script says counts for all ranks.
-
-    Parameters
-    ----------
-    text, place
-        Of the file.
-    mark
-        What only a benchmark prints: titles and headings.
-    problems
-        Gets a sentence on a last line that was cut off.
     """
     lines, rest = whole_lines(text)
     shapes = _shapes(lines, mark)
@@ -132,11 +123,6 @@ def whole_lines(text: str) -> tuple[list[str], str]:
     A number whose last digits are missing looks like any other: only the missing line feed tells.
     Byte order marks are taken off wherever Windows' editors and shells began a file, which may
     have been joined to others since; so are the colours of terminals.
-
-    Parameters
-    ----------
-    text
-        The file's.
     """
     text = _ESCAPES.sub("", text.replace("\ufeff", "")).replace("\r\n", "\n")
     complete, _, rest = text.rpartition("\n")

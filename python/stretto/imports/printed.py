@@ -37,20 +37,10 @@ _OWN: dict[Form, tuple[str, re.Pattern[str]]] = {
 class TableLine:
     """One size of a table.
 
-    Attributes
-    ----------
-    bytes
-        As the benchmark counts them; 0 for a barrier.
-    average, largest
-        Microseconds a call, over the ranks; None where it was not printed.
-    iterations
-        Calls that the mean is of; None where it was not printed.
-    correct
-        False where the benchmark checked the results and found them wrong.
-    decimals
-        Digits behind the point of its times, of which a table's lines have equally many.
-    place
-        ``file:line``, where it stands.
+    `bytes`: as the benchmark counts them; 0 for a barrier. `average`, `largest`: microseconds a
+    call, over the ranks; None where it was not printed. `iterations`: calls that the mean is of;
+    None where it was not printed. `decimals`: digits behind the point of its times, of which a
+    table's lines have equally many.
     """
 
     bytes: int
@@ -66,26 +56,10 @@ class TableLine:
 class Printed:
     """One table.
 
-    Attributes
-    ----------
-    collective
-        ``allreduce``; None where the benchmark does not say.
-    nranks
-        Of the communicator; None where the benchmark does not say.
-    waiting
-        Ranks of the job that are not in the communicator.
-    mode
-        ``latency``: the ranks met before each call; ``throughput``: a loop of calls.
-    tool
-        The benchmark and its version, as far as it says.
-    place
-        ``file:line`` of its title.
-    kernel, date
-        Of the machine and the day, as far as it says.
-    cold
-        Each call had buffers that the ones before it had not touched.
-    context
-        What was said before it.
+    `nranks`: of the communicator; None where the benchmark does not say. `waiting`: ranks of the
+    job that are not in the communicator. `mode`: ``latency``: the ranks met before each call;
+    ``throughput``: a loop of calls. `cold`: each call had buffers that the ones before it had not
+    touched.
     """
 
     collective: str | None
@@ -104,12 +78,7 @@ class Printed:
     def goes_on_with(self, line: TableLine, any_order: bool = False) -> bool:
         """Return whether a line can be this table's next: benchmarks print sizes that rise.
 
-        Parameters
-        ----------
-        line
-            What looks like one of the table's.
-        any_order
-            The user of the benchmark chose the sizes: they may stand in any order.
+        `any_order`: the user of the benchmark chose the sizes: they may stand in any order.
         """
         return any_order or not self.lines or self.lines[-1].bytes < line.bytes
 
@@ -130,7 +99,6 @@ class Reading:
     foreign: str | None = None
 
     def behind(self, place: str, line: str) -> None:
-        """Say that numbers follow a table that has ended."""
         self.problems.append(
             f"{place}: the table before it has ended (by an empty line, or as the sizes no longer "
             f"rise); this and what follows is left out: {line.strip()[:60]}"
@@ -138,15 +106,7 @@ class Reading:
 
 
 def conclude(evidence: StreamEvidence, tables: Sequence[Printed]) -> None:
-    """Mark tables of which the text behind them says what was expected before.
-
-    Parameters
-    ----------
-    evidence
-        Of the lines between them.
-    tables
-        In the order in which they asked for what was said.
-    """
+    """Mark tables of which the text behind them says what was expected before."""
     for i, unclear in evidence.finish():
         tables[i].context = replace(tables[i].context, unclear=unclear)
 
@@ -172,15 +132,7 @@ def decimals(word: str) -> int:
 
 
 def foreign(text: str, form: Form) -> str | None:
-    """Return what to say of a text that another benchmark printed, None where there is no sign.
-
-    Parameters
-    ----------
-    text
-        The file's.
-    form
-        As which it was to be read; a text with this one's marks, too, is read as it.
-    """
+    """Return what to say of a text that another benchmark printed, None where there is no sign."""
     if _OWN[form][1].search(text):
         return None
     for other, (title, mark) in _OWN.items():

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from stretto.errors import UsageError
 from stretto.files.identity import Family, MPIIdentity
-from stretto.files.product import product
-from stretto.imports.mpis import agreed, identity_of
+from stretto.imports.mpis import agree, identity_of
 from stretto.mpi.detect import TITLES
 
 #: the settings that choose an MPI's algorithms, as its users set them
@@ -44,17 +43,9 @@ _OPTION = "--setting"
 class Template:
     """Settings with fields, and whose they are.
 
-    Attributes
-    ----------
-    text
-        ``coll_tuned_{collective}_algorithm={algorithm}``; without ``{algorithm}`` it stands for one
-        algorithm.
-    name
-        That of the files at ``{mpi}``, where the user gave it.
-    mpi
-        ... or the MPI that he gave instead, of which the version may be unknown.
-    family
-        Whose settings they are by their names, None where these do not tell.
+    `text`: ``coll_tuned_{collective}_algorithm={algorithm}``; without ``{algorithm}`` it stands for
+    one algorithm. `mpi`: ... or the MPI that he gave instead, of which the version may be unknown.
+    `family`: whose settings they are by their names, None where these do not tell.
     """
 
     text: str
@@ -64,7 +55,6 @@ class Template:
 
     @property
     def whose(self) -> str:
-        """The MPI in words."""
         if self.name is not None:
             return self.name
         return TITLES[self.family] if self.family else "any other MPI"
@@ -75,13 +65,7 @@ class Template:
         return _TUNED.search(self.text) is not None
 
     def filled(self, collective: str, algorithm: str) -> str:
-        """Return the settings of an algorithm.
-
-        Parameters
-        ----------
-        collective, algorithm
-            ``bcast``, ``7``.
-        """
+        """Return the settings of an algorithm."""
         values = {"collective": collective, "COLLECTIVE": collective.upper()}
         values["algorithm"] = algorithm
         text = _FIELDS.sub(lambda m: values[m.group()[1:-1]], self.text)
@@ -90,13 +74,7 @@ class Template:
 
 
 def default_for(mpi: MPIIdentity) -> str:
-    """Return the settings that make an algorithm what all ranks do, as a template's text.
-
-    Parameters
-    ----------
-    mpi
-        Of the results.
-    """
+    """Return the settings that make an algorithm what all ranks do, as a template's text."""
     beside = BESIDE[mpi.family][0]
     if mpi.family == "openmpi" and re.match(r"[0-4](\.|$)", mpi.version):
         beside = ""  # HAN stands below coll/tuned there
@@ -104,15 +82,7 @@ def default_for(mpi: MPIIdentity) -> str:
 
 
 def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
-    """Return what ``--setting`` said, each text once and of one MPI.
-
-    Parameters
-    ----------
-    given
-        ``I_MPI_ADJUST_{COLLECTIVE}={algorithm}``, ``ompi=coll_tuned_...``.
-    names
-        Those at ``{mpi}`` of which ``--mpi NAME=`` says what they are.
-    """
+    """Return what ``--setting`` said, each text once and of one MPI."""
     out: list[Template] = []
     for text in given:
         template = _template(text, names)
@@ -128,24 +98,12 @@ def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
 
 
 def chosen(found: Sequence[Template], mpi: MPIIdentity, called: str | None) -> Template | None:
-    """Return the template for results: of their name, their MPI, or that has settings of theirs.
-
-    Parameters
-    ----------
-    found
-        From `templates`.
-    mpi, called
-        Of the results, and its name at ``{mpi}``.
-    """
+    """Return the template for results: of their name, their MPI, or that has settings of theirs."""
     named = [t for t in found if t.name is not None and t.name == called]
-    same = [t for t in found if t.mpi is not None and _agree(t.mpi, mpi)]
+    same = [t for t in found if t.mpi is not None and agree(t.mpi, mpi)]
     mine = [t for t in found if t.name is None and t.family == mpi.family]
     anyones = [t for t in found if t.name is None and t.family is None]
     return next(iter([*named, *same, *mine, *anyones]), None)
-
-
-def _agree(one: MPIIdentity, other: MPIIdentity) -> bool:
-    return product(one) == product(other) and agreed(one.version, other.version) is not None
 
 
 def _template(given: str, names: Collection[str]) -> Template:
@@ -191,7 +149,6 @@ def _family(text: str, mpi: MPIIdentity | None) -> Family | None:
 
 
 def _check_form(text: str, given: str) -> None:
-    """Refuse what is not ``NAME=VALUE,NAME=VALUE``, which nobody could set."""
     if not all(re.fullmatch(r"[A-Za-z_]\w*=\S+", part) for part in text.split(",")):
         raise UsageError(
             f"{given!r} is not of the form NAME=VALUE,NAME=VALUE",

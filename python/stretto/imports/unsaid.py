@@ -15,10 +15,10 @@ from stretto.errors import UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.product import product
 from stretto.imports.evidence import ALGORITHM_NAMES, sizes_in
-from stretto.imports.mpis import NAMED, agreed, identity_of, written
-from stretto.imports.pattern import FileFacts, compile_pattern, match
+from stretto.imports.mpis import NAMED, agree, identity_of, written
+from stretto.imports.pattern import DEFAULTS, FileFacts, compile_pattern, match
 
-_DEFAULT = r"default|native|auto|bare"
+_DEFAULT = "|".join(DEFAULTS)
 #: algo7, alg_2, algorithm-binomial, algdefault
 _ALGORITHM = re.compile(
     rf"(?:alg(?:o|orithm)?|ADJUST_[A-Z]+)(?:[-_=.]?(\d+|{_DEFAULT})|[-_=]([a-z]+(?:[-_][a-z]+)*))(?![a-z0-9])",
@@ -44,19 +44,7 @@ def refuse_unsaid(
     mpi: MPIIdentity | None,
     note: Callable[[str], None],
 ) -> None:
-    """Refuse files taken for the MPI by itself whose names differ in what may be an algorithm.
-
-    Parameters
-    ----------
-    files
-        Those of which no algorithm is said, with their tables' collective.
-    paths
-        Files and directories as the user named them.
-    facts, mpi
-        What he said of all files.
-    note
-        Takes a sentence on files that are all of one such name.
-    """
+    """Refuse files taken for the MPI by itself whose names differ in what may be an algorithm."""
     said = {path: _algorithm(path, paths) for path, _ in files}
     first: dict[str | None, Path] = {}
     for path, word in said.items():
@@ -175,15 +163,7 @@ def _names_mpi(part: str, mpi: MPIIdentity | None) -> bool:
 
 
 def refuse_other_mpi(path: Path, paths: Sequence[Path], mpi: MPIIdentity | None) -> None:
-    """Refuse a file whose name says another MPI than the user does.
-
-    Parameters
-    ----------
-    path
-        One that no pattern is for, and whose text names no MPI.
-    paths, mpi
-        As the user named them.
-    """
+    """Refuse a file whose name says another MPI than the user does."""
     if mpi is None:
         return
     for word in re.split(r"[/\s]|(?:\.(?:log|txt|out|gz))+$", _shown(path, paths).as_posix()):
@@ -193,7 +173,7 @@ def refuse_other_mpi(path: Path, paths: Sequence[Path], mpi: MPIIdentity | None)
                 said = identity_of(re.sub(r"(?<=[a-z2])[-_](?=v?\d)", "@", text))
             except UsageError:
                 continue
-            if product(said) != product(mpi) or agreed(said.version, mpi.version) is None:
+            if not agree(said, mpi):
                 raise UsageError(
                     f"the file's name says {written(said)}, and --mpi says {written(mpi)}",
                     str(path),
@@ -204,15 +184,7 @@ def refuse_other_mpi(path: Path, paths: Sequence[Path], mpi: MPIIdentity | None)
 
 
 def refuse_unlike_sizes(files: Sequence[Path], paths: Sequence[Path]) -> None:
-    """Refuse files whose names differ in what looks like the size of the job.
-
-    Parameters
-    ----------
-    files
-        Those of which neither a pattern nor their text says it.
-    paths
-        As the user named them.
-    """
+    """Refuse files whose names differ in what looks like the size of the job."""
     found: dict[str, Path] = {}
     for path in files:
         found.setdefault(_size(_shown(path, paths).as_posix()), path)

@@ -32,15 +32,7 @@ class Packed(StrettoError):
 
 
 def files_in(paths: Sequence[Path], left_out: list[str]) -> Iterator[Path]:
-    """Yield the files named, and those in the directories named, in the order of their numbers.
-
-    Parameters
-    ----------
-    paths
-        Files and directories.
-    left_out
-        Gets a sentence for each entry of a directory that is no file.
-    """
+    """Yield the files named, and those in the directories named, in the order of their numbers."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -90,11 +82,6 @@ def text_of(path: Path) -> str:
     """Return a file's text; whatever else a job printed into it must not stop the reading.
 
     What gzip has packed is unpacked.
-
-    Parameters
-    ----------
-    path
-        A file, or what a shell hands over.
     """
     try:
         data = read_regular(path)
@@ -114,20 +101,7 @@ def text_of(path: Path) -> str:
 
 
 def unpacked(data: bytes, path: Path, most: int) -> bytes:
-    """Return a file's bytes, unpacked where gzip has packed them.
-
-    Parameters
-    ----------
-    data, path
-        Of the file.
-    most
-        So many bytes may come of it.
-
-    Raises
-    ------
-    Packed
-        For a file that another program has packed.
-    """
+    """Return a file's bytes, unpacked where gzip has packed them."""
     for magic, (name, tool) in _PACKED.items():
         if data.startswith(magic):
             raise Packed(f"compressed by {name}, which is not read here", path, f"{tool} it first")

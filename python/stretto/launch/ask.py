@@ -25,13 +25,6 @@ def before(command: Command, start: int, application: Application) -> list[str]:
     """Return the words before a program, without the options that send output to files.
 
     CMD's own output of earlier runs may lie there, and the answer is to be read.
-
-    Parameters
-    ----------
-    command, application
-        The command, and the one of its programs.
-    start
-        The first word.
     """
     gone: set[int] = set()
     for option in application.options:
@@ -42,15 +35,7 @@ def before(command: Command, start: int, application: Application) -> list[str]:
 
 
 def ask(job: Job, shell: str) -> Result | None:
-    """Start the job's launcher with its own options and a small program; None without a launcher.
-
-    Parameters
-    ----------
-    job
-        The job.
-    shell
-        What every rank runs (``sh -c``).
-    """
+    """Start a small program by the job's launcher and options; None without a launcher."""
     command = job.command
     if command.launcher_at is None or any(a.program is None for a in command.applications):
         return None

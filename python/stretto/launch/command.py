@@ -37,10 +37,7 @@ _TABLES: dict[LauncherKind, dict[str, int]] = {
 class Option:
     """One option of the launcher: its name without dashes, where it stands, and its values.
 
-    Attributes
-    ----------
-    apart
-        The values are words of their own (``-n 4``; not ``-n4``, ``--ntasks=4``).
+    `apart`: the values are words of their own (``-n 4``; not ``-n4``, ``--ntasks=4``).
     """
 
     name: str
@@ -53,14 +50,8 @@ class Option:
 class Application:
     """One program that the launcher starts (``A : B`` has two).
 
-    Attributes
-    ----------
-    start
-        Index of its first word, wrappers such as `env` and `numactl` included.
-    program
-        Index of the program itself; None where there is none.
-    end
-        Index after its last argument.
+    `start`: index of its first word, wrappers such as `env` and `numactl` included. `program`:
+    index of the program itself; None where there is none. `end`: index after its last argument.
     """
 
     start: int
@@ -73,18 +64,8 @@ class Application:
 class Command:
     """The user's command, taken apart; `words` is as typed.
 
-    Attributes
-    ----------
-    assignments
-        Variables that prefixes such as ``env A=B`` set: name to value.
-    launcher_at
-        Index of the launcher's word; None when the command starts a program directly.
-    launcher
-        The launcher's file.
-    kind
-        Whose launcher it is.
-    applications
-        The programs; without a launcher, the command itself.
+    `assignments`: variables that prefixes such as ``env A=B`` set: name to value. `launcher_at`:
+    index of the launcher's word; None when the command starts a program directly.
     """
 
     words: tuple[str, ...]
@@ -97,7 +78,6 @@ class Command:
 
     @property
     def options(self) -> list[Option]:
-        """All options of the launcher."""
         return [o for a in self.applications for o in a.options]
 
     @property
@@ -108,10 +88,7 @@ class Command:
     def given(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that the ranks are given: environment, ``env``, options, MCA.
 
-        Parameters
-        ----------
-        environ
-            What the launcher gets; what the words of the command say counts more.
+        `environ`: what the launcher gets; what the words of the command say counts more.
         """
         out = {**environ, **self.assignments}
         said = []
@@ -134,17 +111,7 @@ class Command:
 def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | None, dict[str, str]]:
     """Find the program behind ``env A=B``, ``numactl ...``, ``time`` and their like.
 
-    Parameters
-    ----------
-    words
-        All words.
-    start, end
-        Where to look.
-
-    Returns
-    -------
-    tuple
-        Index of the program (None when there is none) and the variables set on the way.
+    Returns index of the program (None when there is none) and the variables set on the way.
     """
     at = start
     assignments: dict[str, str] = {}
@@ -182,17 +149,7 @@ def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | Non
 def parse_command(
     words: Sequence[str], environ: Mapping[str, str], cwd: Path | None = None
 ) -> Command:
-    """Take a command apart.
-
-    Parameters
-    ----------
-    words
-        As typed after ``--``.
-    environ
-        The environment it would run in (for PATH).
-    cwd
-        The directory it would run in.
-    """
+    """Take a command apart."""
     if not words:
         raise UsageError(
             "there is no command to run",

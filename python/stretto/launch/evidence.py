@@ -24,17 +24,10 @@ _FIRST = "stretto-evidence"
 class Evidence:
     """What all ranks of a run said together.
 
-    Attributes
-    ----------
-    loaded
-        Ranks that had the interposer.
-    active
-        Ranks on which it looked at calls: a table was there, and the MPI was its own.
-    finished
-        Ranks that came to MPI_Finalize, and so told their calls.
-    ours, native
-        Calls by collective, of all ranks together: carried out by Stretto, and left to the MPI
-        although Stretto looked at them.
+    `active`: ranks on which it looked at calls: a table was there, and the MPI was its own.
+    `finished`: ranks that came to MPI_Finalize, and so told their calls. `ours`, `native`: calls by
+    collective, of all ranks together: carried out by Stretto, and left to the MPI although Stretto
+    looked at them.
     """
 
     loaded: int = 0
@@ -45,18 +38,11 @@ class Evidence:
 
     @property
     def calls(self) -> int:
-        """Calls that Stretto carried out."""
         return sum(self.ours.values())
 
 
 def read_evidence(directory: Path) -> Evidence:
-    """Return what the ranks of a run left in a directory (nothing, when it is not there).
-
-    Parameters
-    ----------
-    directory
-        What ``STRETTO_EVIDENCE`` named in the run.
-    """
+    """Return what the ranks of a run left in a directory (nothing, when it is not there)."""
     loaded = active = finished = 0
     ours: Counter[str] = Counter()
     native: Counter[str] = Counter()
@@ -77,19 +63,7 @@ def read_evidence(directory: Path) -> Evidence:
 
 
 def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") -> None:
-    """Refuse a run that was to be tuned and was not.
-
-    Parameters
-    ----------
-    found
-        From `read_evidence`.
-    nranks
-        Ranks that the job has.
-    command
-        For the message.
-    said
-        What the run said on stderr.
-    """
+    """Refuse a run that was to be tuned and was not."""
     ours = [line for line in said.splitlines() if line.startswith("stretto: ")]
     if found.loaded < nranks:
         raise CommandFailedError(
@@ -115,21 +89,15 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
             ("the one rank", "its") if found.loaded == 1 else (f"all {found.loaded} ranks", "their")
         )
         raise CommandFailedError(
-            f"Stretto was on {ranks}, but carried out none of {their} calls{why}, "
+            f"Stretto was on {ranks}, but executed none of {their} calls{why}, "
             "so the run was not tuned, and no verdict is given",
             command,
-            "run it with `stretto run --verbose`, which tells for each call why",
+            "run it with `stretto run --verbose`, which prints why for each call",
         )
 
 
 def require_native(found: Evidence, command: str) -> None:
-    """Refuse a run that was to be native, and in which ranks had Stretto.
-
-    Parameters
-    ----------
-    found, command
-        As for `require_tuned`.
-    """
+    """Refuse a run that was to be native, and in which ranks had Stretto."""
     if found.active:
         raise CommandFailedError(
             f"{counted(found.active, 'rank')} had Stretto in the run that was to be native, so "

@@ -25,19 +25,7 @@ _DRAIN_S = 2.0
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended.
-
-    Attributes
-    ----------
-    status
-        Exit code; 128 + number when a signal ended it.
-    wall_s
-        Seconds from start to end.
-    stdout, stderr
-        What it printed, when captured.
-    timed_out
-        The time limit ended it.
-    """
+    """How a command ended."""
 
     status: int
     wall_s: float
@@ -51,7 +39,7 @@ class Result:
             return self
         how = "took too long and was stopped" if self.timed_out else f"ended with {self.status}"
         last = [x for x in self.stderr.strip().splitlines() if x.strip()][-3:]
-        said = f"; it said: {' / '.join(last)}" if last else ""
+        said = f"; its last lines: {' / '.join(last)}" if last else ""
         raise CommandFailedError(f"the command {how}{said}", " ".join(argv))
 
 
@@ -104,7 +92,6 @@ class _Reader(threading.Thread):
         self.last = time.monotonic()
 
     def run(self) -> None:
-        """Read until nobody holds the other end."""
         descriptor = self._pipe.fileno()
         while True:
             try:
@@ -144,16 +131,9 @@ def run(
     time limit or a signal, whatever it started and left (ranks, Hydra's proxies, daemons) is ended,
     and so it is when we are killed ourselves.
 
-    Parameters
-    ----------
-    argv, environ, cwd
-        The command, its environment and directory.
-    timeout
-        Seconds after which it is stopped; None for no limit.
-    capture
-        ``yes`` collects its output, ``tee`` shows it as well.
-    scratch
-        A directory of ours for this run: it goes when we are killed, too.
+    `timeout`: seconds after which it is stopped; None for no limit. `capture`: ``yes`` collects its
+    output, ``tee`` shows it as well. `scratch`: a directory of ours for this run: it goes when we
+    are killed, too.
     """
     try:
         with _signals():

@@ -60,12 +60,7 @@ def descendants(root: int) -> list[int]:
 class Guard:
     """The command, its status once it has ended, and the ways to end it.
 
-    Parameters
-    ----------
-    control, status
-        File descriptors.
-    grace_s
-        Seconds between asking the command to end and making it.
+    `grace_s`: seconds between asking the command to end and making it.
     """
 
     def __init__(self, control: int, status: int, grace_s: float) -> None:
@@ -132,7 +127,6 @@ class Guard:
         return self.code is not None
 
     def group(self, number: int) -> None:
-        """Send a signal to the command's group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 

@@ -32,25 +32,9 @@ class Guarded:
     Leaving the ``with`` block ends the command and all that it has started, unless it has ended
     by itself: then what it left on purpose (a daemon) stays.
 
-    Parameters
-    ----------
-    argv, environ, cwd
-        The command, its environment and directory.
-    stdin, stdout, stderr
-        As for `subprocess.Popen`.
-    grace_s
-        Seconds that it gets to end by itself.
-    scratch
-        A directory that is to go when Stretto is killed while the command runs.
-
-    Attributes
-    ----------
-    pid
-        Of the command.
-    code
-        Its exit code, negative for a signal; None until it has ended.
-    wall_s
-        Seconds from its start to its end, without the guard's own.
+    `grace_s`: seconds that it gets to end by itself. `scratch`: a directory that is to go when
+    Stretto is killed while the command runs. `code`: its exit code, negative for a signal; None
+    until it has ended. `wall_s`: seconds from its start to its end, without the guard's own.
     """
 
     def __init__(
@@ -104,12 +88,10 @@ class Guarded:
 
     @property
     def stdout(self) -> IO[bytes] | None:
-        """The command's output, when it was to be a pipe."""
         return self._process.stdout
 
     @property
     def stderr(self) -> IO[bytes] | None:
-        """The command's errors, when they were to be a pipe."""
         return self._process.stderr
 
     def _await_start(self, argv: Sequence[str]) -> None:
@@ -127,10 +109,7 @@ class Guarded:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; return whether the command has ended.
 
-        Parameters
-        ----------
-        timeout
-            Seconds; None: as long as it takes.
+        `timeout`: seconds; None: as long as it takes.
         """
         while self.code is None:
             ready, _, _ = select.select([self._status], [], [], timeout)
@@ -146,13 +125,7 @@ class Guarded:
         return True
 
     def end(self, number: int) -> None:
-        """End the command, beginning with a signal, and see that nothing of it is left.
-
-        Parameters
-        ----------
-        number
-            The signal.
-        """
+        """End the command, beginning with a signal, and see that nothing of it is left."""
         with contextlib.suppress(OSError):
             os.write(self._control, bytes([guard.END + number]))
         try:
@@ -170,7 +143,6 @@ class Guarded:
                 self.wait(0.0)
 
     def close(self) -> None:
-        """Give the pipes back; the command must have ended."""
         if self._closed:
             return
         self._closed = True
@@ -183,7 +155,6 @@ class Guarded:
             self._process.wait(_AFTER_S)
 
     def __enter__(self) -> Guarded:
-        """Return the command itself."""
         return self
 
     def __exit__(
@@ -192,7 +163,6 @@ class Guarded:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End what still runs."""
         try:
             if self.code is None:
                 self.end(signal.SIGTERM)

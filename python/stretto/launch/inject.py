@@ -46,15 +46,6 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
 
     The user's own LD_PRELOAD stays, in front; the user's STRETTO_* variables hold where `env` says
     nothing.
-
-    Parameters
-    ----------
-    job
-        The job.
-    libs
-        Libraries to preload, in order.
-    env
-        Settings.
     """
     seen = {**job.environ, **job.command.assignments}
     out = {k: v for k, v in seen.items() if k.startswith("STRETTO_") and k not in _OURS}
@@ -65,7 +56,7 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     for name, value in out.items():
         if ";" in value or "\n" in value:
             raise StrettoError(
-                f"{name} holds a semicolon or a line feed, which no launcher carries to the ranks",
+                f"{name} holds a semicolon or a line feed, which no launcher passes to the ranks",
                 value,
                 "write it without",
             )
@@ -89,13 +80,6 @@ def with_settings(job: Job, settings: Mapping[str, str]) -> Job:
 
     From there every launcher takes them to the ranks by itself: Open MPI's what begins with
     ``OMPI_`` or ``PRTE_``, Hydra and srun everything (unless they are told not to).
-
-    Parameters
-    ----------
-    job
-        The job.
-    settings
-        Names and values, as `stretto.mpi.settings` gives them.
     """
     return replace(job, environ={**job.environ, **settings}) if settings else job
 
@@ -107,15 +91,6 @@ def prepare(
 
     Without libraries and settings the job is returned as it is, except for what its MPI needs to
     run here at all.
-
-    Parameters
-    ----------
-    job
-        The job, from `understand`.
-    libs
-        Libraries to preload into every rank, in this order.
-    env
-        STRETTO_* settings for every rank.
     """
     command = job.command
     environ = dict(job.environ)

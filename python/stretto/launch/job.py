@@ -41,27 +41,11 @@ _SCRIPT_LIMIT = 1 << 20
 class Job:
     """A command whose MPI is known.
 
-    Attributes
-    ----------
-    command
-        The command, taken apart.
-    mpi
-        The MPI that its ranks use; its `abi` is that of the program.
-    layout
-        Ranks and nodes, as far as the command says.
-    environ
-        The environment it would run in without Stretto.
-    cwd
-        The directory it runs in.
-    library_path
-        The program does not find its MPI by itself: the installation's `environment` is added.
-    notes
-        What was concluded without being certain, for the user to see.
-    between
-        What may keep Stretto from the program or from its calls: wrappers, containers, other tools
-        that export MPI functions.
-    sanitized
-        A program loads AddressSanitizer.
+    `mpi`: the MPI that its ranks use; its `abi` is that of the program. `layout`: ranks and nodes,
+    as far as the command says. `library_path`: the program does not find its MPI by itself: the
+    installation's `environment` is added. `notes`: what was concluded without being certain, for
+    the user to see. `between`: what may keep Stretto from the program or from its calls: wrappers,
+    containers, other tools that export MPI functions.
     """
 
     command: Command
@@ -83,16 +67,7 @@ def understand(
 ) -> Job:
     """Find out how a command starts its ranks, and with which MPI.
 
-    Parameters
-    ----------
-    words
-        The user's command.
-    mpi
-        What the user says the MPI is: a family, a launcher or a prefix; None to find out.
-    environ
-        The environment it will run in; the process's own by default.
-    cwd
-        The directory it will run in.
+    `mpi`: what the user says the MPI is: a family, a launcher or a prefix; None to find out.
     """
     env = dict(os.environ if environ is None else environ)
     where = cwd or Path.cwd()
@@ -179,7 +154,7 @@ def _launched(
                 f"{_abi_words(own)} family ({name})",
                 f"{command.launcher} and {_name(command, application)}",
                 "start it with the launcher of the MPI it was built with, or build it with this "
-                "one; every rank would otherwise believe to be alone",
+                "one; otherwise each rank would run as its own one-rank job",
             )
         if own == "mpi5":
             installation = installation.with_abi("mpi5")

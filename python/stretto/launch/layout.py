@@ -72,17 +72,7 @@ def read_hostfile(path: Path) -> list[tuple[str, int | None]]:
 
 
 def find_layout(command: Command, environ: Mapping[str, str], cwd: Path | None = None) -> JobLayout:
-    """Return what a command and its environment say about ranks and nodes.
-
-    Parameters
-    ----------
-    command
-        The command, taken apart.
-    environ
-        For the batch system's variables.
-    cwd
-        Where relative host files lie.
-    """
+    """Return what a command and its environment say about ranks and nodes."""
     if command.launcher is None:
         return JobLayout(1, 1, 1)
     if command.kind == "slurm":

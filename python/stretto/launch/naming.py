@@ -20,13 +20,7 @@ def app_name(job: Job) -> str:
 
 
 def command_name(command: Command) -> str:
-    """Return what `app_name` says of a command whose MPI need not be known.
-
-    Parameters
-    ----------
-    command
-        As typed: `stretto scale` names its files before it fills numbers in.
-    """
+    """Return what `app_name` says of a command whose MPI need not be known."""
     applications = command.applications
     if not applications or applications[0].program is None:
         return "job"  # no command at all (`stretto env --mpi`), or one that shows no program

@@ -83,15 +83,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish")
 
 
 def words_of(option: str, table: dict[str, int]) -> int:
-    """Return how many words follow `option`, however many dashes it is written with.
-
-    Parameters
-    ----------
-    option
-        The word as typed.
-    table
-        One of the tables of this module.
-    """
+    """Return how many words follow `option`, however many dashes it is written with."""
     if "=" in option:
         return 0
     if option in table:

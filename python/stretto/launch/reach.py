@@ -19,12 +19,7 @@ _CONTAINERS = ("apptainer", "singularity", "ch-run", "shifter", "sarus", "enroot
 class Obstacle:
     """Something by which Stretto's variables do not get to a program.
 
-    Attributes
-    ----------
-    words
-        What does it, as typed: ``env -i``.
-    certain
-        They are lost; else they may be.
+    `certain`: they are lost; else they may be.
     """
 
     words: str
@@ -32,13 +27,7 @@ class Obstacle:
 
 
 def dropping(words: list[str]) -> str | None:
-    """Return what of the words before a program drops LD_PRELOAD, None where nothing does.
-
-    Parameters
-    ----------
-    words
-        ``env -i A=1``, ``numactl -m 0``, ``sudo``.
-    """
+    """Return what of the words before a program drops LD_PRELOAD, None where nothing does."""
     wrapper = ""
     for at, word in enumerate(words):
         if Path(word).name in WRAPPERS:
@@ -58,14 +47,7 @@ def dropping(words: list[str]) -> str | None:
 
 
 def obstacles(command: Command) -> list[Obstacle]:
-    """Return what lies between the launcher and the programs (a script, where there is none).
-
-    Parameters
-    ----------
-    command
-        The command. What drops variables before a launcher or a script is none: they are set
-        behind it.
-    """
+    """Return what lies between the launcher and the programs (a script, where there is none)."""
     found = [_of(command, application) for application in command.applications]
     found += [
         Obstacle(f"{command.words[option.at].partition('=')[0]}", certain=False)
@@ -79,11 +61,6 @@ def in_script(text: str) -> list[str]:
     """Return what a script does by which variables may get lost: ``env -i``, ``ssh``.
 
     That is also where it sets LD_PRELOAD to something else, or removes it.
-
-    Parameters
-    ----------
-    text
-        The script.
     """
     code = re.sub(r"(?m)(^|\s)#.*$", "", text)
     names = "|".join(map(re.escape, (*_REMOTE, *_CONTAINERS, "sudo")))
@@ -96,13 +73,7 @@ def in_script(text: str) -> list[str]:
 
 
 def preloads(text: str) -> list[str]:
-    """Return the values that a script, or a word of a command, gives LD_PRELOAD.
-
-    Parameters
-    ----------
-    text
-        The script.
-    """
+    """Return the values that a script, or a word of a command, gives LD_PRELOAD."""
     found = re.findall(r"\bLD_PRELOAD=(?:\"([^\"]*)\"|'([^']*)'|([^\s\"';|&,)]*))", text)
     return ["".join(one) for one in found]
 

@@ -26,10 +26,7 @@ class RunPoint:
 
     Points are in order by their numbers; one that says nothing of threads stands first.
 
-    Attributes
-    ----------
-    threads
-        None: as the command's environment says.
+    `threads`: none: as the command's environment says.
     """
 
     nodes: int
@@ -43,7 +40,6 @@ class RunPoint:
 
     @property
     def nranks(self) -> int:
-        """Ranks in all."""
         return self.nodes * self.ppn
 
     @property
@@ -53,7 +49,6 @@ class RunPoint:
 
     @property
     def words(self) -> str:
-        """Say it: ``4 x 36``, ``4 x 9 x 4 threads``."""
         text = f"{self.nodes} x {self.ppn}"
         return text if self.threads is None else f"{text} x {counted(self.threads, 'thread')}"
 
@@ -74,16 +69,8 @@ def resize(
     are several nodes to choose from, and cores per rank where threads are asked for and the user
     binds nothing by himself.
 
-    Parameters
-    ----------
-    words
-        As typed after ``--``.
-    point
-        Where it is to run.
-    environ, cwd
-        As for `parse_command`.
-    cores
-        Of a node, where that is known: ranks are bound to several cores only where these suffice.
+    `point`: where it is to run. `cores`: of a node, where that is known: ranks are bound to several
+    cores only where these suffice.
     """
     if has_placeholders(words):
         return [_filled(w, point) for w in words]
@@ -119,7 +106,6 @@ def resize(
 
 
 def has_placeholders(words: Sequence[str]) -> bool:
-    """Return whether a command says itself where the numbers go."""
     return any(_PLACEHOLDER.search(w) for w in words)
 
 
@@ -158,7 +144,6 @@ class _Change:
             self.words[there.at] = word[: len(word) - len(there.values[0])] + value
 
     def done(self) -> list[str]:
-        """Return the words."""
         at = (self.command.launcher_at or 0) + 1
         return [*self.words[:at], *self.new, *self.words[at:]]
 

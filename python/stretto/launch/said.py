@@ -38,17 +38,8 @@ _FACT = re.compile(r"^\s*(-->\s|[A-Z][\w ]{0,24}:\s+\S|\w+\(\) failed|PML \w+|Pr
 def telling(output: str, most: int = 3, width: int = 500, end: bool = False) -> str:
     """Return what an output says of why a job failed, as one line; empty where it says nothing.
 
-    Parameters
-    ----------
-    output
-        Of a launcher and its ranks, mixed as they come.
-    most
-        So many statements at most.
-    width
-        So many characters at most.
-    end
-        Of what tells something the last, not the first: a user's program has printed what it did
-        before it failed.
+    `end`: of what tells something the last, not the first: a user's program has printed what it did
+    before it failed.
     """
     # ranks say the same with other numbers
     found = [_WHO.sub("", x) for x in _statements(output)]

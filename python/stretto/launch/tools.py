@@ -28,12 +28,7 @@ _PRELOAD = re.compile(r"\bLD_PRELOAD=([^,;]*)")
 class Tool:
     """Something that exports MPI functions as Stretto does.
 
-    Attributes
-    ----------
-    name
-        As the user gave it, or the program.
-    preloaded
-        By LD_PRELOAD; else the program holds or links it.
+    `preloaded`: by LD_PRELOAD; else the program holds or links it.
     """
 
     name: str
@@ -60,13 +55,6 @@ def mpi_tools(
 
     Preloaded by the environment, by ``env``, ``-x``, ``-genv`` or ``--export``, or in a script;
     linked to the program; or in the program itself. What a module sets in a script is not seen.
-
-    Parameters
-    ----------
-    command, environ, cwd
-        As for `stretto.launch.job.understand`.
-    scripts
-        Texts of the scripts that the command names.
     """
     words = _preloaded(command, environ, scripts)
     found = [Tool(word, True) for word in words if _exports(word, environ, cwd)]
@@ -75,13 +63,7 @@ def mpi_tools(
 
 
 def sanitized(command: Command, environ: Mapping[str, str], cwd: Path) -> str | None:
-    """Return a program that loads AddressSanitizer, None where none is seen.
-
-    Parameters
-    ----------
-    command, environ, cwd
-        As for `mpi_tools`.
-    """
+    """Return a program that loads AddressSanitizer, None where none is seen."""
     for _, word, path in _binaries(command, environ, cwd):
         dynamic = read_dynamic(path.resolve())
         if dynamic is not None and any(n.startswith(_SANITIZER) for n in dynamic.needed):

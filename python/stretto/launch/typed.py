@@ -10,13 +10,7 @@ from pathlib import Path
 
 
 def typed(words: Sequence[str]) -> str:
-    """Return a command line with its quotes, and with ``< FILE`` where CMD reads a file.
-
-    Parameters
-    ----------
-    words
-        The command, which has this process's standard input.
-    """
+    """Return a command line with its quotes, and with ``< FILE`` where CMD reads a file."""
     return shlex.join(words) + _input()
 
 

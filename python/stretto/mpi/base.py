@@ -21,21 +21,10 @@ Binding = Literal["core", "none", "default"]
 class MPIInstallation(ABC):
     """One MPI on this machine.
 
-    Attributes
-    ----------
-    family, abi, version
-        As in `MPIIdentity`.
-    library
-        First line of `MPI_Get_library_version`.
-    prefix
-        Directory that holds `bin` and `lib`.
-    libmpi
-        The library itself; None for a launcher whose library was not found.
-    launcher
-        Its mpirun or mpiexec; None when there is none (jobs then start by srun).
-    private
-        It lies where ld.so does not look by itself (PyPI's wheels, a module): programs that do not
-        know its place need `environment`.
+    `libmpi`: the library itself; None for a launcher whose library was not found. `launcher`: its
+    mpirun or mpiexec; None when there is none (jobs then start by srun). `private`: it lies where
+    ld.so does not look by itself (PyPI's wheels, a module): programs that do not know its place
+    need `environment`.
     """
 
     family: Family
@@ -49,17 +38,14 @@ class MPIInstallation(ABC):
 
     @property
     def identity(self) -> MPIIdentity:
-        """What the files between the stages hold of it."""
         return MPIIdentity(self.family, self.abi, self.version, self.library)
 
     @property
     def name(self) -> str:
-        """The MPI in words: ``Open MPI 4.1.4``."""
         return titled(self.identity)
 
     @property
     def major(self) -> int:
-        """First number of the version."""
         head = self.version.split(".")[0]
         return int(head) if head.isdecimal() else 0
 
@@ -77,12 +63,14 @@ class MPIInstallation(ABC):
             )
         return self.launcher
 
-    @abstractmethod
     def environment(self) -> dict[str, str]:
         """Return the variables that a job of this MPI needs on this machine, by itself.
 
         Variables that hold paths are complete: what the process's environment has is kept in them.
         """
+        if not self.private or self.libmpi is None:
+            return {}
+        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
 
     @abstractmethod
     def root_environment(self) -> dict[str, str]:
@@ -108,15 +96,7 @@ class MPIInstallation(ABC):
     def script_environment(
         self, variables: Mapping[str, str], base: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return what to set for a script that calls the launcher inside, nothing in argv changed.
-
-        Parameters
-        ----------
-        variables
-            What every rank, also on other nodes, has to get.
-        base
-            The environment so far.
-        """
+        """Return what to set for a script that calls the launcher; its words stay as they are."""
 
     @abstractmethod
     def launch_options(
@@ -137,24 +117,10 @@ class MPIInstallation(ABC):
     ) -> tuple[list[str], dict[str, str]]:
         """Return command line and environment that run `program` on `nranks` ranks.
 
-        Parameters
-        ----------
-        nranks
-            Number of ranks.
-        program
-            The program and its arguments.
-        ppn
-            Ranks per node; None leaves it to the launcher.
-        hosts
-            Node names; empty: this machine, or what the batch system gave.
-        bind
-            Bind ranks to cores, to nothing, or as the launcher does by default.
-        variables
-            Set for every rank (LD_PRELOAD too).
-        oversubscribe
-            More ranks than cores: allowed, and waiting gently.
-        extra
-            More options for the launcher.
+        `ppn`: ranks per node; None leaves it to the launcher. `hosts`: node names; empty: this
+        machine, or what the batch system gave. `bind`: bind ranks to cores, to nothing, or as the
+        launcher does by default. `oversubscribe`: more ranks than cores: allowed, and waiting
+        gently.
         """
         options, env = self.remote_environment(variables or {})
         environ = {**os.environ, **self.environment(), **self.batch_environment(), **env}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from stretto.files.identity import Family, MPIIdentity
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI
-from stretto.mpi.library import LIBRARY_NAMES, identify_library, launcher_words
+from stretto.mpi.library import LIBRARY_NAMES, asked, identify_library, launcher_words, require
 from stretto.mpi.mpich import MPICH
 from stretto.mpi.openmpi import OpenMPI
 
@@ -74,13 +73,6 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
 
     An srun that does not say (Slurm is not configured here) is Slurm's by its name; `need_slurm`
     refuses it.
-
-    Parameters
-    ----------
-    path
-        mpirun, mpiexec, srun, ...
-    environ
-        The environment to run it in.
     """
     try:
         words = launcher_words(path, environ, lambda words: _kind(words) is not None)
@@ -95,7 +87,7 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
         return Launcher(path, "slurm", None)
     first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
     raise StrettoError(
-        f"this launcher is of no kind that Stretto knows; asked for --version it says: {first}",
+        f"this is not a launcher of a kind that Stretto knows; its --version prints: {first}",
         path,
         "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
     )
@@ -106,11 +98,6 @@ def is_launcher(path: Path) -> bool:
 
     By its name, or that of a file which it is a link to; a copy of Open MPI's by its libraries.
     Nothing is run: another program that is given ``--version`` might begin its work.
-
-    Parameters
-    ----------
-    path
-        The file.
     """
     for _ in range(40):  # as many links as the system follows
         if path.name in LAUNCHER_NAMES:
@@ -151,22 +138,14 @@ def _kind(words: str) -> tuple[LauncherKind, str | None] | None:
 
 
 def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Refuse an srun that finds no Slurm: it would start nothing.
-
-    Parameters
-    ----------
-    path
-        srun.
-    environ
-        The environment to ask it in.
-    """
+    """Refuse an srun that finds no Slurm: it would start nothing."""
     if identify_launcher(path, environ).version is not None:
         return
     words = launcher_words(path, environ, lambda _: False)
     lines = [w.strip() for w in words.splitlines() if w.strip()]
     told = next((w for w in lines if "fatal" in w), lines[0] if lines else "nothing")
     raise StrettoError(
-        f"this srun finds no configured Slurm; asked for --version it says: {told}",
+        f"this srun finds no configured Slurm; its --version prints: {told}",
         path,
         "load the site's Slurm module, or set SLURM_CONF to its slurm.conf; where only the job has "
         "them, say which MPI it uses: --mpi openmpi, mpich or intel",
@@ -177,19 +156,12 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     """Return the installation that a launcher belongs to.
 
     Links (Debian's alternatives, ``/usr/bin/mpirun``) are followed to find the library.
-
-    Parameters
-    ----------
-    path
-        The launcher.
-    environ
-        The environment to ask it in.
     """
     launcher = identify_launcher(path, environ)
     if launcher.kind == "slurm":
         need_slurm(path, environ)
         raise StrettoError(
-            "srun starts programs of any MPI, so it does not say which", path, "name the program"
+            "srun starts programs of any MPI, and does not show which", path, "name the program"
         )
     family: Family = launcher.kind
     prefixes = list(dict.fromkeys([path.resolve().parent.parent, path.absolute().parent.parent]))
@@ -251,15 +223,7 @@ def _libraries(prefix: Path, family: Family) -> Iterator[Path]:
 
 
 def from_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIInstallation:
-    """Return the installation that a library belongs to, with the launcher beside it.
-
-    Parameters
-    ----------
-    libmpi
-        The MPI library.
-    environ
-        The environment to ask it in.
-    """
+    """Return the installation that a library belongs to, with the launcher beside it."""
     identity = identify_library(libmpi, environ)
     real = libmpi.resolve()
     prefix = real.parent.parent
@@ -279,15 +243,7 @@ def from_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPII
 
 
 def needed_mpi(program: Path, environ: Mapping[str, str]) -> Needed | None:
-    """Return the MPI library that a program loads, None when it loads none by itself.
-
-    Parameters
-    ----------
-    program
-        An ELF file.
-    environ
-        The environment in which it would run.
-    """
+    """Return the MPI library that a program loads, None when it loads none by itself."""
     found = find_needed(program, LIBRARY_NAMES, environ)
     located = [n for n in found if n.path is not None]
     return located[0] if located else (found[0] if found else None)
@@ -307,35 +263,12 @@ print(json.dumps({"version": MPI.Get_library_version(), "files": sorted(names)})
 
 
 def from_python(interpreter: Path, environ: Mapping[str, str]) -> Path:
-    """Return the MPI library that mpi4py loads under a Python interpreter.
-
-    Parameters
-    ----------
-    interpreter
-        The job's Python.
-    environ
-        The job's environment.
-    """
-    env = {k: v for k, v in environ.items() if k != "LD_PRELOAD"}
-    try:
-        done = subprocess.run(
-            [str(interpreter), "-c", _ASK_MPI4PY],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StrettoError(f"this Python does not run: {error}", interpreter) from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise StrettoError(
-            f"this Python cannot load mpi4py: {last}",
-            interpreter,
-            "install mpi4py in it, or say which MPI the script uses (--mpi)",
-        )
-    files: list[str] = json.loads(done.stdout.strip().splitlines()[-1])["files"]
+    """Return the MPI library that mpi4py loads under a Python interpreter."""
+    done = asked([str(interpreter), "-c", _ASK_MPI4PY], environ, "this Python does not run",
+                  interpreter)  # fmt: skip
+    remedy = "install mpi4py in it, or say which MPI the script uses (--mpi)"
+    text = require(done, "this Python cannot load mpi4py", interpreter, remedy)
+    files: list[str] = json.loads(text.strip().splitlines()[-1])["files"]
     for name in files:
         path = Path(name)
         if path.name.startswith(LIBRARY_NAMES):
@@ -361,11 +294,6 @@ def installations(environ: Mapping[str, str] | None = None) -> list[MPIInstallat
     Looked at: the Python environment that Stretto is in (PyPI's wheels), the launchers along PATH
     (Debian's variants too), what modules announce (``MPI_HOME``, ``I_MPI_ROOT``), and the usual
     directories of distributions.
-
-    Parameters
-    ----------
-    environ
-        The environment; the process's own by default.
     """
     env = dict(os.environ if environ is None else environ)
     out: list[MPIInstallation] = []
@@ -407,12 +335,7 @@ def find_installation(
 ) -> MPIInstallation:
     """Return the installation to use where the user named no launcher.
 
-    Parameters
-    ----------
-    wanted
-        A family (``openmpi``), a launcher, or a prefix; None takes the first found.
-    environ
-        The environment; the process's own by default.
+    `wanted`: a family (``openmpi``), a launcher, or a prefix; None takes the first found.
     """
     env = dict(os.environ if environ is None else environ)
     if wanted is not None and wanted not in CLASSES:

@@ -17,8 +17,6 @@ _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 
 @dataclass(frozen=True)
 class Dynamic:
-    """What the dynamic section of one ELF file says."""
-
     path: Path
     soname: str
     needed: tuple[str, ...]
@@ -145,14 +143,8 @@ def _expand(text: str, origin: Path) -> Path | None:
 def find_library(name: str, chain: Iterable[Dynamic], environ: Mapping[str, str]) -> Path | None:
     """Find a needed library as ld.so does.
 
-    Parameters
-    ----------
-    name
-        As in DT_NEEDED.
-    chain
-        The object that needs it, then the one that loaded that, up to the program (for DT_RPATH).
-    environ
-        For LD_LIBRARY_PATH.
+    `chain`: the object that needs it, then the one that loaded that, up to the program (for
+    DT_RPATH).
     """
     loaders = list(chain)
     if "/" in name:
@@ -195,14 +187,7 @@ def find_needed(
 
     Those nearest to the program decide; what its libraries need besides is theirs.
 
-    Parameters
-    ----------
-    program
-        An ELF program or library.
-    prefixes
-        Beginnings of names: ``("libmpi.so", "libmpich.so")``.
-    environ
-        The environment in which it would run.
+    `prefixes`: beginnings of names: ``("libmpi.so", "libmpich.so")``.
     """
     for group in _loaded(program, environ):
         out = [n for n in group if n.name.startswith(prefixes)]
@@ -212,13 +197,7 @@ def find_needed(
 
 
 def needed_by(program: Path, environ: Mapping[str, str]) -> list[Needed]:
-    """Return all libraries that a program loads, in the order in which symbols are looked up.
-
-    Parameters
-    ----------
-    program, environ
-        As for `find_needed`.
-    """
+    """Return all libraries that a program loads, in the order in which symbols are looked up."""
     return [n for group in _loaded(program, environ) for n in group]
 
 
@@ -249,14 +228,7 @@ def _loaded(program: Path, environ: Mapping[str, str]) -> Iterator[list[Needed]]
 def defines(path: Path, prefix: str, used: bool = False) -> bool:
     """Tell whether a program or library exports a function whose name begins with a prefix.
 
-    Parameters
-    ----------
-    path
-        The ELF file; another one exports nothing.
-    prefix
-        ``MPI_``.
-    used
-        Whether it uses one of another object instead.
+    `used`: whether it uses one of another object instead.
     """
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:

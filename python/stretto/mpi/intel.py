@@ -12,24 +12,21 @@ _BY_SLURM = {"I_MPI_HYDRA_BOOTSTRAP": "slurm"}
 
 
 class IntelMPI(Hydra):
-    """An Intel MPI."""
-
     def environment(self) -> dict[str, str]:
         """Return prefix, fabric providers, library path and PATH as Intel's vars.sh would set them.
 
         What that script has set already is left as it is.
         """
-        if self.libmpi is None or not self.private:
-            return {}
-        lib = self.libmpi.parent
-        out = {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", lib)}
+        out = super().environment()
+        if self.libmpi is None or not out:
+            return out
         if self.launcher is not None:
             # mpirun is a script that calls mpiexec.hydra by name.
             out["PATH"] = prepend_path("PATH", self.launcher.parent)
         if os.environ.get("I_MPI_ROOT") != str(self.prefix):
             out["I_MPI_ROOT"] = str(self.prefix)
-            if any(lib.glob("lib*-fi.so")):  # as in PyPI's wheel
-                out["FI_PROVIDER_PATH"] = str(lib)
+            if any(self.libmpi.parent.glob("lib*-fi.so")):  # as in PyPI's wheel
+                out["FI_PROVIDER_PATH"] = str(self.libmpi.parent)
         return out
 
     def batch_environment(self) -> dict[str, str]:
@@ -47,7 +44,6 @@ class IntelMPI(Hydra):
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
     ) -> list[str]:
-        """Return ``-n``, the hosts, ``-ppn`` and the pinning."""
         options = []
         if bind != "default":
             options += ["-genv", "I_MPI_PIN", "1" if bind == "core" else "0"]

@@ -27,17 +27,7 @@ _TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "enabled", "disable
 def check_settings(
     installation: MPIInstallation, environment: Mapping[str, str], place: str
 ) -> list[str]:
-    """Refuse settings that the MPI does not know; return a sentence for what cannot be told.
-
-    Parameters
-    ----------
-    installation
-        The MPI, which is asked.
-    environment
-        Names as in the environment (``OMPI_MCA_...``), and values.
-    place
-        Where they were given, for the error message.
-    """
+    """Refuse settings that the MPI does not know; return a sentence for what cannot be told."""
     known = _known(installation)
     if known is None:
         return []
@@ -116,7 +106,9 @@ def _check_value(installation: MPIInstallation, variable: Variable, value: str, 
     if not names:
         if not _NUMBER.fullmatch(value) and value.lower() not in _TRUTHS:
             raise UsageError(
-                f"{variable.name} is a number, and {value!r} is none", place, "correct the value"
+                f"{variable.name} takes a number, and {value!r} is not one",
+                place,
+                "correct the value",
             )
         return
     numbers = [number for number, _ in variable.items]

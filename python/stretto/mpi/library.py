@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from stretto.built import Abi
@@ -43,7 +43,9 @@ if lib.MPI_Get_library_version(text, ctypes.byref(length)):
     sys.exit("MPI_Get_library_version failed")
 sys.stdout.write(text.value.decode("utf-8", "replace"))
 """
-_TIMEOUT_S = 60
+_TIMEOUT_S = 120
+#: remedy where a library does not load
+LOADS = "ldd on that file shows what is missing; load the MPI's module first"
 #: raised where what was kept before must not be used: 2, answers of launchers that had failed
 _CACHE_VERSION = 2
 
@@ -52,11 +54,6 @@ def abi_of_name(name: str) -> Abi | None:
     """Return the ABI family that a library's name stands for.
 
     Open MPI's libmpi has had versions 40 (4.x, 5.x) and 20 (2.x) and below; the MPICH family 12.
-
-    Parameters
-    ----------
-    name
-        File name: ``libmpi.so.40``.
     """
     if name.startswith("libmpi_abi.so"):
         return "mpi5"
@@ -72,17 +69,7 @@ def abi_of_name(name: str) -> Abi | None:
 
 
 def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity:
-    """Make an identity of what `MPI_Get_library_version` says.
-
-    Parameters
-    ----------
-    text
-        Its answer.
-    abi
-        The ABI family, from the library's name; None: the family's own.
-    place
-        The library, for the error message.
-    """
+    """Make an identity of what `MPI_Get_library_version` says."""
     first = text.strip().splitlines()[0].strip() if text.strip() else ""
     patterns: list[tuple[Family, str]] = [
         ("openmpi", r"Open MPI v?(\d[\w.]*)"),
@@ -103,40 +90,46 @@ def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity
     )
 
 
-def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIIdentity:
-    """Ask an MPI library what it is.
+def asked(
+    argv: Sequence[str], environ: Mapping[str, str] | None, what: str, place: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program that answers a question, without LD_PRELOAD and without input.
 
-    Parameters
-    ----------
-    libmpi
-        The library's file.
-    environ
-        The environment to load it in; the process's own by default.
+    `what`, `place`: the error's words where it cannot be started, or does not end in time.
     """
+    env = dict(os.environ if environ is None else environ)
+    env.pop("LD_PRELOAD", None)
+    try:
+        return subprocess.run(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StrettoError(f"{what}: {error}", place) from error
+
+
+def require(done: subprocess.CompletedProcess[str], what: str, place: Path, remedy: str) -> str:
+    """Return the output of a program that succeeded; raise its last words otherwise."""
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StrettoError(f"{what}: {words[-1]}", place, remedy)
+    return done.stdout
+
+
+def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> MPIIdentity:
+    """Ask an MPI library what it is."""
     real = libmpi.resolve()
 
     def ask() -> tuple[str, bool]:
-        env = dict(os.environ if environ is None else environ)
-        env.pop("LD_PRELOAD", None)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", "-c", _ASK, str(real)],
-                env=env,
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StrettoError(f"the MPI library could not be loaded: {error}", libmpi) from error
-        if done.returncode != 0:
-            words = done.stderr.strip().splitlines() or ["it gave no reason"]
-            raise StrettoError(
-                f"the MPI library could not be loaded: {words[-1]}",
-                libmpi,
-                "ldd on that file shows what is missing; load the MPI's module first",
-            )
-        return done.stdout, bool(done.stdout.strip())
+        argv = [sys.executable, "-I", "-c", _ASK, str(real)]
+        what = "the MPI library could not be loaded"
+        text = require(asked(argv, environ, what, libmpi), what, libmpi, LOADS)
+        return text, bool(text.strip())
 
     text = cached("library", real, ask)
     # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
@@ -151,33 +144,14 @@ def launcher_words(
 ) -> str:
     """Return what ``LAUNCHER --version`` prints.
 
-    Parameters
-    ----------
-    launcher
-        The launcher's file.
-    environ
-        The environment to run it in; the process's own by default.
-    understood
-        Whether words tell what it is: others are not kept.
+    `understood`: whether words tell what it is: others are not kept.
     """
 
     def ask() -> tuple[str, bool]:
         env = dict(os.environ if environ is None else environ)
-        env.pop("LD_PRELOAD", None)
         # Intel's mpirun is a script that looks for mpiexec.hydra along PATH.
         env["PATH"] = f"{launcher.parent}:{env.get('PATH', os.defpath)}"
-        try:
-            done = subprocess.run(
-                [str(launcher), "--version"],
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StrettoError(f"the launcher does not answer: {error}", launcher) from error
+        done = asked([str(launcher), "--version"], env, "the launcher does not answer", launcher)
         words = f"{done.stdout}\n{done.stderr}"
         return words, done.returncode == 0 and bool(words.strip()) and understood(words)
 
@@ -192,15 +166,8 @@ def _cache_directory() -> Path:
 def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
     """Return what `ask` answers about a file, asked anew only when the file has changed.
 
-    Parameters
-    ----------
-    kind
-        Which question.
-    path
-        The file.
-    ask
-        Gives the answer, and whether it is to be kept, which is for an answer that is whole and
-        was given without failing; its errors are passed on and nothing is kept.
+    `ask`: gives the answer, and whether it is to be kept, which is for an answer that is whole and
+    was given without failing; its errors are passed on and nothing is kept.
     """
     try:
         facts = path.resolve().stat()

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+from stretto.mpi.base import Binding, MPIInstallation
 
 
 class Hydra(MPIInstallation):
-    """An MPI whose launcher is Hydra."""
-
     def root_environment(self) -> dict[str, str]:
         """Hydra lets root start jobs."""
         return {}
 
     def remote_environment(self, variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """Return ``-genv`` options."""
         return [w for n, v in variables.items() for w in ("-genv", n, v)], {}
 
     def script_environment(
@@ -31,14 +28,6 @@ class Hydra(MPIInstallation):
 
 
 class MPICH(Hydra):
-    """An MPICH."""
-
-    def environment(self) -> dict[str, str]:
-        """Return the library path for an MPI outside ld.so's directories."""
-        if not self.private or self.libmpi is None:
-            return {}
-        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
-
     def oversubscription(self) -> tuple[list[str], dict[str, str]]:
         """Hydra always allows it; MPICH's ranks poll (no setting makes them yield)."""
         return [], {}
@@ -46,7 +35,6 @@ class MPICH(Hydra):
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
     ) -> list[str]:
-        """Return ``-n``, the hosts, ``-ppn`` and the binding."""
         options = ["-n", str(nranks)]
         if hosts:
             slots = f":{ppn}" if ppn else ""

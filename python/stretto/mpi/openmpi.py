@@ -17,7 +17,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.regular import read_regular
-from stretto.mpi.base import Binding, MPIInstallation, prepend_path
+from stretto.mpi.base import Binding, MPIInstallation
 
 ENV_LIST = "OMPI_MCA_mca_base_env_list"
 ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
@@ -28,13 +28,8 @@ _FILES = "OMPI_MCA_mca_base_param_files"
 def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
     """Return an environment list for `variables`.
 
-    Parameters
-    ----------
-    variables
-        What the ranks are to get. No value may hold a semicolon, but those between the choices of
-        STRETTO_CHOICE, which may as well be blanks.
-    delimiter
-        As the user's parameters have it.
+    `variables`: what the ranks are to get. No value may hold a semicolon, but those between the
+    choices of STRETTO_CHOICE, which may as well be blanks.
     """
     listed = dict(variables)
     if "STRETTO_CHOICE" in listed:
@@ -50,14 +45,6 @@ def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
 
 
 class OpenMPI(MPIInstallation):
-    """An Open MPI."""
-
-    def environment(self) -> dict[str, str]:
-        """Return the library path for an MPI outside ld.so's directories."""
-        if not self.private or self.libmpi is None:
-            return {}
-        return {"LD_LIBRARY_PATH": prepend_path("LD_LIBRARY_PATH", self.libmpi.parent)}
-
     def root_environment(self) -> dict[str, str]:
         """Return the variables with which mpirun lets root start jobs."""
         names = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"]
@@ -91,15 +78,7 @@ class OpenMPI(MPIInstallation):
         return {**variables, name: f"{old}{delimiter}{text}" if old else text}
 
     def parameter(self, variable: str, base: Mapping[str, str]) -> str:
-        """Return a parameter of the user's: of the environment, else of a file of parameters.
-
-        Parameters
-        ----------
-        variable
-            ``OMPI_MCA_...``.
-        base
-            The environment.
-        """
+        """Return a parameter of the user's: of the environment, else of a file of parameters."""
         if variable in base:
             return base[variable]
         name = "openmpi-mca-params.conf"
@@ -121,7 +100,6 @@ class OpenMPI(MPIInstallation):
     def launch_options(
         self, nranks: int, ppn: int | None, hosts: Sequence[str], bind: Binding
     ) -> list[str]:
-        """Return ``-n``, the hosts with their slots, and the binding."""
         options = ["-n", str(nranks)]
         if hosts:
             slots = ppn or -(-nranks // len(hosts))

@@ -19,13 +19,7 @@ _TALK = re.compile(r"(?i)(^|_)(verbose|debug|log|print|show|help|stats|warn)")
 
 
 def deciding(family: Family, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that decide how fast an MPI is, by name.
-
-    Parameters
-    ----------
-    family, environ
-        Of the MPI, and the environment that launches are given.
-    """
+    """Return the variables that decide how fast an MPI is, by name."""
     name = re.compile(_DECIDING[family])
     return {n: v for n, v in sorted(environ.items()) if name.fullmatch(n) and not _TALK.search(n)}
 

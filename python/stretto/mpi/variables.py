@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,9 +18,8 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.library import cached
+from stretto.mpi.library import LOADS, asked, cached, require
 
-_TIMEOUT_S = 120
 #: MPI_T_SCOPE_CONSTANT and _READONLY of Open MPI, and of the MPICH family
 _CONSTANT = (0, 1, 60438, 60439)
 
@@ -97,22 +95,11 @@ json.dump(out, sys.stdout)
 class Variable:
     """One control variable.
 
-    Attributes
-    ----------
-    name
-        Its MPI_T name: ``coll_tuned_allreduce_algorithm``.
-    help
-        The MPI's own words.
-    items
-        Number and name of each value, where the MPI tells them.
-    value
-        What it is when nobody sets it, where it is a number or a word of MPICH's; None elsewhere.
-    constant
-        The MPI says that a running process cannot change it (that it says nothing is no promise).
-    text
-        Its values are words; otherwise numbers, or truths.
-    limits
-        The least and the greatest number that its type holds, where that is one of whole numbers.
+    `items`: number and name of each value, where the MPI tells them. `value`: what it is when
+    nobody sets it, where it is a number or a word of MPICH's; None elsewhere. `constant`: the MPI
+    says that a running process cannot change it (that it says nothing is no promise). `text`: its
+    values are words; otherwise numbers, or truths. `limits`: the least and the greatest number that
+    its type holds, where that is one of whole numbers.
     """
 
     name: str
@@ -125,13 +112,7 @@ class Variable:
 
 
 def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
-    """Return all control variables of an MPI by name.
-
-    Parameters
-    ----------
-    installation
-        The MPI; its library is loaded in a process of its own.
-    """
+    """Return all control variables of an MPI by name."""
     libmpi = _library(installation)
 
     def ask() -> tuple[str, bool]:
@@ -169,29 +150,12 @@ def _ask(installation: MPIInstallation, libmpi: Path, settings: Mapping[str, str
     """Return the program's answer: the variables of a process with some of them set."""
     env = {**os.environ, **installation.environment()}
     # what a user has set is not what the MPI does by itself
-    env = {n: v for n, v in env.items() if n != "LD_PRELOAD" and not n.startswith("MPIR_CVAR")}
+    env = {n: v for n, v in env.items() if not n.startswith("MPIR_CVAR")}
     if os.geteuid() == 0:
         env |= installation.root_environment()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", _PROGRAM, str(libmpi)],
-            env={**env, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StrettoError(f"the MPI does not list its settings: {error}", libmpi) from error
-    if done.returncode != 0:
-        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise StrettoError(
-            f"the MPI does not list its settings: {words[-1]}",
-            libmpi,
-            "ldd on that file shows what is missing; load the MPI's module first",
-        )
-    return done.stdout
+    argv = [sys.executable, "-I", "-c", _PROGRAM, str(libmpi)]
+    what = "the MPI does not list its settings"
+    return require(asked(argv, {**env, **settings}, what, libmpi), what, libmpi, LOADS)
 
 
 def numbers(
@@ -203,17 +167,8 @@ def numbers(
     loaded with each word set, and asked for the variable. It does not load with a word that it does
     not know.
 
-    Parameters
-    ----------
-    installation
-        The MPI.
-    words
-        By variable; those of its own help (`stretto.mpi.algorithms`).
-
-    Raises
-    ------
-    StrettoError
-        It refuses one of the words.
+    `words`: by variable; those of its own help (`stretto.mpi.algorithms`). Raises StrettoError: it
+    refuses one of the words.
     """
     default = control_variables(installation)
     libmpi = _library(installation)

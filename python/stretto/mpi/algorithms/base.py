@@ -15,14 +15,8 @@ FILES = f"{PREFIX}files"
 class AlgorithmParameter:
     """A number or word that an algorithm takes.
 
-    Attributes
-    ----------
-    name
-        ``radix``, ``fanout``, ``segment`` (bytes), ``requests``, ``tree``.
-    variable
-        The setting that holds it.
-    values
-        What a campaign tries, the MPI's own default among them or left out where it is unknown.
+    `name`: ``radix``, ``fanout``, ``segment`` (bytes), ``requests``, ``tree``. `values`: what a
+    campaign tries, the MPI's own default among them or left out where it is unknown.
     """
 
     name: str
@@ -34,28 +28,12 @@ class AlgorithmParameter:
 class NativeAlgorithm:
     """One algorithm of an MPI for one collective.
 
-    Attributes
-    ----------
-    collective
-        ``allreduce``.
-    name
-        In the MPI's own words, in lower case: ``recursive_doubling``; ``7`` where it has no words.
-    value
-        How the setting (and a rules file) name it: ``3``.
-    component
-        The part of the MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``, ...
-    settings
-        All that must be set to force it, by name.
-    parameters
-        What it takes.
-    exactly
-        It works for exactly so many ranks; None: for any number.
-    nodes
-        It is chosen only on communicators that span several nodes (True) or one (False).
-    shared
-        It does something of its own only where a node has several of the ranks.
-    chosen
-        Parameters that have a value among the settings, and which.
+    `name`: in the MPI's own words, in lower case: ``recursive_doubling``; ``7`` where it has no
+    words. `value`: how the setting (and a rules file) name it: ``3``. `component`: the part of the
+    MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``, . `settings`: all that
+    must be set to force it, by name. `exactly`: it works for exactly so many ranks; None: for any
+    number. `nodes`: it is chosen only on communicators that span several nodes (True) or one
+    (False). `shared`: it does something of its own only where a node has several of the ranks.
     """
 
     collective: str
@@ -71,17 +49,14 @@ class NativeAlgorithm:
 
     @property
     def candidate(self) -> str:
-        """As campaigns name it: ``native:coll_tuned_allreduce_algorithm=3``."""
         return PREFIX + ",".join(f"{name}={value}" for name, value in self.settings)
 
     @property
     def label(self) -> str:
-        """As people read it: ``tuned ring``, ``mpir tree(radix=4)``."""
         inside = ",".join(f"{name}={value}" for name, value in self.chosen)
         return f"{self.component} {self.name}" + (f"({inside})" if inside else "")
 
     def fits(self, nranks: int, nodes: int) -> bool:
-        """Return whether it can run on a communicator of so many ranks on so many nodes."""
         if self.exactly is not None and nranks != self.exactly:
             return False
         if self.shared and nranks <= nodes:
@@ -89,13 +64,7 @@ class NativeAlgorithm:
         return self.nodes is None or self.nodes == (nodes > 1)
 
     def having(self, values: Mapping[str, str]) -> NativeAlgorithm:
-        """Return the algorithm with values for some of its parameters.
-
-        Parameters
-        ----------
-        values
-            By the parameters' names.
-        """
+        """Return the algorithm with values for some of its parameters."""
         mine = [p for p in self.parameters if p.name in values]
         return replace(
             self,

@@ -24,10 +24,7 @@ def discover(installation: MPIInstallation) -> list[NativeAlgorithm]:
     In the MPI's own order, by collective; without values for their parameters
     (`Algorithm.variations` gives those).
 
-    Parameters
-    ----------
-    installation
-        The MPI.
+    `installation`: the MPI.
     """
     found = _FINDERS[installation.family](control_variables(installation))
     order = {name: i for i, name in enumerate(dict.fromkeys(a.collective for a in found))}
@@ -39,16 +36,7 @@ def named(
 ) -> NativeAlgorithm:
     """Return the algorithm of a collective by its name, label or number.
 
-    Parameters
-    ----------
-    algorithms
-        From `discover`.
-    collective
-        ``allreduce``.
-    name
-        ``ring``, ``tuned ring`` or ``4``.
-    mpi
-        Whose they are, for the error.
+    `name`: ``ring``, ``tuned ring`` or ``4``.
     """
     mine = [a for a in algorithms if a.collective == collective]
     for a in mine:

@@ -48,14 +48,7 @@ _FORCING: dict[Family, re.Pattern[str]] = {
 def reads_rules(family: Family, name: str, environ: Mapping[str, str]) -> bool:
     """Tell whether a variable names a file of rules that the MPI reads.
 
-    Parameters
-    ----------
-    family
-        The MPI's.
-    name
-        Of the variable.
-    environ
-        All variables: Open MPI's files need a switch.
+    `environ`: all variables: Open MPI's files need a switch.
     """
     if family == "openmpi":
         return name in RULES and environ.get(RULES[name], "").lower() not in OFF
@@ -65,37 +58,17 @@ def reads_rules(family: Family, name: str, environ: Mapping[str, str]) -> bool:
 
 
 def mark_of(family: Family) -> str:
-    """Return the variable in which an export's script names the variables that it has set.
-
-    Parameters
-    ----------
-    family
-        Of the MPI that the export is for.
-    """
+    """Return the variable in which an export's script names the variables that it has set."""
     return MARKS + family.upper()
 
 
 def settable(family: Family) -> tuple[str, ...]:
-    """Return all variables that the script of an export can set.
-
-    Parameters
-    ----------
-    family
-        Of the MPI that it is for.
-    """
+    """Return all variables that the script of an export can set."""
     return _SETTABLE[family]
 
 
 def exported(family: Family, environ: Mapping[str, str]) -> list[str]:
-    """Return the variables of an export of Stretto's that are in force.
-
-    Parameters
-    ----------
-    family
-        Of the MPI.
-    environ
-        Of its launches.
-    """
+    """Return the variables of an export of Stretto's that are in force."""
     marked = environ.get(mark_of(family), "").split()
     found = {
         n
@@ -109,13 +82,8 @@ def exported(family: Family, environ: Mapping[str, str]) -> list[str]:
 def forced(family: Family, environ: Mapping[str, str]) -> list[str]:
     """Return the other variables that force algorithms, or say who is asked for one.
 
-    Parameters
-    ----------
-    family
-        Of the MPI.
-    environ
-        Of its launches. What Open MPI does not look at (an algorithm of coll/tuned without its
-        dynamic rules) is left out.
+    `environ`: of its launches. What Open MPI does not look at (an algorithm of coll/tuned without
+    its dynamic rules) is left out.
     """
     ours = exported(family, environ)
     return sorted(

@@ -20,13 +20,6 @@ _OTHER = ("SENDRECV_REPLACE",)
 
 
 def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
-    """Return the presets of an Intel MPI.
-
-    Parameters
-    ----------
-    variables
-        From `control_variables`.
-    """
     names = {m.group(1) for v in variables.values() if (m := _ALIAS.search(v.help))}
     out: list[NativeAlgorithm] = []
     for variable in variables.values():

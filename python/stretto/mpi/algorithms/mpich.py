@@ -60,13 +60,6 @@ _INTRANODE_VALUES = {
 
 
 def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
-    """Return the algorithms of an MPICH.
-
-    Parameters
-    ----------
-    variables
-        From `control_variables`.
-    """
     out: list[NativeAlgorithm] = []
     for name, variable in variables.items():
         found = re.fullmatch(_CVAR + r"([A-Z_]+?)(_POSIX)?_INTRA_ALGORITHM", name)

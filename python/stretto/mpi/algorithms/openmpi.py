@@ -68,13 +68,6 @@ _SM_TREE = ("allreduce", "barrier", "bcast")
 
 
 def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
-    """Return the algorithms of an Open MPI.
-
-    Parameters
-    ----------
-    variables
-        From `control_variables`.
-    """
     flat: tuple[Setting, ...] = (("coll_tuned_use_dynamic_rules", "1"),)
     if _HAN_OFF[0] in variables:
         flat += (_HAN_OFF,)
@@ -99,15 +92,7 @@ def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
 
 
 def hiding(variables: Mapping[str, Variable], environ: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each component that decides before coll/tuned and HAN.
-
-    Parameters
-    ----------
-    variables
-        From `control_variables`.
-    environ
-        Of the launches.
-    """
+    """Return a sentence for each component that decides before coll/tuned and HAN."""
     chosen = environ.get("OMPI_MCA_coll", "")
     out = []
     for component, (on, priority) in _OFFLOADING.items():

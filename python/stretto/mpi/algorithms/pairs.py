@@ -14,11 +14,6 @@ def pairs_of(text: str) -> list[tuple[str, str]]:
 
     What does not begin with ``NAME=`` belongs to the value before it: lists of interfaces and
     components have commas (``btl=self,vader``). In front of all names it is one without a value.
-
-    Parameters
-    ----------
-    text
-        What follows ``native:``.
     """
     out: list[tuple[str, str]] = []
     for part in text.split(","):
@@ -33,12 +28,8 @@ def pairs_of(text: str) -> list[tuple[str, str]]:
 def settings_environment(family: str, text: str) -> dict[str, str]:
     """Return the variables for a candidate ``native:NAME=VALUE,...``.
 
-    Parameters
-    ----------
-    family
-        Of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their names.
-    text
-        What follows ``native:``.
+    `family`: of the MPI: Open MPI's parameters are set as ``OMPI_MCA_NAME``, the others' by their
+    names.
     """
     if not _BEGINS.match(text):
         first = text.partition(",")[0]

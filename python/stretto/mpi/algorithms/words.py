@@ -40,13 +40,8 @@ _PRIORITY = "coll_han_priority"
 def own_label(candidate: str, han: bool = False) -> str | None:
     """Return ``tuned ring`` or ``mpir tree(radix=4)``; None where the settings do not say it.
 
-    Parameters
-    ----------
-    candidate
-        ``native:NAME=VALUE,...``.
-    han
-        Where it ran, HAN decides if nobody takes its priority away: an algorithm of coll/tuned is
-        then HAN's to call on its parts, and not what all ranks did.
+    `han`: where it ran, HAN decides if nobody takes its priority away: an algorithm of coll/tuned
+    is then HAN's to call on its parts, and not what all ranks did.
     """
     name: str | None = None
     takes: list[str] = []

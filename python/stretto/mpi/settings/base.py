@@ -13,17 +13,8 @@ from stretto.mpi.settings.nodes import Nodes
 class Setting:
     """One value of one thing that can be set, applied by the environment of the whole job.
 
-    Attributes
-    ----------
-    name
-        Short and unique: ``btl_tcp_links=4``.
-    what
-        What it does, in a few words.
-    environment
-        Names and values, for the launcher and all ranks.
-    words
-        Options of the launcher that say the same thing, without dashes: where the user's command
-        has one of them, it would win, and the setting is not tried.
+    `words`: options of the launcher that say the same thing, without dashes: where the user's
+    command has one of them, it would win, and the setting is not tried.
     """
 
     name: str
@@ -36,14 +27,8 @@ class Setting:
 class Around:
     """What of a job decides which settings can matter.
 
-    Attributes
-    ----------
-    found
-        What its nodes have; None where they were not asked.
-    environ
-        Its environment.
-    srun
-        Slurm's srun starts the ranks, and places them: variables of mpirun's do nothing.
+    `found`: what its nodes have; None where they were not asked. `srun`: slurm's srun starts the
+    ranks, and places them: variables of mpirun's do nothing.
     """
 
     found: Nodes | None = None
@@ -72,21 +57,11 @@ class Around:
 class Entry:
     """One line of a family's list: a variable, and the values that are worth trying.
 
-    Attributes
-    ----------
-    variable
-        As the MPI lists it (MPI_T), or by its alias there; None: it is the launcher's, which has no
-        such list.
-    set_as
-        The environment's name for it.
-    nodes
-        It matters on several nodes only (True), on one node only (False), or everywhere (None).
-    words
-        As in `Setting`.
-    besides
-        More that must be set for it to mean anything.
-    several_on_a_node
-        It matters only where a node has more than one rank.
+    `variable`: as the MPI lists it (MPI_T), or by its alias there; None: it is the launcher's,
+    which has no such list. `set_as`: the environment's name for it. `nodes`: it matters on several
+    nodes only (True), on one node only (False), or everywhere (None). `besides`: more that must be
+    set for it to mean anything. `several_on_a_node`: it matters only where a node has more than one
+    rank.
     """
 
     variable: str | None
@@ -105,7 +80,6 @@ class Entry:
             raise ValueError(f"not in stretto.mpi.settings.names: {sorted(strange)}")
 
     def settings(self) -> list[Setting]:
-        """Return a setting for each value."""
         label = self.variable or self.set_as
         return [
             Setting(f"{label}={v}", self.what, ((self.set_as, v), *self.besides), self.words)
@@ -113,39 +87,20 @@ class Entry:
         ]
 
     def fits(self, nodes: int, ppn: int) -> bool:
-        """Return whether it can matter on a layout."""
         if self.several_on_a_node and ppn < 2:
             return False
         return self.nodes is None or self.nodes == (nodes > 1)
 
 
 def parse(text: str, environment: Mapping[str, str]) -> Setting:
-    """Return a setting as the user names it: ``NAME=VALUE,...``.
-
-    Parameters
-    ----------
-    text
-        As typed.
-    environment
-        What it means.
-    """
+    """Return a setting as the user names it: ``NAME=VALUE,...``."""
     return Setting(text, "named by the user", tuple(environment.items()))
 
 
 def without(settings: Sequence[Setting], options: Sequence[str]) -> tuple[list[Setting], list[str]]:
     """Leave out what options of the user's launcher have decided already.
 
-    Parameters
-    ----------
-    settings
-        To choose from.
-    options
-        Names of the launcher's options, and for ``--mca NAME VALUE`` that name, without dashes.
-
-    Returns
-    -------
-    tuple
-        The rest, and a sentence for each option that decided.
+    Returns the rest, and a sentence for each option that decided.
     """
     kept, notes = [], []
     for s in settings:

@@ -24,19 +24,7 @@ def settings(
 ) -> tuple[list[Setting], list[str]]:
     """Return the settings that an MPI has and that can matter on a layout.
 
-    Parameters
-    ----------
-    installation
-        The MPI, which is asked.
-    nodes, ppn
-        Of the job.
-    around
-        What else is known of it.
-
-    Returns
-    -------
-    tuple
-        The settings, and the names of variables that this version lacks.
+    Returns the settings, and the names of variables that this version lacks.
     """
     variables = control_variables(installation)
     known = {*variables, *(m for v in variables.values() for m in _ALIAS.findall(v.help))}

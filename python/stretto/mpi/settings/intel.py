@@ -13,13 +13,6 @@ _PLACE = ("ppn", "perhost", "grr", "rr", "machinefile", "machine", "f", "hostfil
 
 
 def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
-    """Return what is worth trying under an Intel MPI.
-
-    Parameters
-    ----------
-    major, variables, around
-        As for Open MPI's.
-    """
     del major, variables
     out = [
         _own("I_MPI_SHM_CMA", ("0", "1"), "single copy within a node: off, on", many=True),

@@ -14,13 +14,6 @@ _BIND = ("bind-to", "binding", "map-by")
 
 
 def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
-    """Return what is worth trying under an MPICH.
-
-    Parameters
-    ----------
-    major, variables, around
-        As for Open MPI's.
-    """
     del major
     cma = ((f"{_CVAR}CH4_CMA_ENABLE", "1"),)
     # MPICH 5.0.2 aborts in MPI_Init when a piece is larger than what it packs into.

@@ -11,13 +11,7 @@ _INCLUDE = "btl_tcp_if_include"
 
 
 def tcp_interfaces(around: Around) -> list[Entry]:
-    """Return Open MPI's choices for TCP: each shared interface, and all of them.
-
-    Parameters
-    ----------
-    around
-        The job.
-    """
+    """Return Open MPI's choices for TCP: each shared interface, and all of them."""
     names = around.interfaces
     # Open MPI refuses a list of what to take beside one of what to leave.
     if not names or around.found is None or "OMPI_MCA_btl_tcp_if_exclude" in around.environ:
@@ -40,11 +34,6 @@ def ucx_devices(around: Around) -> list[Entry]:
     """Return Open MPI's choices where it uses UCX: each RDMA port that the nodes share.
 
     Without such ports Open MPI uses UCX only where it is told to, and then over TCP.
-
-    Parameters
-    ----------
-    around
-        The job.
     """
     pml = around.environ.get("OMPI_MCA_pml", "")
     if pml not in ("", "ucx"):
@@ -57,13 +46,6 @@ def netmods(around: Around, has_ucx: bool) -> list[Entry]:
 
     Built with both, it uses the first that it was built with, unless it is told: a choice is then
     said to both, and the other one's variable does nothing.
-
-    Parameters
-    ----------
-    around
-        The job.
-    has_ucx
-        It was built with UCX.
     """
     told = around.environ.get("MPIR_CVAR_CH4_NETMOD", "").lower()
     if told == "ofi" or not has_ucx:
@@ -87,11 +69,6 @@ def libfabric(around: Around) -> list[Entry]:
     """Return the choices of MPIs over libfabric where its provider is tcp.
 
     It is where it is named, and where no RDMA device is there for another one.
-
-    Parameters
-    ----------
-    around
-        The job.
     """
     if around.found is None or not around.interfaces:
         return []

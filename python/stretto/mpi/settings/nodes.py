@@ -45,18 +45,9 @@ _LINE = re.compile(r"stretto-node (\S+) (\d+) (\d+)((?: \S+)*?) stretto-end")
 class Nodes:
     """What was found on all nodes of a job.
 
-    Attributes
-    ----------
-    hosts
-        How many answered.
-    interfaces
-        Name and subnets of each interface that is up and in the same subnet on all of them.
-    others
-        An interface that is up on some node and not among these, which an MPI may take by itself.
-    ports
-        RDMA ports (``mlx5_0:1``) that are active on all of them.
-    sockets, domains
-        Of the node that has most: processor sockets, NUMA domains.
+    `interfaces`: name and subnets of each interface that is up and in the same subnet on all of
+    them. `others`: an interface that is up on some node and not among these, which an MPI may take
+    by itself. `ports`: RDMA ports (``mlx5_0:1``) that are active on all of them.
     """
 
     hosts: int
@@ -68,13 +59,7 @@ class Nodes:
 
 
 def read(said: str) -> Nodes | None:
-    """Return what ranks said to `ASK`; None where none did.
-
-    Parameters
-    ----------
-    said
-        All that the job printed.
-    """
+    """Return what ranks said to `ASK`; None where none did."""
     hosts = {m[1]: (int(m[2]), int(m[3]), m[4].split()) for m in _LINE.finditer(said)}
     if not hosts:
         return None
@@ -117,15 +102,7 @@ def _address(text: str) -> str:
 
 
 def chosen(text: str, nodes: Nodes) -> set[str] | None:
-    """Return the shared interfaces that a list of names and subnets means; None: not all are known.
-
-    Parameters
-    ----------
-    text
-        As Open MPI has it: ``eth0,10.1.0.0/16``.
-    nodes
-        Where they are.
-    """
+    """Return the shared interfaces in a list of names and subnets; None: some are unknown."""
     found: set[str] = set()
     for word in filter(None, text.split(",")):
         if "/" in word:

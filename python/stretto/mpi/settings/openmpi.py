@@ -20,17 +20,6 @@ _MAP = ("map-by", "N", "npernode", "npersocket", "ppr", "rankfile", "rf", "bynod
 
 
 def entries(major: int, variables: Mapping[str, Variable], around: Around) -> list[Entry]:
-    """Return what is worth trying under an Open MPI.
-
-    Parameters
-    ----------
-    major
-        First number of its version.
-    variables
-        All that it has.
-    around
-        The job.
-    """
     old = major < 5
     shared = "btl_sm" if "btl_sm_eager_limit" in variables else "btl_vader"
     out = [

@@ -10,13 +10,6 @@ _BIND = ("cpu-bind", "SLURM_CPU_BIND")
 
 
 def entries(around: Around) -> list[Entry]:
-    """Return what is worth trying of how srun places and binds ranks.
-
-    Parameters
-    ----------
-    around
-        The job.
-    """
     out = [
         Entry(None, "SLURM_DISTRIBUTION", ("cyclic",), "ranks take turns among nodes", True, _PLACE,
               several_on_a_node=True),
