@@ -36,19 +36,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
     A node is held by what it calls itself, whatever the user calls it. The locks end with the
     process, however it ends. Where a file system has none, nothing is held.
 
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    names
-        Of the nodes, as the user has them.
-    said
-        What each of them calls itself, where they were asked.
-
-    Raises
-    ------
-    HeldError
-        Another process of this campaign measures on one of them.
+    Raises HeldError: another process of this campaign measures on one of them.
     """
     handles: list[int] = []
     try:
@@ -70,15 +58,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
 def refuse_held(out: Path, names: Sequence[str]) -> None:
     """Say who measures on one of the nodes, before anything is started there; hold nothing.
 
-    Parameters
-    ----------
-    out, names
-        As in `alone_on`; nobody has asked the nodes what they call themselves.
-
-    Raises
-    ------
-    HeldError
-        As there.
+    Raises HeldError: as there.
     """
     for node, name in _nodes(names, ()):
         path = _place(out, node)
@@ -94,15 +74,7 @@ def refuse_held(out: Path, names: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
-    """Let one process at a time make a campaign's tables, so that the last has read the most.
-
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    wait_s
-        The longest that others are waited for: one may stand still for good.
-    """
+    """Let one process at a time make a campaign's tables, so that the last has read the most."""
     path, end = out / DIRECTORY / ".tables.lock", time.monotonic() + wait_s
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +112,6 @@ def _place(out: Path, node: str) -> Path:
 
 
 def _lock(handle: int, how: int, path: Path, node: str, name: str) -> bool:
-    """Lock a node's file; return whether its file system has locks."""
     try:
         fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -167,7 +138,6 @@ def _say_who(handle: int) -> None:
 
 
 def _said_by(handle: int) -> str:
-    """Return who has said to hold a lock, as an addition to a sentence; empty: nobody."""
     try:
         words = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
     except OSError:
@@ -178,10 +148,7 @@ def _said_by(handle: int) -> str:
 def node_of(name: str) -> str:
     """Return what a node that nobody has asked calls itself, as far as this machine can tell.
 
-    Parameters
-    ----------
-    name
-        As the user has it: with or without a domain, an address, ``localhost``.
+    `name`: as the user has it: with or without a domain, an address, ``localhost``.
     """
     own = short(os.uname().nodename)  # of a container or namespace its own, unlike the boot's id
     return own if short(name) in (own, "localhost") or _leads_here(name) else short(name)
@@ -196,7 +163,6 @@ def short(name: str) -> str:
 
 
 def _leads_here(name: str) -> bool:
-    """Return whether a name, or address, is one of this very machine's."""
     try:
         found = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)
     except (OSError, UnicodeError):
@@ -205,7 +171,6 @@ def _leads_here(name: str) -> bool:
 
 
 def _is_own(family: int, address: tuple[object, ...]) -> bool:
-    """Return whether an address is this machine's: what it sends there comes from there, too."""
     try:
         if ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
             return True

@@ -44,15 +44,10 @@ _NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
 class Holder:
     """A process, told apart from every other one that ever was.
 
-    Attributes
-    ----------
-    place
-        Host, boot and process namespace: where its number means something.
-    pid, started
-        Its number, and when it began in the kernel's ticks.
-    job
-        Slurm's job that it runs in, as NUMBER.RESTART@CLUSTER (without RESTART where a step does
-        not know it); empty: none.
+    `place`: host, boot and process namespace: where its number means something.
+    `pid`, `started`: its number, and when it began in the kernel's ticks.
+    `job`: slurm's job that it runs in, as NUMBER.RESTART@CLUSTER (without RESTART where a step does
+    not know it); empty: none.
     """
 
     place: str
@@ -62,12 +57,10 @@ class Holder:
 
     @property
     def host(self) -> str:
-        """Its host, without the domain."""
         return self.place.split(" ")[0].split(".")[0]
 
 
 def me() -> Holder:
-    """Return this process as a holder."""
     boot = _read("/proc/sys/kernel/random/boot_id")
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
@@ -127,12 +120,7 @@ def _started(pid: int) -> str | None:
 def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None = None) -> bool:
     """Return whether a holder is known to have ended, without waiting for its claim to age.
 
-    Parameters
-    ----------
-    holder, mine
-        It, and the process that asks.
-    ask_slurm
-        Tells whether a job has ended; by default asked of Slurm.
+    `ask_slurm`: tells whether a job has ended; by default asked of Slurm.
     """
     if holder.place == mine.place:
         return _started(holder.pid) != holder.started
@@ -152,11 +140,8 @@ def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None =
 def job_ended(job: str) -> bool:
     """Return whether Slurm says that a job is no longer there; False where it cannot be asked.
 
-    Parameters
-    ----------
-    job
-        NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has numbers
-        of its own, and its jobs are not known here, however well they live.
+    `job`: NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has
+    numbers of its own, and its jobs are not known here, however well they live.
     """
     number, _, cluster = job.partition("@")
     if shutil.which("squeue") is None or (cluster and cluster != _cluster()):
@@ -171,7 +156,6 @@ def job_ended(job: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _cluster() -> str:
-    """Return what Slurm's cluster is called here; empty where that cannot be known."""
     inside = os.environ.get("SLURM_CLUSTER_NAME", "")
     if inside or shutil.which("scontrol") is None:
         return inside
@@ -208,21 +192,8 @@ class _Watch:
 class Claims:
     """The claims of one layout.
 
-    Parameters
-    ----------
-    directory
-        Where they lie; made when missing.
-    holder
-        This process, by default.
-    stale_s
-        Time without a touch after which a claim of a holder that cannot be asked for is stale.
-    glance
-        Nothing will be taken or written: a claim that is old passes for stale at once.
-
-    Attributes
-    ----------
-    clock
-        Tells durations.
+    `holder`: this process, by default.
+    `clock`: tells durations.
     """
 
     def __init__(
@@ -281,12 +252,7 @@ class Claims:
     def take(self, launch: int, generation: int) -> Claim | None:
         """Claim a launch after the given generation; None when another was faster.
 
-        Parameters
-        ----------
-        launch
-            Its number.
-        generation
-            The latest one that is known to have ended, or to be stale.
+        `launch`: its number.
         """
         path = self._path(launch, generation + 1)
         if not write_once(path, json.dumps(asdict(self.holder)) + "\n", "a claim"):
@@ -304,7 +270,6 @@ class Claims:
             return None
 
     def gone(self, holder: Holder) -> bool:
-        """Return whether a holder is known to have ended."""
         return gone(holder, self.holder, self._job_ended)
 
     def _stale(self, path: Path) -> bool:
@@ -343,7 +308,6 @@ class Claims:
         return still
 
     def _job_ended(self, job: str) -> bool:
-        """Ask Slurm, at most twice a minute for each job."""
         at, answer = self._asked.get(job, (-1e9, False))
         if time.monotonic() - at > 30:
             answer = job_ended(job)

@@ -37,18 +37,11 @@ from stretto.model.platform_file import load
 class Outcome:
     """What came of a campaign with one MPI.
 
-    Attributes
-    ----------
-    complete
-        Everything is measured: no launch was given up, no layout left out.
-    left_out
-        A sentence for each layout that was not measured, or not all of it.
-    ended
-        This start could do no more; otherwise it was stopped, or others are at work.
-    remedy
-        What to do about the first layout that was left out.
-    inconclusive
-        At how many calls it cannot be told whether something is faster; None: at none.
+    `complete`: everything is measured: no launch was given up, no layout left out.
+    `left_out`: a sentence for each layout that was not measured, or not all of it.
+    `ended`: this start could do no more; otherwise it was stopped, or others are at work.
+    `remedy`: what to do about the first layout that was left out.
+    `inconclusive`: at how many calls it cannot be told whether something is faster; None: at none.
     """
 
     mpi: str
@@ -74,15 +67,7 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, site: Site, base: Path, say: Callable[[str], None], again: str) -> bool:
-        """Take what was measured on a layout; return whether no launch of it is missing.
-
-        Parameters
-        ----------
-        site, base, say
-            The layout, where the results of all go, and what prints a sentence to the user.
-        again
-            What tries launches again that were given up.
-        """
+        """Take what was measured on a layout; return whether no launch of it is missing."""
         layout, merged = site.plan.layout, site.folder.merged()
         for sentence in merged.aside:
             say(f"stretto: warning: not used: {sentence}")
@@ -209,7 +194,6 @@ def _between(
 
 
 def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -> Iterator[Site]:
-    """Yield the layouts of a campaign's directory that this start does not name, as they stand."""
     about = earlier(request.out)
     for path in sorted(standing.base.glob(f"*/{FILE}")):
         launches = request.launches
@@ -243,7 +227,6 @@ def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
 def write_campaign_table(
     path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
 ) -> None:
-    """Write one table with the rows of all layouts."""
     host, mpi = identity.host, identity.mpi
     table = Table(
         mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,

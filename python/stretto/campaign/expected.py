@@ -41,7 +41,6 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
 
 
 def _cases(plan: LayoutPlan, turn: int, policy: Policy, taught: bool) -> list[Case]:
-    """Return what is probably measured in a round."""
     if turn == 0 and not taught:
         return list(plan.settings.cases)
     if turn >= FEWEST:
@@ -50,7 +49,6 @@ def _cases(plan: LayoutPlan, turn: int, policy: Policy, taught: bool) -> list[Ca
 
 
 def _some(case: Case, most: int) -> Case:
-    """Return a case with so many candidates of all kinds beside native."""
     rest = [n for n in case.candidates if n not in (NATIVE, BARE)]
     if len(rest) <= most:
         return case

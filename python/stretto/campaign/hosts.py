@@ -26,20 +26,12 @@ from stretto.mpi.base import MPIInstallation
 class Hosts:
     """Nodes of one kind.
 
-    Attributes
-    ----------
-    names
-        Empty for this machine alone.
-    cpu
-        Their processor; None where nobody asked.
-    mpi_type
-        For ``srun --mpi=``; None: srun does not start the ranks.
-    cores
-        Physical ones that ranks may use on each of them; None where nobody knows.
-    threads
-        Their hardware threads; None where nobody knows.
-    nodes
-        What each of them calls itself; empty where nobody asked.
+    `names`: empty for this machine alone.
+    `cpu`: their processor; None where nobody asked.
+    `mpi_type`: for ``srun --mpi=``; None: srun does not start the ranks.
+    `cores`: physical ones that ranks may use on each of them; None where nobody knows.
+    `threads`: their hardware threads; None where nobody knows.
+    `nodes`: what each of them calls itself; empty where nobody asked.
     """
 
     names: tuple[str, ...]
@@ -57,11 +49,8 @@ class Hosts:
 def cores_of_job(environ: Mapping[str, str]) -> int | None:
     """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
 
-    Parameters
-    ----------
-    environ
-        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
-        threads of one core, which it may count, count once.
+    `environ`: the environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
+    threads of one core, which it may count, count once.
     """
     fewest = cpus_of_job(environ)
     return None if fewest is None else -(-fewest // per_core(environ))
@@ -126,17 +115,7 @@ def find_hosts(
     ask_nodes: bool,
     away: bool = False,
 ) -> Hosts:
-    """Return the nodes to measure on: all of one kind, those of another kind left out and named.
-
-    Parameters
-    ----------
-    request, installation, say
-        The campaign, its MPI, and what prints a sentence.
-    ask_nodes
-        Start a line of shell on each; otherwise nothing is known of them.
-    away
-        It is planned what a batch job will do: this machine's cores are not the nodes'.
-    """
+    """Return the nodes to measure on: all of one kind, those of another kind left out and named."""
     names = wanted(request, say)
     by_srun = request.launcher == "srun" or (
         request.launcher == "auto" and installation.launcher is None
@@ -192,8 +171,6 @@ def _kinds(
     starter: Callable[[Layout, Sequence[str]], Starter] | None,
     say: Callable[[str], None],
 ) -> list[tuple[str, RankPlace]]:
-    """Return each node that answers, with what it says: all at once, or else one by one."""
-
     def ask(hosts: Sequence[str]) -> list[RankPlace]:
         layout = Layout(len(hosts), 1)
         start = starter(layout, hosts) if starter is not None else None
@@ -235,7 +212,6 @@ def _kinds(
 
 
 def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
-    """Return that nodes do not start programs; a launcher that hangs has its own remedy."""
     words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
     if not isinstance(error, StartError):
         return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
@@ -281,12 +257,5 @@ def make_backend(
     hosts: Hosts,
     say: Callable[[str], None],
 ) -> Launches:
-    """Return what measures on these nodes.
-
-    Parameters
-    ----------
-    request, installation, hosts, say
-        The campaign, its MPI and nodes, and what prints a sentence.
-    """
     start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
     return Launches(installation, hosts.names, say, start, request.out)

@@ -112,7 +112,6 @@ def _names(ratios: Mapping[int, Mapping[str, float]]) -> set[str]:
 
 
 def _next_to(x: Layout, layout: Layout, measured: Iterable[Layout]) -> bool:
-    """Return whether no measured layout lies between two others."""
     return not any(
         m not in (x, layout)
         and sorted((x.nodes, m.nodes, layout.nodes))[1] == m.nodes
@@ -122,7 +121,6 @@ def _next_to(x: Layout, layout: Layout, measured: Iterable[Layout]) -> bool:
 
 
 def _slower(decided: Iterable[Decided]) -> Mapping[str, set[tuple[int, str]]]:
-    """Return, by collective, at which sizes which candidates are slower by the test."""
     out: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for d in decided:
         for c in d.comparisons:

@@ -55,17 +55,9 @@ Seen = Mapping[Point, Sequence[float]]
 class Curve:
     """One candidate's times over points.
 
-    Parameters
-    ----------
-    seen
-        What was measured: `FEWEST_POINTS` or more with times above zero (see `points_of`).
-
-    Attributes
-    ----------
-    points
-        Where it was measured, ascending.
-    left
-        What the terms leave at each of the points, of the logarithm.
+    `seen`: what was measured: `FEWEST_POINTS` or more with times above zero (see `points_of`).
+    `points`: where it was measured, ascending.
+    `left`: what the terms leave at each of the points, of the logarithm.
     """
 
     def __init__(self, seen: Seen) -> None:
@@ -84,15 +76,7 @@ class Curve:
 
         What lies far off will count less in the next fit.
 
-        Parameters
-        ----------
-        level
-            What is common at each of the points, of the logarithm.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError, RuntimeError
-            It did not converge.
+        Raises numpy.linalg.LinAlgError, RuntimeError: it did not converge.
         """
         at = self._at - level
         self._share = _share(at, self._basis, self._noise)
@@ -107,7 +91,6 @@ class Curve:
         return np.asarray(gap, dtype=np.float64)
 
     def _krige(self) -> None:
-        """Find the departure from the terms that is likeliest, and solve."""
         best: tuple[float, float, Array, Array] | None = None
         terms = FREE**2 * self._shares @ self._shares.T
         for departure in self._departures:
@@ -178,12 +161,7 @@ def _alike(a: Array, b: Array) -> Array:
 def _share(at: Array, basis: Array, noise: Array) -> Array:
     """Return how much of each term, none of them negative, the sum of all has.
 
-    Parameters
-    ----------
-    at, noise
-        Logarithms of times in us, and their variance.
-    basis
-        From `_terms`.
+    `at`, `noise`: logarithms of times in us, and their variance.
     """
     scale = basis.max(axis=0)
     scale[scale == 0] = 1.0

@@ -126,7 +126,6 @@ def _polished(rows: Sequence[_Row]) -> _Polished:
 
 
 def _medians(values: Array, axis: int) -> Array:
-    """Return the medians of what is known along an axis; not a number where nothing is."""
     if values.shape[axis] == 0:
         return np.full(values.shape[1 - axis], np.nan)
     ordered = np.sort(values, axis=axis)  # what is not known comes last

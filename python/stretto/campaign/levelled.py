@@ -70,10 +70,7 @@ def _groups(names: Mapping[str, object]) -> list[list[str]]:
 def _polished(ahead: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
     """Return the logarithm of candidates' times over the MPI's own, without the rounds' luck.
 
-    Parameters
-    ----------
-    ahead
-        By round: the same with it. Of the MPI's own (`NATIVE` or `BARE`) it is 0 in each.
+    `ahead`: by round: the same with it. Of the MPI's own (`NATIVE` or `BARE`) it is 0 in each.
     """
     own = NATIVE if ahead.get(NATIVE) else BARE
     if not ahead.get(own):
@@ -105,13 +102,10 @@ def _polished(ahead: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, f
 def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
     """Return by how much all was slower in rounds than is usual: something ran beside the campaign.
 
-    Parameters
-    ----------
-    base, level
-        Times of the MPI's own choice by round, and what is usual. What counts is the median of a
-        round and as many before as after it, two at most (at either end: of three rounds), which
-        the luck of single launches does not move beyond `BESIDE`; or the round alone, where it lies
-        further off that median than luck does.
+    `base`, `level`: times of the MPI's own choice by round, and what is usual. What counts is the
+    median of a round and as many before as after it, two at most (at either end: of three rounds),
+    which the luck of single launches does not move beyond `BESIDE`; or the round alone, where it
+    lies further off that median than luck does.
     """
     rounds = sorted(base)
     last, out = len(rounds) - 1, {}

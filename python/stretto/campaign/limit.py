@@ -30,17 +30,7 @@ _PLAIN = re.compile(r"(?:(\d{1,9})|(\d{1,9}):(\d{1,2})|(\d{1,9}):(\d{1,2}):(\d{1
 def seconds(text: str, place: str) -> int | None:
     """Return how long a job may take, None where its time has no limit.
 
-    Parameters
-    ----------
-    text
-        As sbatch takes it: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS.
-    place
-        Where it stands, for error messages.
-
-    Raises
-    ------
-    UsageError
-        It is none of these.
+    Raises UsageError: it is none of these.
     """
     text = text.strip()
     if text.upper() in _NONE:
@@ -59,12 +49,8 @@ def seconds(text: str, place: str) -> int | None:
 def refuse_short(time: str, options: Sequence[str]) -> None:
     """Refuse a job's time in which nothing can be measured.
 
-    Parameters
-    ----------
-    time
-        Of ``--time``.
-    options
-        More of sbatch's, as typed: a time there counts more than ``--time``.
+    `time`: of ``--time``.
+    `options`: more of sbatch's, as typed: a time there counts more than ``--time``.
     """
     given = [("--time", time)]
     given += [("--sbatch", text) for text in values_of(options, "t", "time", "time")]

@@ -23,23 +23,14 @@ Array = NDArray[np.float64]
 def location(times: tuple[float, ...]) -> tuple[float, float]:
     """Return where launches lie in logarithms, and how uncertain that is.
 
-    Parameters
-    ----------
-    times
-        Of at least one launch, in us, above zero.
+    `times`: of at least one launch, in us, above zero.
     """
     logs = np.log(np.sort(np.asarray(times, dtype=float)))
     return float(np.median(logs)), _doubt(logs, SPREAD**2)
 
 
 def middle(differences: Sequence[float]) -> tuple[float, float]:
-    """Return the median of differences within launches, and how uncertain it is.
-
-    Parameters
-    ----------
-    differences
-        Of logarithms, one a launch: disturbed in either direction.
-    """
+    """Return the median of differences within launches, and how uncertain it is."""
     off = np.sort(np.asarray(differences, dtype=float))
     # The median of n normal values is so much more uncertain than their mean.
     return float(np.median(off)), _doubt(off, 0.5 * math.pi * SPREAD**2)
@@ -52,13 +43,6 @@ def _doubt(ordered: Array, usual2: float) -> float:
     which holds for every distribution (Conover, Practical Nonparametric Statistics, 1999, 3.2): a
     few values far away do not move it, and where launches come in two kinds the median is as
     uncertain as the gap between them. What is usual counts as `BELIEF` values.
-
-    Parameters
-    ----------
-    ordered
-        Logarithms.
-    usual2
-        The square of a single one's, as it usually is.
     """
     n = ordered.size
     places = 0.5 * (n - 1) + 0.5 * math.sqrt(n) * np.array([-1.0, 1.0])

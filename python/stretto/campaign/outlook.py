@@ -52,7 +52,6 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
 
 
 def _lost_sizes(request: Request) -> list[str]:
-    """Return a sentence for sizes at which reductions are not measured."""
     lost: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for collective in request.collectives:
         kept = request.sizes_of(collective)
@@ -68,7 +67,6 @@ def _lost_sizes(request: Request) -> list[str]:
 
 
 def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
-    """Return a sentence for collectives of which there is nothing to compare on some layouts."""
     lost: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for collective in request.collectives:
         where = tuple(
@@ -92,7 +90,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _outside(request: Request) -> list[str]:
-    """Return a sentence for layouts to be filled in that no measured ones enclose."""
     before = (earlier(request.out) or {}).get("layouts", ())
     measured = sorted({*request.layouts, *map(parse_layout, before)})
     return [
@@ -146,7 +143,6 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
 
 
 def _measured(plans: Sequence[LayoutPlan]) -> str:
-    """Return collectives with their sizes, those of the same sizes together."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for plan in plans:
         for case in plan.settings.cases:
@@ -164,7 +160,6 @@ def _sizes_words(sizes: Sequence[int]) -> str:
 
 
 def budget_lines(request: Request, needed_s: float) -> list[str]:
-    """Return what this start may take, and whether that will do."""
     if request.budget_s is None:
         return []
     out = [f"budget of this start: {duration(request.budget_s)}"]
@@ -177,7 +172,6 @@ def budget_lines(request: Request, needed_s: float) -> list[str]:
 
 
 def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
-    """Return the plan of one MPI as plain values."""
     pace = system.pace
     cases = [c for plan in system.plans for c in plan.settings.cases]
     return {

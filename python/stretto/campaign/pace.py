@@ -17,15 +17,7 @@ from stretto.files.bench import LaunchEnd, Record, Sample
 
 
 def pace(layouts: Iterable[tuple[LayoutPlan, Iterable[Record]]], policy: Policy | None) -> float:
-    """Return by what estimates have to be multiplied; 1 as long as no launch has told its time.
-
-    Parameters
-    ----------
-    layouts
-        Of a campaign, each with what was measured on it.
-    policy
-        As for `LayoutPlan.in_round`.
-    """
+    """Return by what estimates have to be multiplied; 1 as long as no launch has told its time."""
     took = expected = 0.0
     for plan, records in layouts:
         measured: dict[int, dict[Shape, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -46,7 +38,6 @@ def pace(layouts: Iterable[tuple[LayoutPlan, Iterable[Record]]], policy: Policy 
 def _estimate_s(
     plan: LayoutPlan, launch: int, measured: Mapping[Shape, set[str]], policy: Policy | None
 ) -> float:
-    """Return how long a launch with what was measured in it was estimated to take."""
     cases = [
         replace(case, candidates=tuple(c for c in case.candidates if c in measured[shape_of(case)]))
         for case in plan.settings.cases

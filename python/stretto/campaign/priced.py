@@ -26,15 +26,6 @@ def priced(
     something changes between them that nobody measured, and the MPI decides. So it does where the
     choice cannot be carried out. Where the model does not know what the MPI does, or there are too
     many messages, a row stays without a price.
-
-    Parameters
-    ----------
-    rows
-        Of one layout that was not measured.
-    platform, family
-        What it is priced on, and whose decision stands beside it.
-    limit
-        Times native's price from which a row is left out.
     """
     out: list[Row] = []
     refused: list[str] = []
@@ -61,7 +52,6 @@ def priced(
 
 
 def _ratio(row: Row, platform: Platform, family: Family) -> float | None:
-    """Return a row's price / that of the MPI's own decision, at the worst of its sizes."""
     if row.nodes is None or row.ppn is None or not row.evidence.get("sizes"):
         return None
     baseline = family if family in BASELINES else STAND_IN

@@ -20,12 +20,8 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
 
     A choice without evidence, as a hand writes it, is not taken for a simulated one.
 
-    Parameters
-    ----------
-    path
-        What ``stretto tune --platform`` wrote.
-    family
-        Of the MPI that is measured: choices such as ``native:...`` mean nothing to another.
+    `path`: what ``stretto tune --platform`` wrote.
+    `family`: of the MPI that is measured: choices such as ``native:...`` mean nothing to another.
     """
     table = read_table(path)
     if table.family != family:
@@ -53,20 +49,6 @@ def refined(
 
     A collective on a layout is one or the other as a whole: a measured ``native`` is a finding.
     Where a candidate is out, a simulated choice of it is left to the MPI.
-
-    Parameters
-    ----------
-    rows
-        What the campaign decided, interpolated rows included.
-    simulated
-        Of `read_simulated`.
-    gone
-        Who is out on each layout, those among them of which nothing else was measured.
-
-    Returns
-    -------
-    tuple
-        The rows, and how many of them are simulated.
     """
     have = {(r.collective, r.nodes, r.ppn) for r in rows}
     kept = [r for r in simulated if (r.collective, r.nodes, r.ppn) not in have]
@@ -75,7 +57,6 @@ def refined(
 
 
 def _out(row: Row, gone: Gone) -> bool:
-    """Return whether a row's choice is out on a layout for which the row holds."""
     return any(
         row.nodes in (None, x.nodes) and row.ppn in (None, x.ppn)
         for x, out in gone.items()
@@ -84,6 +65,5 @@ def _out(row: Row, gone: Gone) -> bool:
 
 
 def _line(path: Path, at: int) -> int:
-    """Return the line of a table's row, whose number is given."""
     lines = read_text(path, "a table").split("\n")
     return [i for i, line in enumerate(lines, 1) if line.split()[:1] == ["row"]][at]

@@ -16,14 +16,7 @@ def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:
     It is where launches of its own have failed `LAUNCHES` times, whenever that was, and others come
     up on the same nodes. Of a launch that several share nobody can say which one it was.
 
-    Parameters
-    ----------
-    settings
-        Of the launch.
-    launch
-        Its number.
-    bench
-        All that was measured on the layout, this launch with it.
+    `launch`: its number.
     """
     kind = settings.variant_of(launch)
     ends = bench.ends

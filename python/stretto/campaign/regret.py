@@ -21,9 +21,9 @@ def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[i
     """Return how far ahead of the choice the best is in half of the rounds, in the mean of both.
 
     What a choice loses cannot be told by the launches that have made it: a candidate that is ahead
-    in all of them would have been chosen, and one half does not say what is best in the other. In
-    a half of its own the best is ahead by what is lost and by its luck there, which in simulations
-    is together the true regret to twice that and more, hardly ever less in the mean of many points.
+    in all of them would have been chosen, and one half does not say what is best in the other. In a
+    half of its own the best is ahead by what is lost and by its luck there, which in simulations is
+    together the true regret to twice that and more, hardly ever less in the mean of many points.
 
     A candidate that was dropped early is in no half, and not among them. Where roots or datatypes
     differ at one size, the worst counts.

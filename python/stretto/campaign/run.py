@@ -42,17 +42,11 @@ from stretto.mpi.detect import find_installation
 class CampaignMPI:
     """One MPI of a campaign on one kind of node.
 
-    Attributes
-    ----------
-    base
-        Where its results go.
-    policy
-        When candidates are dropped; None: never.
-    away
-        It will be measured in a batch job: nothing is known of the nodes.
-    usual
-        Pace of the campaign's other MPIs: it counts where none of this one's launches has told its
-        time.
+    `base`: where its results go.
+    `policy`: when candidates are dropped; None: never.
+    `away`: it will be measured in a batch job: nothing is known of the nodes.
+    `usual`: pace of the campaign's other MPIs: it counts where none of this one's launches has told
+    its time.
     """
 
     installation: MPIInstallation
@@ -88,7 +82,6 @@ class CampaignMPI:
 
     @property
     def pace(self) -> float:
-        """By what estimates are multiplied."""
         return self.usual if self.told is None else self.told
 
     @property
@@ -119,19 +112,6 @@ def system_of(
     ask_nodes: bool,
     away: bool = False,
 ) -> CampaignMPI:
-    """Return the MPI, its nodes and the plans of a campaign.
-
-    Parameters
-    ----------
-    request, say
-        The campaign; prints a sentence to the user.
-    mpi
-        As for ``--mpi``.
-    ask_nodes
-        Start a line of shell on every node to see what it is (not in a dry run).
-    away
-        As in `CampaignMPI`.
-    """
     installation = find_installation(mpi)
     if request.refine is not None:
         read_simulated(request.refine, installation.family)  # refused before anything is measured
@@ -174,19 +154,7 @@ def run_campaign(
     dry_run: bool = False,
     plans: list[dict[str, Any]] | None = None,
 ) -> list[Outcome]:
-    """Measure all that is missing, decide, and write the tables; empty in a dry run.
-
-    Parameters
-    ----------
-    request, command
-        The campaign, and the words that asked for it.
-    say
-        Prints a sentence to the user.
-    yes, dry_run
-        Do not ask, however long; only say what it would cost.
-    plans
-        Gets the plan of each MPI as plain values.
-    """
+    """Measure all that is missing, decide, and write the tables; empty in a dry run."""
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
     refuse_other(request)
@@ -245,20 +213,8 @@ def measure_system(
 ) -> Outcome:
     """Measure and decide with one MPI.
 
-    Parameters
-    ----------
-    request, system, command, say
-        As in `run_campaign`.
-    stop_at
-        By `time.monotonic`; None: when all is measured.
-    told
-        Says when a launch under way is to be the last.
-    about
-        What the campaign's directory is to say of all its MPIs.
-    backend
-        Measures; by default real launches.
-    quiet
-        No progress bar.
+    `stop_at`: by `time.monotonic`; None: when all is measured.
+    `backend`: measures; by default real launches.
     """
     backends: list[Launches] = []
     names: Sequence[str] = ()

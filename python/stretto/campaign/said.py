@@ -32,13 +32,7 @@ def regret_words(found: Sequence[Decided]) -> str | None:
 
 
 def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
-    """Return what comes of fewer launches than a test needs.
-
-    Parameters
-    ----------
-    base, plans
-        Where the results of an MPI go, and what is asked for: a campaign may have more already.
-    """
+    """Return what comes of fewer launches than a test needs."""
     asked = plans[0].settings.launches
     out = (
         f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "
@@ -53,7 +47,6 @@ def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
 
 
 def _rounds(claims: Path, nvariants: int) -> int:
-    """Return how many rounds of a layout were begun, by the names of its claims."""
     found = [re.match(r"\d+", x.name) for x in claims.glob("[0-9]*.end")]
     return max((int(m[0]) // nvariants + 1 for m in found if m), default=0)
 

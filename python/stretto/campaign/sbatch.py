@@ -16,14 +16,7 @@ _INDEXES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 def values_of(options: Sequence[str], letter: str | None, name: str, shortest: str) -> list[str]:
     """Return the values that an option of sbatch is given, of which the last one counts.
 
-    Parameters
-    ----------
-    options
-        As typed, several in one perhaps.
-    letter, name
-        ``N`` and ``nodes``; None: it has no letter.
-    shortest
-        How far it has to be written: sbatch takes what stands for one option only.
+    `letter`, `name`: ``N`` and ``nodes``; None: it has no letter.
     """
     found = []
     for option in options:
@@ -44,7 +37,6 @@ def value_of(options: Sequence[str], letter: str, name: str, shortest: str) -> s
 
 
 def _words(option: str) -> list[str]:
-    """Return what sbatch makes of a line."""
     try:
         return shlex.split(option, comments=True)
     except ValueError:  # a quote without end, which sbatch refuses
@@ -64,7 +56,6 @@ def nodes_asked(options: Sequence[str]) -> tuple[int, int] | None:
 
 
 def names_nodes(options: Sequence[str]) -> bool:
-    """Return whether the options say which nodes a job is to get."""
     named = value_of(options, "w", "nodelist", "nodeli")
     return named is not None or value_of(options, "F", "nodefile", "nodef") is not None
 

@@ -33,7 +33,6 @@ def per_core(environ: Mapping[str, str]) -> int:
 
 
 def _of_node(line: str) -> int:
-    """Return how many processors of a node are one core, by what scontrol says of it."""
     said = {k: int(n) for k, n in re.findall(r"\b(\w+)=(\d+)(?=\s|$)", line)}
     cores = said.get("Sockets", 0) * said.get("CoresPerSocket", 0)
     if cores == 0:

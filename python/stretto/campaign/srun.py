@@ -49,10 +49,7 @@ def srun_starter(mpi_type: str) -> Callable[[Layout, Sequence[str]], Starter]:
     wait for ever. The variables are set by ``env`` on the nodes: LD_PRELOAD must not reach srun
     itself.
 
-    Parameters
-    ----------
-    mpi_type
-        For ``--mpi=``.
+    `mpi_type`: for ``--mpi=``.
     """
 
     def of(layout: Layout, hosts: Sequence[str]) -> Starter:

@@ -37,34 +37,11 @@ HOPELESS = 6
 class Worker(Standing):
     """Measures a campaign of one MPI: what is missing by how it stands.
 
-    Parameters
-    ----------
-    plans, base, identity, policy, holder, stale_s, node_cpu
-        As in `Standing`; the directories are made.
-    backend
-        Measures.
-    command
-        For the headers of the files.
-    say
-        Prints a sentence to the user.
-    stop_at
-        By `time.monotonic`; no launch is begun that would end after it, as far as can be told.
-    quiet
-        No progress bar.
-    poll_s
-        See `POLL_S`.
-    stopping
-        As below; None: its own.
-    only
-        The layouts that this one measures, those that it prefers first; None: all. The others are
-        looked at only.
-
-    Attributes
-    ----------
-    stopping
-        Set by a signal: the launch under way is the last.
-    ended
-        Set where something else has ended the measuring.
+    `stopping`: as below; None: its own.
+    `only`: the layouts that this one measures, those that it prefers first; None: all. The others
+    are looked at only.
+    `stopping`: set by a signal: the launch under way is the last.
+    `ended`: set where something else has ended the measuring.
     """
 
     def __init__(
@@ -141,7 +118,6 @@ class Worker(Standing):
         return f"measuring {titled(self.identity.mpi)}"
 
     def enough(self) -> bool:
-        """Return whether no further launch is to be begun."""
         # the next launch takes about as long as the longest so far
         late = self.stop_at is not None and time.monotonic() + self.longest_s >= self.stop_at
         return late or self.stopping.is_set() or self.ended.is_set()

@@ -36,28 +36,14 @@ BARE_BYTES = 32768
 
 
 def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
-    """Return the candidates, with bare where native's own passing through may matter.
-
-    Parameters
-    ----------
-    candidates
-        What is measured.
-    size, nodes
-        Bytes, and nodes of the communicator.
-    """
+    """Return the candidates, with bare where native's own passing through may matter."""
     if NATIVE not in candidates or BARE in candidates or size > BARE_BYTES or nodes > 1:
         return candidates
     return [*candidates, BARE]
 
 
 def need_baseline(bench: Bench, path: Path) -> None:
-    """Refuse results of which nothing was the MPI by itself.
-
-    Parameters
-    ----------
-    bench, path
-        The results.
-    """
+    """Refuse results of which nothing was the MPI by itself."""
     if not bench.samples:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(
@@ -74,15 +60,6 @@ def need_baseline(bench: Bench, path: Path) -> None:
 
 
 def baseline_of(candidates: Mapping[str, Timing], name: str) -> str:
-    """Return what a candidate is compared with in a cell.
-
-    Parameters
-    ----------
-    candidates
-        The cell's timings.
-    name
-        The candidate.
-    """
     if name.startswith(PREFIX) and BARE in candidates:
         mine, bare = (dict(candidates[n].by_launch) for n in (name, BARE))
         if common_launches(mine, bare):
@@ -98,11 +75,6 @@ def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
 
     Where bare was measured in other processes, a candidate is faster only if it is faster than bare
     and, within the same processes, faster than native: processes differ.
-
-    Parameters
-    ----------
-    times
-        From `stretto.measure.compare.timings`.
     """
     beside = {(c.cell, c.candidate): c for c in compare(times, NATIVE)}
     out = []
@@ -124,13 +96,6 @@ def beside_another(
     Where they do not share launches, but each shares its own with a baseline: as multiples of that,
     so that the luck of launches does not count; otherwise as multiples of the reference
     (`put_beside`).
-
-    Parameters
-    ----------
-    candidates
-        The cell's timings.
-    name, other
-        The two.
     """
     both = dict(candidates[name].by_launch), dict(candidates[other].by_launch)
     if common_launches(*both):

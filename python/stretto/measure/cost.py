@@ -13,12 +13,7 @@ ASK_ABOVE_S = 120.0
 def ask(seconds: float, agreed: bool) -> None:
     """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
 
-    Parameters
-    ----------
-    seconds
-        What it will take.
-    agreed
-        The user has said so already, by ``--yes`` or by a budget.
+    `agreed`: the user has said so already, by ``--yes`` or by a budget.
     """
     if agreed or seconds <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return

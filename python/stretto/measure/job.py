@@ -49,20 +49,8 @@ def format_job(
 ) -> str:
     """Return the text of a job.
 
-    Parameters
-    ----------
-    settings
-        The campaign's.
-    launch
-        Number of the launch.
-    cases
-        What is still to be measured in it.
-    output, status
-        Files that the program writes.
-    budget_s
-        For this launch; 0 for none.
-    written
-        By candidate, the control variables that the program sets for it, and their numbers.
+    `budget_s`: for this launch; 0 for none.
+    `written`: by candidate, the control variables that the program sets for it, and their numbers.
     """
     for path in (output, status):
         if "\n" in str(path):
@@ -108,12 +96,7 @@ def read_status(path: Path) -> Status | None:
 def parse_line(text: str, launch: int) -> dict[str, Any] | None:
     """Return a complete line of the program as a dict; None for one that is none of ours.
 
-    Parameters
-    ----------
-    text
-        The line.
-    launch
-        The launch that it must belong to.
+    `launch`: the launch that it must belong to.
     """
     try:
         value = json_value(text)
@@ -125,13 +108,7 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
 
 
 def parse_usage(value: dict[str, Any]) -> Usage:
-    """Return what the ranks of a launch had of their processors.
-
-    Parameters
-    ----------
-    value
-        From `parse_line`.
-    """
+    """Return what the ranks of a launch had of their processors."""
     waited, load = value.get("core_wait_s"), value.get("load")
     return Usage(
         float(value["wall_s"]),
@@ -148,11 +125,6 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
 
     A candidate that was refused, gave wrong results, or was silently left to the MPI is an
     exclusion: its times, if any, are those of something else.
-
-    Parameters
-    ----------
-    value
-        From `parse_line`.
     """
     launch, collective = int(value["launch"]), str(value["collective"])
     candidate, size = str(value["candidate"]), int(value["bytes"])

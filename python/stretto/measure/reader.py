@@ -60,13 +60,7 @@ class LaunchReader:
         return None if at is not None and more and at.done <= self._finished else at
 
     def who(self, at: Status) -> Status:
-        """Return whom a launch's end is blamed on: at the reference, its candidate if it has one.
-
-        Parameters
-        ----------
-        at
-            What the program was at.
-        """
+        """Whom a launch's end is blamed on: at the reference, its candidate if it has one."""
         here = (at.collective, at.bytes)
         names = {n for c in self.cases if (c.collective, c.bytes) == here for n in c.candidates}
         alone = at.candidate == REFERENCE and len(names) == 1

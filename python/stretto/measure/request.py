@@ -38,13 +38,7 @@ class Where:
 
 
 def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
-    """Return where a campaign runs, from the options of the command line.
-
-    Parameters
-    ----------
-    nranks, ppn, hosts, mpi
-        The options.
-    """
+    """Return where a campaign runs, from the options of the command line."""
     installation = find_installation(mpi)
     names = read_names([hosts], "--hosts") if hosts else ()
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
@@ -74,13 +68,7 @@ def split_candidates(text: str) -> list[str]:
 
 
 def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
-    """Return what a dry run says, for programs.
-
-    Parameters
-    ----------
-    settings, path, restart
-        As for `announce`.
-    """
+    """Return what a dry run says, for programs."""
     return {
         "dry_run": True,
         "nranks": settings.nranks,
@@ -101,26 +89,7 @@ def announce(
     yes: bool = False,
     dry_run: bool = False,
 ) -> bool:
-    """Say what will be measured and how long that takes; ask on a terminal when it takes long.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    name
-        The MPI's.
-    path
-        The results file.
-    say
-        Prints a sentence to the user.
-    restart, yes, dry_run
-        The options.
-
-    Returns
-    -------
-    bool
-        Whether to go on: not in a dry run.
-    """
+    """Say what will be measured and how long that takes; ask on a terminal when it takes long."""
     collectives = list(dict.fromkeys(c.collective for c in settings.cases))
     sizes = sorted({c.bytes for c in settings.cases})
     most = max(len(c.candidates) for c in settings.cases)

@@ -15,14 +15,9 @@ _ERROR_SIZE = 2000
 class Formula:
     """A formula and its value for one call.
 
-    Attributes
-    ----------
-    text, where
-        The formula, and where it is exact.
-    exact
-        Whether it is for this call.
-    alpha, beta, gamma
-        Latencies, bytes sent, bytes reduced on the critical path.
+    `text`, `where`: the formula, and where it is exact.
+    `exact`: whether it is for this call.
+    `alpha`, `beta`, `gamma`: latencies, bytes sent, bytes reduced on the critical path.
     """
 
     text: str
@@ -36,14 +31,7 @@ class Formula:
 def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     """Return the closed formula of a flat choice.
 
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``bruck_k(8)``.
-    nranks
-        Ranks.
-    nbytes
-        Of the vector or block.
+    `collective`, `choice`: ``allreduce``, ``bruck_k(8)``.
     """
     refuse_many(nranks, "--ranks")
 

@@ -1,7 +1,7 @@
 """Point-to-point and node measurements for a fit: OSU's print-outs, comma-separated tables, ours.
 
-Values are kept as the file gives them: microseconds for latencies and collectives, megabytes
-(10^6) a second for bandwidths.
+Values are kept as the file gives them: microseconds for latencies and collectives, megabytes (10^6)
+a second for bandwidths.
 """
 
 from __future__ import annotations
@@ -49,18 +49,11 @@ _OSU = tuple(
 class Series:
     """One measured curve.
 
-    Attributes
-    ----------
-    kind
-        What was measured.
-    points
-        Message size in bytes, and the value (us or MB/s), in order of size.
-    pairs
-        Pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
-    window
-        Messages in flight (bandwidths).
-    place
-        File, and column where there are several.
+    `kind`: what was measured.
+    `points`: message size in bytes, and the value (us or MB/s), in order of size.
+    `pairs`: pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
+    `window`: messages in flight (bandwidths).
+    `place`: file, and column where there are several.
     """
 
     kind: Kind
@@ -78,17 +71,9 @@ class Series:
 def read_series(path: Path, kind: str | None, column: str | None, pairs: int | None) -> Series:
     """Read one curve.
 
-    Parameters
-    ----------
-    path
-        An OSU print-out, a table with the size in the first column, or results of stretto bench.
-    kind
-        What it holds; None: as an OSU print-out says itself.
-    column
-        Name of the column of a table; None: the only one. Where there is nothing to choose from, a
-        number is `pairs`.
-    pairs
-        Pairs or ranks, where the file does not say.
+    `kind`: what it holds; None: as an OSU print-out says itself.
+    `column`: name of the column of a table; None: the only one. Where there is nothing to choose
+    from, a number is `pairs`.
     """
     text = read_text(path, WHAT)
     if kind is not None and kind not in KINDS:
@@ -209,7 +194,6 @@ def _from_csv(
 
 
 def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
-    """Take the median over launches of one candidate on one node."""
     if kind not in ("node_bcast", "node_allreduce"):
         raise StrettoError(
             "results of stretto bench give the node's collectives",

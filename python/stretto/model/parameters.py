@@ -12,10 +12,7 @@ from dataclasses import dataclass
 class Parameter:
     """One parameter.
 
-    Attributes
-    ----------
-    name, unit, low, high, help
-        As in ``platform.def``.
+    `name`, `unit`, `low`, `high`, `help`: as in ``platform.def``.
     """
 
     name: str

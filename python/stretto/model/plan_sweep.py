@@ -45,30 +45,21 @@ class Unproven:
 
     @property
     def algorithm(self) -> Algorithm:
-        """The algorithm at fault."""
         return self.case.algorithm
 
     def words(self) -> str:
-        """Name the call."""
         c = self.case
         flags = f"{', in place' if c.in_place else ''}{'' if c.commutative else ', ordered'}"
         where = f"root {c.root}" if c.graph is None else c.graph
         return f"{c.algorithm.collective} {c.choice}, {counted(c.nranks, 'rank')}, {where}{flags}"
 
     def as_json(self) -> dict[str, object]:
-        """Return the call and the reason."""
         case = {k: v for k, v in asdict(self.case).items() if k != "algorithm"}
         return {"collective": self.algorithm.collective, **case, "reason": self.reason}
 
 
 def values(algorithm: Algorithm) -> list[tuple[str, int]]:
-    """Return the choices that are tried of an algorithm, with the bytes of the call.
-
-    Parameters
-    ----------
-    algorithm
-        A row of the registry.
-    """
+    """Return the choices that are tried of an algorithm, with the bytes of the call."""
     name = algorithm.name
     if algorithm.parameter == "radix":
         top = min(algorithm.maximum, 16)
@@ -88,12 +79,8 @@ def values(algorithm: Algorithm) -> list[tuple[str, int]]:
 def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm, list[str]]]:
     """Return the algorithms to prove and the choices to try of each.
 
-    Parameters
-    ----------
-    collective
-        Only this one; None: all.
-    choice
-        Only this flat choice, with or without its parameter; None: all.
+    `collective`: only this one; None: all.
+    `choice`: only this flat choice, with or without its parameter; None: all.
     """
     if collective is not None and collective not in collectives():
         raise StrettoError(
@@ -122,18 +109,6 @@ def cases(
     """Yield all calls of one rank count: every root, in place or not, commutative or not.
 
     Of neighbourhood collectives: every sample graph.
-
-    Parameters
-    ----------
-    algorithm
-        A row of the registry.
-    choice
-        Its flat choice.
-    nranks
-        Ranks.
-    hosts
-        Each rank's node: the choice is composed with the node phases (neighbourhood collectives
-        have none: it may look at the nodes).
     """
     collective = algorithm.collective
     nbytes = dict(values(algorithm)).get(choice, 8)
@@ -159,13 +134,7 @@ def cases(
 
 
 def prove(case: ProofCase) -> Unproven | None:
-    """Build and prove one call; what stands against it, or None.
-
-    Parameters
-    ----------
-    case
-        The call.
-    """
+    """Build and prove one call; what stands against it, or None."""
     try:
         call = CallPlans(
             case.algorithm.collective,

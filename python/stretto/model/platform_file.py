@@ -68,10 +68,7 @@ def shipped() -> list[str]:
 def locate(name: str) -> Path:
     """Return the file of a platform: a path, a name in the user's directory, or one shipped.
 
-    Parameters
-    ----------
-    name
-        ``c5n-tcp``, ``./mine.toml``.
+    `name`: ``c5n-tcp``, ``./mine.toml``.
     """
     if name.endswith(".toml") or "/" in name:
         return Path(name)
@@ -87,7 +84,6 @@ def locate(name: str) -> Path:
 
 
 def user_directory() -> Path:
-    """Return where the user's own platforms are looked for."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(home() / ".config")
     return Path(base) / "stretto" / "platforms"
 
@@ -104,15 +100,6 @@ def read_platform(path: Path) -> Platform:
 
 
 def parse_platform(text: str, file: str) -> Platform:
-    """Parse a file's text.
-
-    Parameters
-    ----------
-    text
-        All of it.
-    file
-        Its name, for messages.
-    """
     try:
         data = toml_values(text)
     except ValueError as error:

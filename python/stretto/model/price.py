@@ -125,30 +125,18 @@ class Span:
 class Price:
     """What a call costs; seconds.
 
-    Attributes
-    ----------
-    seconds
-        Median time of a call in the second half of the calls (of the only one, when there is one).
-    last
-        When the last rank is done with the last call.
-    last_rank
-        Which one.
-    finish, enter
-        Per rank, end and start of the last call.
-    took
-        Per call, from one call's last end to the next's.
-    parts
-        Where `last` went, along the chain of causes: ``overhead``, ``latency``, ...
-    messages, nbytes
-        Of one call, by level.
-    bound
-        No algorithm can be faster than this; None: not known for this collective.
-    bound_why
-        What the bound rests on.
-    events
-        Events carried out.
-    spans
-        What happened in the last call (only with ``trace``).
+    `seconds`: median time of a call in the second half of the calls (of the only one, when there is
+    one).
+    `last`: when the last rank is done with the last call.
+    `last_rank`: which one.
+    `finish`, `enter`: per rank, end and start of the last call.
+    `took`: per call, from one call's last end to the next's.
+    `parts`: where `last` went, along the chain of causes: ``overhead``, ``latency``, ...
+    `messages`, `nbytes`: of one call, by level.
+    `bound`: no algorithm can be faster than this; None: not known for this collective.
+    `bound_why`: what the bound rests on.
+    `events`: events carried out.
+    `spans`: what happened in the last call (only with ``trace``).
     """
 
     collective: str
@@ -173,10 +161,7 @@ class Price:
     def tail(self, share: float) -> float:
         """Return the time that this share of the calls of the second half do not exceed.
 
-        Parameters
-        ----------
-        share
-            Above 0, up to 1: 0.5 is about the median, 1 the longest call.
+        `share`: above 0, up to 1: 0.5 is about the median, 1 the longest call.
         """
         times = sorted(self.took[len(self.took) // 2 :])
         return times[max(0, math.ceil(share * len(times)) - 1)]
@@ -202,32 +187,14 @@ def price(
 ) -> Price:
     """Price one choice.
 
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``shm+bruck_k(8)``.
-    hosts
-        Which node each rank is on, by number (`stretto.plan.parse_layout`).
-    nbytes
-        Of the vector or block.
-    platform
-        Where.
-    element
-        Bytes of an element: a vector is cut between elements; None: 8, or what divides ``nbytes``.
-    root, in_place, commutative
-        As in the call.
-    sizes
-        v-collectives: bytes of block r (alltoallv: all pairs, by sender); None: all ``nbytes``.
-    skew
-        Per rank, seconds from 0 on: when it enters the first call.
-    calls
-        So many in a row; ``seconds`` is then the steady state.
-    seed
-        Of the noise.
-    trace
-        Also return what happened, for pictures.
-    graph
-        Of neighbourhood collectives, as in `stretto.plan.CallPlans`.
+    `collective`, `choice`: ``allreduce``, ``shm+bruck_k(8)``.
+    `hosts`: which node each rank is on, by number (`stretto.plan.parse_layout`).
+    `element`: bytes of an element: a vector is cut between elements; None: 8, or what divides
+    ``nbytes``.
+    `sizes`: v-collectives: bytes of block r (alltoallv: all pairs, by sender); None: all
+    ``nbytes``.
+    `skew`: per rank, seconds from 0 on: when it enters the first call.
+    `calls`: so many in a row; ``seconds`` is then the steady state.
     """
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
@@ -292,13 +259,7 @@ def _evaluate(given: _Pricing, result: _Result, error: ctypes.Array[ctypes.c_cha
 def bound(
     collective: str, hosts: Sequence[int], nbytes: int, platform: Platform, root: int = 0
 ) -> tuple[float, str] | None:
-    """Return the time that no algorithm can beat, and what it rests on; None: there is no bound.
-
-    Parameters
-    ----------
-    collective, hosts, nbytes, platform, root
-        As in `price`.
-    """
+    """Return the time that no algorithm can beat, and what it rests on; None: there is no bound."""
     return _bound(_pricing(collective, "", hosts, nbytes, platform, None, root))
 
 

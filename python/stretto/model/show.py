@@ -88,7 +88,6 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
 
 
 def forecast_lines(forecast: ForecastFile) -> list[str]:
-    """Return the forecast, a layout a line."""
     rows = [["nodes x ppn", "cores", "native s", "interval", "collectives", "tuned s", "interval",
              "gain", "interval"]]  # fmt: skip
     for s in forecast.scales:

@@ -88,13 +88,7 @@ def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -
 
 
 def messages_of(cell: SimulatedCell, choice: str) -> float:
-    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth.
-
-    Parameters
-    ----------
-    cell, choice
-        What.
-    """
+    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth."""
     if choice == "shm":
         return 0.0  # no message at all
     flat = "+" not in choice
@@ -128,17 +122,7 @@ def seconds_of(
 
     Calls in a row would show how fast a root can issue broadcasts, not how long one takes.
 
-    Parameters
-    ----------
-    cell, choice, platform, seed
-        What and where.
-    calls
-        More than one: the steady state of calls in a row.
-
-    Raises
-    ------
-    UsageError
-        It would take minutes.
+    Raises UsageError: it would take minutes.
     """
     _refuse_long(cell, choice)
     hosts = hosts_of(cell.nodes, cell.ppn)
@@ -155,15 +139,7 @@ def radices(upto: int) -> list[int]:
 
 
 def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> list[str]:
-    """Return what is tried: the library's choices, and with `wide` all their radices.
-
-    Parameters
-    ----------
-    collective, nodes, ppn
-        The call.
-    wide
-        Every radix up to the ranks (or nodes) instead of a few.
-    """
+    """Return what is tried: the library's choices, and with `wide` all their radices."""
     found = plan.choices(collective, nodes * ppn, nodes)
     if not wide:
         return found
@@ -186,13 +162,7 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
 def require_time(
     cells: Sequence[SimulatedCell], candidates: Sequence[str] | None, baseline: str
 ) -> None:
-    """Raise before anything is priced where pricing one of the choices would take minutes.
-
-    Parameters
-    ----------
-    cells, candidates, baseline
-        As for `simulate`.
-    """
+    """Raise before anything is priced where pricing one of the choices would take minutes."""
     for cell in cells:
         ranks = cell.nodes * cell.ppn
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
@@ -213,20 +183,9 @@ def simulate(
 ) -> Iterator[Answer]:
     """Price every cell; a choice that cannot be used for a cell is left out of it.
 
-    Parameters
-    ----------
-    cells, platform
-        What and where.
-    candidates
-        Choices; None: `candidates_of`.
-    baseline
-        What `native` stands for.
-    seed, wide
-        Of the noise; see `candidates_of`.
-    done
-        Called after each cell.
-    begun
-        Called before each choice of a cell.
+    `candidates`: choices; None: `candidates_of`.
+    `done`: called after each cell.
+    `begun`: called before each choice of a cell.
     """
     if baseline not in BASELINES:
         raise UsageError(
@@ -280,17 +239,7 @@ def header(platform: Platform, command: list[str], settings: dict[str, object]) 
 def write_results(
     answers: Sequence[Answer], platform: Platform, path: Path, command: list[str], baseline: str
 ) -> None:
-    """Write a results file, as measuring does; every sample says ``source: simulated``.
-
-    Parameters
-    ----------
-    answers
-        What was priced.
-    platform, baseline, command
-        Where, what native stands for, and the command line.
-    path
-        A new file.
-    """
+    """Write a results file, as measuring does; every sample says ``source: simulated``."""
     layouts = sorted({(a.cell.nodes, a.cell.ppn) for a in answers})
     head = header(platform, command, {"platform": platform.name, "baseline": baseline})
     with BenchWriter(path, head) as out:
@@ -332,13 +281,6 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
 
     Bounds between two sizes lie in their geometric middle; the last row has no end. Collectives
     whose choice cannot depend on the size have one row: best in the mean, nowhere slower.
-
-    Parameters
-    ----------
-    answers
-        Ascending in size within each collective and layout.
-    margin
-        Part of native's time.
     """
     out: list[Row] = []
     for i, a in enumerate(answers):
@@ -362,7 +304,6 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
 
 
 def _one_row(answers: Sequence[Answer], margin: float) -> Row:
-    """Return the row of a collective and layout that holds for every size."""
     means = {NATIVE: 1.0}
     for name in answers[0].seconds:
         if all(name in a.seconds for a in answers):

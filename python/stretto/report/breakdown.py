@@ -17,12 +17,8 @@ COLLECTIVE = ("collective", "nonblocking_collective", "persistent_collective", "
 class Part:
     """One part of the run, in seconds per rank.
 
-    Attributes
-    ----------
-    name, meaning
-        For the reader; `meaning` says what could change it.
-    hue
-        Its colour in `stretto.report.theme`.
+    `name`, `meaning`: for the reader; `meaning` says what could change it.
+    `hue`: its colour in `stretto.report.theme`.
     """
 
     key: str
@@ -33,7 +29,6 @@ class Part:
 
     @property
     def mean(self) -> float:
-        """Return the mean over ranks."""
         return float(self.per_rank.mean())
 
 
@@ -41,14 +36,9 @@ class Part:
 class ShapeSum:
     """One call shape, summed up for the table.
 
-    Attributes
-    ----------
-    time_s
-        Mean over the ranks.
-    share
-        Of the run (`Breakdown.total_s`).
-    wait
-        Fraction of its time spent waiting for the last rank; None when not known.
+    `time_s`: mean over the ranks.
+    `share`: of the run (`Breakdown.total_s`).
+    `wait`: fraction of its time spent waiting for the last rank; None when not known.
     """
 
     call: Call

@@ -35,11 +35,9 @@ class SystemsCompared:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return the names of the systems."""
         return (self.systems[0].name, self.systems[1].name)
 
     def figures(self) -> Iterable[Figure]:
-        """Return all figures once, in the order of the page."""
         yield from [*self.runs, *self.time, *self.latency]
 
 
@@ -138,7 +136,6 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
-    """Return how the second compares with the first, over all shared points."""
     if not rows:
         return "The two systems share no measured point."
     parts = []
@@ -165,7 +162,6 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
 
 
 def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
-    """Return rows of facts: a name, and what it is on each system."""
     columns = []
     for s in both.systems:
         told = {"verdict": findings.headline(s)[0]}
@@ -177,7 +173,6 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
 
 
 def headline(both: SystemsCompared) -> str:
-    """Return what is compared, in one line."""
     words = []
     for s in both.systems:
         mpi = ""
@@ -191,7 +186,6 @@ def headline(both: SystemsCompared) -> str:
 
 
 def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> str:
-    """Return the page of two systems."""
     return (
         page.environment(drawn)
         .get_template("compare.html.j2")

@@ -44,7 +44,6 @@ def identity(system: System) -> list[tuple[str, str]]:
 
 
 def _machine(system: System) -> str:
-    """Return the nodes and their processor, and what else is known of one of them."""
     words, h = sorted(system.processors), system.host
     if h is not None and is_node(h, system.nodes):
         words += [
@@ -124,7 +123,6 @@ def settings(system: System) -> list[tuple[str, str]]:
 
 
 def _setting(value: object) -> str:
-    """Return a setting for people; empty when it is not set, or says what other sections say."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -139,7 +137,6 @@ def _setting(value: object) -> str:
 
 
 def files(system: System) -> list[dict[str, str]]:
-    """Return what each file is and who made it."""
     tables, benches = iter(system.tables), iter(system.benches)
     forecasts, settings = iter(system.forecasts), iter(system.settings)
     out = []

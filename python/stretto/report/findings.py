@@ -21,12 +21,10 @@ from stretto.report.stats import estimate, usable
 
 
 def command_line(words: Sequence[str]) -> str:
-    """Return a command as one would type it."""
     return shlex.join(words)
 
 
 def conclusion(verdict: VerdictFile) -> str:
-    """Return the verdict's own conclusion as a sentence."""
     text = verdict.conclusion.strip()
     if verdict.metric.pattern is not None:
         for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
@@ -38,13 +36,8 @@ def conclusion(verdict: VerdictFile) -> str:
 def headline(system: System) -> tuple[str, str]:
     """Return the verdict in one sentence, and what kind of verdict it is.
 
-    Returns
-    -------
-    sentence : str
-        For the top of the page.
-    kind : str
-        ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs differ) or
-        ``open`` (the application was not run).
+    Returns kind: ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs
+    differ) or ``open`` (the application was not run).
     """
     verdict = system.verdict
     if verdict is not None:
@@ -96,7 +89,6 @@ def _table_sentence(rows: Sequence[Row]) -> str:
 
 
 def table_finding(system: System) -> str:
-    """Return what the tables choose, in a sentence."""
     return _table_sentence([r for t in system.tables for r in t.rows])
 
 

@@ -36,16 +36,10 @@ _KINDS = ", ".join(PATTERNS.values())
 class System:
     """Everything that the files say of one MPI on one machine.
 
-    Attributes
-    ----------
-    name
-        The directory's name, or the machine's.
-    files
-        Kind of file and path, in the order read.
-    panels
-        The measured points, with what the tables choose.
-    notes
-        What the reader must know of the files themselves.
+    `name`: the directory's name, or the machine's.
+    `files`: kind of file and path, in the order read.
+    `panels`: the measured points, with what the tables choose.
+    `notes`: what the reader must know of the files themselves.
     """
 
     name: str
@@ -68,7 +62,6 @@ class System:
 
     @property
     def nodes(self) -> set[str]:
-        """Return the nodes that the files name; none where they name none."""
         found = {n.name for n in self.profile.nodes} if self.profile else set()
         return found.union(*map(nodes_of, self.benches)) - {"unknown"}
 
@@ -112,7 +105,6 @@ class System:
 
     @property
     def simulated(self) -> bool:
-        """Return whether anything in it comes from a model."""
         return (
             bool(self.forecasts)
             or any(p.simulated for p in self.panels)
@@ -123,15 +115,8 @@ class System:
 def load(paths: Sequence[Path]) -> list[System]:
     """Read the paths given: one system, or two to be compared.
 
-    Parameters
-    ----------
-    paths
-        Files (together one system), or one directory, or two directories.
-
-    Raises
-    ------
-    StrettoError
-        When a file cannot be read, is foreign or truncated, or does not belong to the others.
+    Raises StrettoError: when a file cannot be read, is foreign or truncated, or does not belong to
+    the others.
     """
     if not paths:
         raise UsageError(

@@ -26,21 +26,8 @@ def report(
 ) -> dict[str, Any]:
     """Write the page, and the charts as files where a directory is given.
 
-    Parameters
-    ----------
-    paths
-        One directory or its files, or two directories to compare.
-    output
-        The page's file; an existing one is replaced only when the new one is complete.
-    png, svg
-        Directories for the charts, made when missing.
-    drawn
-        Called with done, total and name for each chart drawn.
-
-    Returns
-    -------
-    dict
-        What the report says and what was written, for ``--json``.
+    `drawn`: called with done, total and name for each chart drawn.
+    What the report says and what was written, for ``--json``.
     """
     systems = load(paths)
     for directory in (png, svg, output.parent):
@@ -130,13 +117,7 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
-    """Write the one small figure for a README or a slide.
-
-    Returns
-    -------
-    dict
-        As from `report`.
-    """
+    """Write the one small figure for a README or a slide."""
     systems = load(paths)
     if len(systems) > 1:
         raise UsageError(

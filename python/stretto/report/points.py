@@ -20,17 +20,12 @@ NATIVE = "native"
 class CandidatePoint:
     """What was measured (or simulated) for one candidate at one size.
 
-    Attributes
-    ----------
-    estimate
-        Time per call in microseconds.
-    correct
-        False when any launch found wrong contents in the buffers; such a candidate is never chosen.
-    variant
-        Datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
-    relative
-        Time divided by native's in the same launch, over the launches that measured both; None
-        where no launch did.
+    `estimate`: time per call in microseconds.
+    `correct`: False when any launch found wrong contents in the buffers; such a candidate is never
+    chosen.
+    `variant`: datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
+    `relative`: time divided by native's in the same launch, over the launches that measured both;
+    None where no launch did.
     """
 
     collective: str
@@ -46,7 +41,6 @@ class CandidatePoint:
 
     @property
     def simulated(self) -> bool:
-        """Return whether no machine has run this."""
         return self.source == "simulated"
 
 
@@ -60,12 +54,9 @@ def _slug(words: Iterable[str]) -> str:
 class Panel:
     """All points of one collective, layout, mode and variant, and what the table chose there.
 
-    Attributes
-    ----------
-    chosen
-        Bytes to the name that the table gives; sizes without a row, or a table, are missing.
-    failed
-        Candidates that were to be measured and gave no time or wrong contents, with the reason.
+    `chosen`: bytes to the name that the table gives; sizes without a row, or a table, are missing.
+    `failed`: candidates that were to be measured and gave no time or wrong contents, with the
+    reason.
     """
 
     collective: str
@@ -93,12 +84,10 @@ class Panel:
 
     @property
     def simulated(self) -> bool:
-        """Return whether any point comes from a simulation."""
         return any(p.simulated for p in self.points)
 
     @property
     def sizes(self) -> list[int]:
-        """Return the sizes measured, ascending."""
         return sorted({p.bytes for p in self.points})
 
     @property
@@ -114,7 +103,6 @@ class Panel:
         )
 
     def of(self, candidate: str) -> list[CandidatePoint]:
-        """Return the points of one candidate, by size."""
         return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
 
     def point(self, candidate: str, number: int) -> CandidatePoint | None:

@@ -44,14 +44,8 @@ def write(
 ) -> list[Path]:
     """Write the page and the charts that were asked for.
 
-    Parameters
-    ----------
-    rankings, files, notes
-        What to show.
-    output
-        The page; None for none.
-    png, svg
-        Directories for the charts; None for none.
+    `output`: the page; None for none.
+    `png`, `svg`: directories for the charts; None for none.
     """
     over, dots = figures(rankings)
     for directory in (png, svg, output.parent if output else None):

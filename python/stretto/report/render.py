@@ -29,20 +29,12 @@ SIMULATED = "source: simulated"
 class Figure:
     """One chart of the report.
 
-    Attributes
-    ----------
-    name
-        File name without extension, and the element's id; unique in a report.
-    title
-        What is shown, in words; inside exported files, above the chart in the page.
-    chart
-        The chart, without title.
-    note
-        A line below the title: layout, what was left out, how it was measured.
-    simulated
-        Whether any mark of it comes from a simulation; the figure then says so itself.
-    light_only
-        Drawn in colours that are inverted, not replaced, in dark mode (heat maps).
+    `name`: file name without extension, and the element's id; unique in a report.
+    `title`: what is shown, in words; inside exported files, above the chart in the page.
+    `chart`: the chart, without title.
+    `note`: a line below the title: layout, what was left out, how it was measured.
+    `simulated`: whether any mark of it comes from a simulation; the figure then says so itself.
+    `light_only`: drawn in colours that are inverted, not replaced, in dark mode (heat maps).
     """
 
     name: str
@@ -115,19 +107,8 @@ def inline(figure: Figure) -> str:
 def write(figure: Figure, png: Path | None, svg: Path | None, scale: float = 2.0) -> list[Path]:
     """Write a figure as PNG and SVG files into directories that exist.
 
-    Parameters
-    ----------
-    figure
-        What to write.
-    png, svg
-        The directories; None leaves the kind out.
-    scale
-        Pixels of the PNG per SVG unit.
-
-    Returns
-    -------
-    list of Path
-        The files written.
+    `png`, `svg`: the directories; None leaves the kind out.
+    `scale`: pixels of the PNG per SVG unit.
     """
     text = _svg(figure, standalone=True)
     written: list[Path] = []

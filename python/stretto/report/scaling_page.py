@@ -23,21 +23,7 @@ def write(
     output: Path,
     svg: Path | None = None,
 ) -> list[Path]:
-    """Write the page, and the charts as SVG where a directory is given.
-
-    Parameters
-    ----------
-    scale, found
-        What was measured, and what follows.
-    price
-        Of a node for an hour.
-    source
-        The results file, to be named.
-    output
-        The page.
-    svg
-        Directory for the charts.
-    """
+    """Write the page, and the charts as SVG where a directory is given."""
     figures = [f for f in (draw.speedup(found), draw.cost(found, price)) if f is not None]
     head = scale.header
     for directory in (output.parent, svg):

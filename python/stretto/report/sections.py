@@ -88,7 +88,6 @@ class Content:
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
-        """Return all figures once, in the order of the page."""
         yield from self.runs
         yield from self.time
         yield from self.timeline
@@ -237,7 +236,6 @@ def _forecasts(system: System) -> list[Outlook]:
 
 
 def _counts(run: SettingRun, tried: SettingTried) -> bool:
-    """Whether a setting's gain rests on a run."""
     own = tried.name if tried.parts else None
     mine = run.setting == tried.name and run.beside == own and not run.confirming
     return mine and run.value is not None

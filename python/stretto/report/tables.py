@@ -33,7 +33,6 @@ class View:
 
     @property
     def where(self) -> str:
-        """Return the layout in words."""
         return fmt.layout(self.layout)
 
 
@@ -95,7 +94,6 @@ def shapes(system: System, parts: Breakdown | None) -> list[dict[str, Any]]:
 
 
 def _advice(system: System, s: ShapeSum, nodes: int | None, ppn: int | None) -> str:
-    """Return what tuning does for a call shape, in a few words."""
     call = s.call
     if call.kind not in COLLECTIVE:
         return ""
@@ -119,7 +117,6 @@ def _advice(system: System, s: ShapeSum, nodes: int | None, ppn: int | None) -> 
 
 
 def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
-    """Return the rows of the tuning tables, with the views in which each is shown."""
     key = importance(system)
     all_rows = [r for t in system.tables for r in t.rows]
     all_rows.sort(
@@ -138,7 +135,6 @@ def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
 
 
 def _source(row: Row) -> str:
-    """Return where a row's ratio comes from, as the table says it."""
     return row.evidence.get("source", "not measured")
 
 

@@ -72,12 +72,10 @@ FONT_SIZE = 12
 
 
 def colour(name: str) -> str:
-    """Return the light value of a named colour."""
     return LIGHT[name]
 
 
 def chosen_colour(position: int) -> str:
-    """Return the colour of the chosen candidate at `position` in the order of the report."""
     return LIGHT[CHOSEN_COLOURS[min(position, len(CHOSEN_COLOURS) - 1)]]
 
 

@@ -40,7 +40,6 @@ def log_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
 
 
 def linear_ticks(high: float, at_most: int = 5) -> list[float]:
-    """Return round ticks from 0 up to `high`."""
     if high <= 0:
         return [0.0]
     raw = high / at_most
@@ -59,7 +58,6 @@ def size_ticks(sizes: Sequence[int], at_most: int = 6) -> list[int]:
 
 
 def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
-    """Return the logarithmic axis of message sizes."""
     domain = [min(sizes) / 1.25, max(sizes) * 1.25]
     return alt.X(
         f"{field}:Q",
@@ -136,19 +134,7 @@ def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title:
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move labels apart so that none overlaps, each as little as possible.
 
-    Parameters
-    ----------
-    positions
-        Where the labels want to be, in pixels, any order.
-    gap
-        The least distance between two.
-    low, high
-        The room there is; when it is too small the gap shrinks.
-
-    Returns
-    -------
-    list of float
-        The new positions, in the order of `positions`.
+    `positions`: where the labels want to be, in pixels, any order.
     """
     n = len(positions)
     if n == 0:

@@ -23,19 +23,8 @@ CLIP = 3.0  # bars end at so many times native
 def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     """Draw the bars for one size.
 
-    Parameters
-    ----------
-    panel
-        The points.
-    number
-        Message size in bytes.
-    colours
-        Colour of each chosen candidate, the same in the whole report.
-
-    Returns
-    -------
-    Figure or None
-        None when fewer than two candidates have that size.
+    `number`: message size in bytes.
+    None when fewer than two candidates have that size.
     """
     points = panel.at(number)
     if len(points) < 2:
@@ -74,7 +63,6 @@ def _row(
     limit: float,
     colours: Colours,
 ) -> dict[str, object]:
-    """Return a candidate's bar, cut at `limit`; `anchor` is native's time, or the fastest one."""
     e = p.estimate
     if p.candidate == NATIVE:
         colour = theme.colour("native")

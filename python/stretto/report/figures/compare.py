@@ -27,10 +27,7 @@ HUES = ("blue", "green")
 def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     """Draw native and chosen times of one collective on both systems.
 
-    Returns
-    -------
-    Figure or None
-        None when fewer than two sizes are shared.
+    None when fewer than two sizes are shared.
     """
     shared = sorted(set(a.sizes) & set(b.sizes) - {0})
     if len(shared) < 2:
@@ -112,10 +109,7 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
 def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | None:
     """Draw every run of the application on both systems.
 
-    Returns
-    -------
-    Figure or None
-        None when the metrics differ or no run gave a value.
+    None when the metrics differ or no run gave a value.
     """
     if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
         return None

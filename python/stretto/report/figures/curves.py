@@ -43,8 +43,6 @@ def _style(panel: Panel, colours: Colours) -> list[Line]:
 
 
 def _kept(panel: Panel) -> set[str]:
-    """Return the candidates to draw: native, what is chosen, and the best of the others."""
-
     def best(name: str) -> float:
         ratios = [p.relative.median for p in panel.of(name) if p.relative is not None]
         if ratios:
@@ -66,18 +64,8 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     Over several decades lines that differ by half lie on one another; the second figure, in which
     native is the line at 1, is where a choice is seen.
 
-    Parameters
-    ----------
-    panel
-        The points.
-    colours
-        Colour of each chosen candidate, the same in the whole report.
-
-    Returns
-    -------
-    list of Figure
-        Empty when there is only one size (or none above zero bytes): the bars show that. One figure
-        when native was not measured.
+    Empty when there is only one size (or none above zero bytes): the bars show that. One figure
+    when native was not measured.
     """
     points = [p for p in panel.points if p.bytes > 0 and p.estimate.low > 0]
     sizes = sorted({p.bytes for p in points})
@@ -134,17 +122,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
 def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     """Draw time per call against ranks at one size: native, and the table's choice.
 
-    Parameters
-    ----------
-    panels
-        Panels of one collective and mode, one for each layout.
-    number
-        The message size.
-
-    Returns
-    -------
-    Figure or None
-        None when fewer than two rank counts have that size.
+    None when fewer than two rank counts have that size.
     """
     native = [p for q in panels if (p := q.point(NATIVE, number))]
     chosen = [

@@ -14,13 +14,8 @@ from stretto.report import format as fmt
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
     """Return a chart of rows.
 
-    The rows go in as JSON text: Altair copies every list that it is given at each step of
-    building a chart, which makes a report take several times as long.
-
-    Parameters
-    ----------
-    rows
-        One object for each mark.
+    The rows go in as JSON text: Altair copies every list that it is given at each step of building
+    a chart, which makes a report take several times as long.
     """
     text = json.dumps(list(rows), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     text = fmt.drawable(text)
@@ -53,20 +48,15 @@ class Composed:
         self.kind, self.parts, self._properties = kind, parts, properties
 
     def properties(self, **properties: Any) -> Composed:
-        """Return it with a title, a width or a height."""
         return Composed(self.kind, self.parts, **{**self._properties, **properties})
 
     def resolve_scale(self, **scales: str) -> Composed:
-        """Return it with scales that are "shared" or "independent"."""
         return self.properties(resolve={"scale": scales})
 
     def to_dict(self, validate: bool = True) -> dict[str, Any]:
         """Return the Vega-Lite specification.
 
-        Raises
-        ------
-        altair.utils.schemapi.SchemaValidationError
-            When it is checked and not valid.
+        Raises altair.utils.schemapi.SchemaValidationError: when it is checked and not valid.
         """
         parts: list[dict[str, Any]] = []
         datasets: dict[str, Any] = {}
@@ -93,5 +83,4 @@ def layer(*charts: Chart) -> Composed:
 
 
 def beside(*charts: Chart) -> Composed:
-    """Return charts side by side."""
     return Composed("hconcat", charts, spacing=28)

@@ -58,7 +58,6 @@ class Line:
 
 
 def _domain(axis: alt.Y) -> tuple[float, float]:
-    """Return the ends of an axis that was made with a domain."""
     described = cast("dict[str, Any]", axis.to_dict())
     low, high = described["scale"]["domain"]
     return float(low), float(high)
@@ -107,7 +106,6 @@ def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:
 def _line_layers(
     lines: Sequence[Line], x: alt.X, y: alt.Y, chosen: Mapping[int, str], scale: Scale = in_seconds
 ) -> list[alt.Chart]:
-    """Return intervals, lines and points of all lines, in three layers; later lines lie on top."""
     low, high = _domain(y)
     rows: list[Row] = []
     for line in lines:
@@ -199,7 +197,6 @@ def _labels(
 
 
 def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
-    """Return a pale band under the points that the table chose."""
     low, high = _domain(y)
     rows = []
     for n in panel.sizes:
@@ -224,21 +221,7 @@ def chart(
     panel: Panel | None = None,
     room: Room = LARGE,
 ) -> Composed:
-    """Draw lines with their intervals, points and names.
-
-    Parameters
-    ----------
-    lines
-        The last one lies on top.
-    x, y
-        The axes.
-    scale
-        What times are multiplied with.
-    panel
-        Where given, a pale band shows what its table chose.
-    room
-        The size of the plot.
-    """
+    """Draw lines with their intervals, points and names."""
     chosen = panel.chosen if panel is not None else {}
     halo = _halo(panel, x, y, scale) if panel is not None else []
     layers = [*halo, *_line_layers(lines, x, y, chosen, scale)]

@@ -26,7 +26,6 @@ Entry = tuple[int, int, int, int]
 
 
 def _dense(entries: Sequence[Entry], size: int, step: int) -> np.ndarray:
-    """Return bytes by [source, target], summed in groups of `step`."""
     side = math.ceil(size / step)
     out = np.zeros((side, side))
     if entries:
@@ -73,21 +72,9 @@ def heat(
 ) -> Figure | None:
     """Draw bytes sent by source and target.
 
-    Parameters
-    ----------
-    entries
-        Source, target, messages, bytes.
-    size
-        Number of ranks or nodes.
-    what
-        ``"rank"`` or ``"node"``.
-    names
-        Names of the nodes, for tooltips.
-
-    Returns
-    -------
-    Figure or None
-        None when nothing was sent.
+    `entries`: source, target, messages, bytes.
+    `what`: ``"rank"`` or ``"node"``.
+    None when nothing was sent.
     """
     kept = [e for e in entries if e[3] > 0]
     if not kept or size < 2:

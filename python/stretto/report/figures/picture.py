@@ -19,7 +19,6 @@ from stretto.report.tables import importance
 
 
 def _best_panel(system: System) -> Panel | None:
-    """Return the panel that the application uses most, else the one that gains most."""
     own = system.layout
     usable = [p for p in system.panels if p.layout == own and any(p.gain(n) for n in p.sizes)]
     if not usable:
@@ -70,10 +69,7 @@ def _latency(panel: Panel) -> Chart:
 def picture(system: System) -> Figure:
     """Return the figure: the gain as its title, latency at the left, the application at the right.
 
-    Raises
-    ------
-    StrettoError
-        When the files hold neither.
+    Raises StrettoError: when the files hold neither.
     """
     panel = _best_panel(system)
     dots = runs.dots(system.verdict, 100) if system.verdict else None

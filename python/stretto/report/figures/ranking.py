@@ -27,7 +27,6 @@ def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
 
 
 def _colour(rows: Sequence[Mapping[str, object]], colours: Mapping[str, str]) -> alt.Color:
-    """Return the colours of what is drawn: an MPI without a point has no place in the legend."""
     drawn = {r["mpi"] for r in rows}
     own = {name: colour for name, colour in colours.items() if name in drawn}
     return alt.Color(
@@ -57,15 +56,7 @@ def kept(ranking: Ranking) -> tuple[list[RankingEntry], int]:
 
 
 def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
-    """Draw every algorithm's time at one place: squares for defaults, circles for the rest.
-
-    Parameters
-    ----------
-    ranking
-        The place.
-    colours
-        From `hues`.
-    """
+    """Draw every algorithm's time at one place: squares for defaults, circles for the rest."""
     entries, left = kept(ranking)
     rows = []
     labels: dict[str, str] = {}
@@ -130,15 +121,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
 
 
 def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure | None:
-    """Draw how many times longer than the best of all each MPI's default takes, over sizes.
-
-    Parameters
-    ----------
-    rankings
-        Of one collective, layout, shape and mode.
-    colours
-        From `hues`.
-    """
+    """Draw how many times longer than the best of all each MPI's default takes, over sizes."""
     rows = [
         {
             "mpi": d.mpi,

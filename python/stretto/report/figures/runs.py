@@ -25,17 +25,7 @@ BANDS = {"native": "native-band", "tuned": "blue-band"}
 def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
     """Draw each run as a dot, native above tuned, with medians and their intervals.
 
-    Parameters
-    ----------
-    verdict
-        What was run.
-    band
-        Height of one kind's dots.
-
-    Returns
-    -------
-    Figure or None
-        None when no run gave a value.
+    None when no run gave a value.
     """
     good = {kind: usable(verdict.runs, kind) for kind in KINDS}
     values = [r.value for kind in KINDS for r in good[kind] if r.value is not None]
@@ -73,7 +63,6 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
 def _dots_of(
     verdict: VerdictFile, kind: str, runs: Sequence[Run], x: alt.X, y: alt.Y, band: int
 ) -> list[alt.Chart]:
-    """Draw the runs of one kind."""
     rows = [
         {
             "kind": kind,
@@ -137,10 +126,7 @@ def _dots_of(
 def gain(verdict: VerdictFile) -> Figure | None:
     """Draw the predicted and the measured gain with their intervals, and zero.
 
-    Returns
-    -------
-    Figure or None
-        None when the verdict holds neither.
+    None when the verdict holds neither.
     """
     rows = []
     for name, tone, g in (

@@ -15,15 +15,7 @@ BAND = 26
 
 
 def gains(found: SettingsFile, number: int = 1) -> Figure | None:
-    """Draw the gain of each setting that was measured, the best first; None when none was.
-
-    Parameters
-    ----------
-    found
-        What was tried.
-    number
-        Of the figure, where a report has several.
-    """
+    """Draw the gain of each setting that was measured, the best first; None when none was."""
     tried = sorted(
         (t for t in found.tried if t.gain is not None),
         key=lambda t: -t.gain.median if t.gain else 0,

@@ -21,13 +21,7 @@ HUES = ("blue", "wait", "green", "purple", "brown")
 
 
 def timeline(profile: Profile) -> list[Figure]:
-    """Draw the timeline of a profile: the run, and the call that took a rank longest.
-
-    Parameters
-    ----------
-    profile
-        With its timeline; without one there is no figure.
-    """
+    """Draw the timeline of a profile: the run, and the call that took a rank longest."""
     events = profile.timeline or []
     last = max((e.end_s for e in events), default=0.0)
     if last <= 0:
@@ -70,7 +64,6 @@ def _lanes(ranks: Sequence[int]) -> list[int]:
 
 
 def _colours(events: Sequence[Event]) -> dict[str, str]:
-    """Return a colour for each function, those with the most time first."""
     time: dict[str, float] = {}
     for e in events:
         time[e.function] = time.get(e.function, 0.0) + e.end_s - e.start_s
@@ -90,7 +83,6 @@ def _thinned(events: Sequence[Event], width: float) -> list[Event]:
 
 
 def _call_of(event: Event, events: Sequence[Event]) -> list[Event]:
-    """Return the events of the same call: on other ranks, alike, and at the same time."""
     found = {event.rank: event}
     for e in events:
         alike = (e.function, e.communicator) == (event.function, event.communicator)
