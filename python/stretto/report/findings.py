@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from stretto.files.table import Row
@@ -18,10 +17,6 @@ from stretto.report.format import gain_text, metric_name, value_text
 from stretto.report.load import System
 from stretto.report.points import NATIVE
 from stretto.report.stats import estimate, usable
-
-
-def command_line(words: Sequence[str]) -> str:
-    return shlex.join(words)
 
 
 def conclusion(verdict: VerdictFile) -> str:
@@ -74,11 +69,11 @@ def _table_sentence(rows: Sequence[Row]) -> str:
         f"choose{'s' if len(faster) == 1 else ''} "
         "something other than native"
     )
-    known = [(r.ratio, r) for r in faster if r.ratio and r.ratio > 0]
+    known = [r for r in faster if r.ratio and r.ratio > 0]
     if known:
-        ratio, best = min(known, key=lambda k: k[0])
+        best = min(known, key=lambda r: r.ratio or 0)
         text += (
-            f"; at best {fmt.factor(1 / ratio)} faster"
+            f"; at best {fmt.factor(1 / (best.ratio or 1))} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
     sources = [r.evidence.get("source") for r in faster]

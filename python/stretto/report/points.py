@@ -5,7 +5,7 @@ Figures and tables are made from these; nothing behind this module sees a single
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -83,6 +83,14 @@ class Panel:
         return ", ".join(w for w in (fmt.layout(self.layout), self.variant, self.mode) if w)
 
     @property
+    def function(self) -> str:
+        return f"MPI_{self.collective.capitalize()}"
+
+    def title(self, number: int) -> str:
+        """Return the function and the message size; a barrier has none."""
+        return self.function + (f" of {fmt.size(number)}" if number else "")
+
+    @property
     def simulated(self) -> bool:
         return any(p.simulated for p in self.points)
 
@@ -107,27 +115,30 @@ class Panel:
 
     def point(self, candidate: str, number: int) -> CandidatePoint | None:
         """Return the one point, or None."""
-        for p in self.points:
-            if p.bytes == number and p.candidate == candidate:
-                return p
-        return None
+        return next(
+            (p for p in self.points if p.bytes == number and p.candidate == candidate), None
+        )
+
+    def choice_at(self, number: int) -> CandidatePoint | None:
+        """Return the point of what the table chooses at a size; None without one."""
+        choice = self.chosen.get(number)
+        return None if choice is None else self.point(choice, number)
 
     def gain(self, number: int) -> float | None:
         """Return how many times faster than native the choice at this size is."""
-        choice = self.chosen.get(number)
-        native = self.point(NATIVE, number)
-        taken = None if choice is None else self.point(choice, number)
+        native, taken = self.point(NATIVE, number), self.choice_at(number)
         if native is None or taken is None or taken.estimate.median <= 0:
             return None
         return native.estimate.median / taken.estimate.median
 
     def ever_chosen(self) -> list[str]:
-        """Return the names chosen at some size, other than native, most often chosen first."""
-        times: dict[str, int] = defaultdict(int)
-        for name in self.chosen.values():
-            if name != NATIVE:
-                times[name] += 1
-        return sorted(times, key=lambda n: (-times[n], n))
+        return ever_chosen([self])
+
+
+def ever_chosen(panels: Iterable[Panel]) -> list[str]:
+    """Return the names chosen at some size, other than native, most often chosen first."""
+    times = Counter(name for p in panels for name in p.chosen.values() if name != NATIVE)
+    return sorted(times, key=lambda n: (-times[n], n))
 
 
 def panels(points: Iterable[CandidatePoint]) -> list[Panel]:

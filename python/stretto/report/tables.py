@@ -18,6 +18,11 @@ MOST_SHAPES = 15
 MEASURED = "measured"
 #: rows whose ratio is of that very layout; the page says beside each plot which it is
 DRAWN = (MEASURED, "simulated")
+#: evidence that has a column of its own, or words
+_SHOWN = {
+    "ratio", "low", "high", "p", "launches", "source", "sizes", "modes", "best", "best_ratio",
+    "by_fit",
+}  # fmt: skip
 FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
 
 
@@ -148,19 +153,6 @@ def _number(row: Row, key: str) -> float | None:
 
 def _row(r: Row, bottom: float) -> dict[str, Any]:
     ratio, low, high = _number(r, "ratio"), _number(r, "low"), _number(r, "high")
-    known = {
-        "ratio",
-        "low",
-        "high",
-        "p",
-        "launches",
-        "source",
-        "sizes",
-        "modes",
-        "best",
-        "best_ratio",
-        "by_fit",
-    }
     layout = (
         f"{'any' if r.nodes is None else r.nodes} {fmt.TIMES} {'any' if r.ppn is None else r.ppn}"
     )
@@ -183,7 +175,7 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
         if ratio is not None and _source(r) in DRAWN
         else None,
         "more": ", ".join(
-            [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in known)]
+            [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in _SHOWN)]
         ),
     }
 

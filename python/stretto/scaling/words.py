@@ -45,7 +45,7 @@ def _short(text: str) -> str:
 
 
 def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()) -> None:
-    """Refuse results of another command, metric, MPI or environment,."""
+    """Refuse results of another command, metric, MPI or environment."""
     text = read_text(path, WHAT) if path.exists() else ""
     if "\n" not in text:
         return  # its first line was never finished: it is begun anew

@@ -121,6 +121,27 @@ def ratio_y(field: str, low: float, high: float) -> alt.Y:
     )
 
 
+def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:
+    """Return an axis of names, without ticks."""
+    plain = alt.Axis(ticks=False, domain=False, **axis)
+    return alt.Y(f"{field}:N", sort=list(order), title=None, axis=plain)
+
+
+def value_x(title: str, values: Sequence[float], pad: float, zero: bool, **axis: Any) -> alt.X:
+    """Return a linear axis of the field ``v``; `pad` is a share of the range, left and right."""
+    low, high = min(values), max(values)
+    room = pad * (high - low) or (1.0 if zero else abs(high) * 0.05 or 1.0)
+    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=zero)
+    return alt.X("v:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def log_cores_x(field: str, values: Sequence[int], title: str, ticks: Sequence[int]) -> alt.X:
+    domain = [values[0] / 1.15, values[-1] * 1.15]
+    scale = alt.Scale(type="log", base=2, domain=domain, nice=False)
+    axis = alt.Axis(values=list(ticks), format="d", grid=False)
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
 def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title: str) -> Any:
     """Return a linear axis of times in seconds that starts at zero."""
     return kind(

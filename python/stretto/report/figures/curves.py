@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import altair as alt
-
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
@@ -19,6 +17,7 @@ from stretto.report.figures.lines import (
     Values,
     chart,
     in_seconds,
+    time_y,
 )
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
@@ -76,9 +75,6 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     drawn = replace(panel, points=points)
     lines = _style(drawn, colours)
     x = axes.size_x("x", sizes)
-    low = min(p.estimate.low for p in points) * MICRO
-    high = max(p.estimate.high for p in points) * MICRO
-    name = f"MPI_{panel.collective.capitalize()}"
     note = panel.setting
     dropped = len(panel.candidates) - len(kept)
     if dropped:
@@ -86,8 +82,8 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     out = [
         Figure(
             f"latency-{panel.name}",
-            f"{name}: time per call",
-            chart(lines, x, axes.log_time_y("t", low, high, "Time per call"), in_seconds, drawn),
+            f"{panel.function}: time per call",
+            chart(lines, x, time_y(points), in_seconds, drawn),
             note,
             panel.simulated,
         )
@@ -110,7 +106,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
         out.append(
             Figure(
                 f"relative-{panel.name}",
-                f"{name}: time relative to native",
+                f"{panel.function}: time relative to native",
                 chart(lines, x, y, relative, drawn),
                 f"{note}; below 1 is faster",
                 panel.simulated,
@@ -125,23 +121,12 @@ def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     None when fewer than two rank counts have that size.
     """
     native = [p for q in panels if (p := q.point(NATIVE, number))]
-    chosen = [
-        p for q in panels if (c := q.chosen.get(number)) is not None and (p := q.point(c, number))
-    ]
+    chosen = [p for q in panels if (p := q.choice_at(number))]
     points = [p for p in native + chosen if p.estimate.low > 0]
     ranks = sorted({p.layout.nranks for p in points})
     if len(ranks) < 2:
         return None
-    collective = panels[0].collective
-    low = min(p.estimate.low for p in points) * MICRO
-    high = max(p.estimate.high for p in points) * MICRO
-    y = axes.log_time_y("t", low, high, "Time per call")
-    x = alt.X(
-        "x:Q",
-        title="Ranks",
-        scale=alt.Scale(type="log", base=2, domain=[ranks[0] / 1.15, ranks[-1] * 1.15], nice=False),
-        axis=alt.Axis(values=axes.size_ticks(ranks, 7), grid=False, format="d"),
-    )
+    x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
     lines = [
         Line(name, label, theme.colour(hue), emphasis, [float(p.layout.nranks) for p in ps], ps)
         for name, label, hue, emphasis, ps in (
@@ -151,8 +136,8 @@ def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     ]
     return Figure(
         f"scaling-{panels[0].kind}-{number}B",
-        f"MPI_{collective.capitalize()}" + (f" of {fmt.size(number)}" if number else ""),
-        chart(lines, x, y, room=SMALL),
+        panels[0].title(number),
+        chart(lines, x, time_y(points), room=SMALL),
         f"time per call against ranks, {panels[0].mode}",
         any(p.simulated for p in points),
     )

@@ -9,6 +9,14 @@ from typing import Any, cast
 import altair as alt
 
 from stretto.report import format as fmt
+from stretto.report import theme
+
+#: what marks show that bring their own colour and tooltip
+HUE = alt.Color("hue:N", scale=None, legend=None)
+DESCRIBED = alt.Description("d:N")
+SHAPE = alt.Shape("shape:N", scale=None, legend=None)
+#: native is square and vermilion, tuned round and blue
+KINDS = {"native": "native", "tuned": "blue"}
 
 
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
@@ -29,6 +37,21 @@ def looked_up(labels: Mapping[str, str]) -> str:
     """
     drawn = {fmt.drawable(k): fmt.drawable(v) for k, v in labels.items()}
     return f"({json.dumps(drawn)})[datum.value]"
+
+
+def keyed(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
+    """Return the colour of a field by its values, with a legend above."""
+    names = list(colours)
+    return alt.Color(
+        f"{field}:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", **legend),
+    )
+
+
+def by_kind(field: str) -> alt.Color:
+    return keyed(field, {kind: theme.colour(hue) for kind, hue in KINDS.items()})
 
 
 SPECIFICATIONS: dict[str, Any] = {

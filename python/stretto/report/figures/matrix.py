@@ -14,7 +14,7 @@ import numpy as np
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.axes import _SIZE_EXPR
-from stretto.report.figures.data import Composed, layer
+from stretto.report.figures.data import DESCRIBED, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 
@@ -174,7 +174,7 @@ def _cells(
         y=y,
         y2=alt.Y2("y2:Q"),
         color=colour,
-        description=alt.Description("d:N"),
+        description=DESCRIBED,
     )
     return out
 

@@ -11,6 +11,7 @@ from stretto.files.profile import Event, Profile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, keyed
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 
@@ -116,7 +117,7 @@ def _figure(
     ]
     x = axes.linear_time(alt.X, "a", high - low, "Time since the start" if low == 0 else "Time")
     lane = max(15, min(28, 90 // len(lanes)))
-    present = [f for f in colours if any(r["f"] == f for r in rows)]
+    present = {f: c for f, c in colours.items() if any(r["f"] == f for r in rows)}
     marks = (
         chart_of(rows)
         .mark_bar(height=lane - 4)
@@ -125,13 +126,8 @@ def _figure(
             x2=alt.X2("b:Q"),
             y=alt.Y("r:N", title="Rank", sort=[f"{r}" for r in lanes],
                     scale=alt.Scale(domain=[f"{r}" for r in lanes])),
-            color=alt.Color(
-                "f:N",
-                sort=present,
-                scale=alt.Scale(domain=present, range=[colours[f] for f in present]),
-                legend=alt.Legend(title=None, orient="top", columns=5, symbolType="square"),
-            ),
-            description=alt.Description("d:N"),
+            color=keyed("f", present, columns=5, symbolType="square"),
+            description=DESCRIBED,
         )
         .properties(width=WIDTH, height=lane * len(lanes))
     )  # fmt: skip
