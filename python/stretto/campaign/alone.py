@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import ipaddress
 import os
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -146,12 +145,9 @@ def _said_by(handle: int) -> str:
 
 
 def node_of(name: str) -> str:
-    """Return what a node that nobody has asked calls itself, as far as this machine can tell.
-
-    `name`: as the user has it: with or without a domain, an address, ``localhost``.
-    """
+    """Return what a node that nobody has asked calls itself: its short name, as far as is known."""
     own = short(os.uname().nodename)  # of a container or namespace its own, unlike the boot's id
-    return own if short(name) in (own, "localhost") or _leads_here(name) else short(name)
+    return own if short(name) in (own, "localhost", "127.0.0.1", "::1") else short(name)
 
 
 def short(name: str) -> str:
@@ -160,22 +156,3 @@ def short(name: str) -> str:
         return str(ipaddress.ip_address(name))
     except ValueError:
         return name.partition(".")[0].lower() or name
-
-
-def _leads_here(name: str) -> bool:
-    try:
-        found = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError):
-        return False
-    return any(_is_own(family, address) for family, _, _, _, address in found)
-
-
-def _is_own(family: int, address: tuple[object, ...]) -> bool:
-    try:
-        if ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-            return True
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(address)  # sends nothing
-            return bool(probe.getsockname()[0] == address[0])
-    except (OSError, ValueError):
-        return False

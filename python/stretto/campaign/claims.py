@@ -12,12 +12,9 @@ taken over by making the next generation of it, which only one taker can.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.campaign.slurm import job_ended
 from stretto.errors import from_oserror
 from stretto.files.once import write_once
 from stretto.files.parse import json_value
@@ -135,49 +133,6 @@ def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None =
         known = restart.isdecimal() and own_restart.isdecimal()
         return known and int(restart) < int(own_restart)
     return (ask_slurm or job_ended)(number if not cluster else f"{number}@{cluster}")
-
-
-def job_ended(job: str) -> bool:
-    """Return whether Slurm says that a job is no longer there; False where it cannot be asked.
-
-    `job`: NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has
-    numbers of its own, and its jobs are not known here, however well they live.
-    """
-    number, _, cluster = job.partition("@")
-    if shutil.which("squeue") is None or (cluster and cluster != _cluster()):
-        return False
-    done = _slurm("squeue", "-h", "-j", number, "-o", "%T")
-    if done is None:
-        return False
-    if done.returncode != 0:
-        return "Invalid job id" in done.stderr
-    return not done.stdout.strip()
-
-
-@functools.lru_cache(maxsize=1)
-def _cluster() -> str:
-    inside = os.environ.get("SLURM_CLUSTER_NAME", "")
-    if inside or shutil.which("scontrol") is None:
-        return inside
-    done = _slurm("scontrol", "show", "config")
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout if done else "", re.MULTILINE)
-    return found[1] if found else ""
-
-
-def _slurm(*words: str) -> subprocess.CompletedProcess[str] | None:
-    """Run one of Slurm's commands; None where it cannot be run, or does not answer.
-
-    What the user has set for squeue (states, partitions, users) would leave out jobs that run.
-    """
-    own = ("SQUEUE_", "SLURM_CLUSTERS")
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-    try:
-        return subprocess.run(
-            words, capture_output=True, text=True, timeout=20, check=False,
-            stdin=subprocess.DEVNULL, env=environ,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
 
 
 @dataclass(frozen=True)

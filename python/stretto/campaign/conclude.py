@@ -12,15 +12,13 @@ from stretto.campaign.claims import Claims
 from stretto.campaign.decide import Decided, decide_all
 from stretto.campaign.elimination import Policy
 from stretto.campaign.folder import Folder
-from stretto.campaign.interpolate import interpolated
 from stretto.campaign.layout import Layout, enclosing
 from stretto.campaign.plan import FILE, read_plan
-from stretto.campaign.priced import priced
-from stretto.campaign.refine import read_simulated, refined
+from stretto.campaign.regret import regret_words, untested
 from stretto.campaign.request import Request
-from stretto.campaign.said import regret_words, untested
 from stretto.campaign.site import Site, given_up_words
 from stretto.campaign.standing import Standing
+from stretto.campaign.unmeasured import interpolated, priced, read_simulated, refined
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, format_record, standing_exclusions

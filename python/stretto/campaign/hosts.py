@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stretto.campaign.backend import Launches
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import InterfaceError, RankPlace, StartError, probe
 from stretto.campaign.request import Request
-from stretto.campaign.smt import per_core
-from stretto.campaign.srun import find_mpi_type, srun_starter
+from stretto.campaign.slurm import (
+    allocated,
+    cores_of_job,
+    cpus_of_job,
+    find_mpi_type,
+    srun_starter,
+)
 from stretto.errors import StrettoError
 from stretto.measure.commandline import Starter
 from stretto.measure.idle import cores, threads
@@ -44,41 +46,6 @@ class Hosts:
     def shared_by(self, layout: Layout) -> bool:
         """Return whether a layout has more ranks on a node than cores, as far as is known."""
         return self.cores is not None and layout.ppn > self.cores
-
-
-def cores_of_job(environ: Mapping[str, str]) -> int | None:
-    """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
-
-    `environ`: the environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
-    threads of one core, which it may count, count once.
-    """
-    fewest = cpus_of_job(environ)
-    return None if fewest is None else -(-fewest // per_core(environ))
-
-
-def cpus_of_job(environ: Mapping[str, str]) -> int | None:
-    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest."""
-    words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
-    found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
-    numbers = [int(m[1]) for m in found if m is not None]
-    return min(numbers) if len(numbers) == len(found) and min(numbers, default=0) > 0 else None
-
-
-def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
-    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
-    if not names or shutil.which("scontrol") is None:
-        return ()
-    try:
-        done = subprocess.run(
-            ["scontrol", "show", "hostnames", names],
-            capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        raise StrettoError(
-            f"Slurm does not say which nodes this job has: {error}", names, "name them: --hosts"
-        ) from error
-    return tuple(done.stdout.split())
 
 
 def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stretto.campaign.begun import earlier
@@ -12,7 +14,6 @@ from stretto.campaign.expected import at_most_s
 from stretto.campaign.layout import enclosing, parse_layout
 from stretto.campaign.plan import LayoutPlan
 from stretto.campaign.request import ELEMENT, Request
-from stretto.campaign.said import few_words
 from stretto.campaign.status import SLOW
 from stretto.counted import counted, duration
 from stretto.files.bench import Sample
@@ -199,3 +200,23 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
         "left_s": system.ahead_s,
         "warnings": hopeless(request, system),
     }
+
+
+def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
+    """Return what comes of fewer launches than a test needs."""
+    asked = plans[0].settings.launches
+    out = (
+        f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "
+        f"fewer than {FEWEST}, "
+    )
+    if any(_rounds(base / p.layout.name / "claims", p.nvariants) >= FEWEST for p in plans):
+        return out + (
+            f"so that native stays wherever there are no {FEWEST} yet; points that have them are "
+            f"judged as before (--launches {FEWEST} or more)"
+        )
+    return out + f"so that native stays everywhere (--launches {FEWEST} or more)"
+
+
+def _rounds(claims: Path, nvariants: int) -> int:
+    found = [re.match(r"\d+", x.name) for x in claims.glob("[0-9]*.end")]
+    return max((int(m[0]) // nvariants + 1 for m in found if m), default=0)

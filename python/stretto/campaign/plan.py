@@ -23,7 +23,6 @@ from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import choice_problem, own_choices
 from stretto.measure.compare import BARE
-from stretto.measure.fitting import with_variants
 from stretto.measure.inlaunch import shared_launches
 from stretto.measure.natives import resolve
 from stretto.measure.programs import has_interposer
@@ -167,19 +166,6 @@ def _unlikely(
     return out
 
 
-def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
-    """Return the plan with the launches with which its campaign was begun.
-
-    The same candidates may be measured in launches of their own or share them (``--separate-
-    launches``, or a campaign from before they could): it goes on as it was begun, for its launches
-    are numbered by that.
-    """
-    path = directory / FILE
-    if not path.exists():
-        return plan
-    return replace(plan, settings=with_variants(plan.settings, _read(path).get("variants")))
-
-
 def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
     """Write the plan beside the results, or refuse one that differs from what is there."""
     path = directory / FILE
@@ -223,8 +209,8 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
         raise StrettoError(
             f"the campaign was begun with other {words}",
             path,
-            "give back what it was begun with, or name another directory (out = ...); more "
-            "launches and more layouts may be added at any time",
+            "give back what it was begun with (--separate-launches, too), or name another "
+            "directory (out = ...); more launches and more layouts may be added at any time",
         )
     then = before.get("environment")
     words = differing(then, value["environment"]) if isinstance(then, dict) else None

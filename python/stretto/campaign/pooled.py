@@ -26,11 +26,11 @@ from stretto.campaign.kriged import (
     Estimate,
     Point,
     Seen,
+    location,
     points_of,
 )
 from stretto.campaign.layout import Layout
 from stretto.campaign.levelled import levelled
-from stretto.campaign.location import location
 from stretto.campaign.times import Medians, Shape
 from stretto.measure.compare import BARE, NATIVE
 

@@ -15,25 +15,24 @@ from stretto.campaign.backend import Backend, Launches
 from stretto.campaign.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.elimination import Policy
-from stretto.campaign.expected import expected_s
+from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.outlook import budget_lines, plan_json, plan_lines
-from stretto.campaign.pace import pace
 from stretto.campaign.parallel import side_by_side
-from stretto.campaign.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
-from stretto.campaign.refine import read_simulated
+from stretto.campaign.plan import FILE, LayoutPlan, check_plan, make_plan
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.standing import Standing
 from stretto.campaign.status import Ahead, ahead
 from stretto.campaign.stopping import Told, stops_gently
+from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.measure import programs
 from stretto.measure.candidates import refuse_unknown
-from stretto.measure.cost import ask
 from stretto.measure.natives import unlisted
+from stretto.measure.request import ask
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 
@@ -127,13 +126,7 @@ def system_of(
     plans = []
     for layout in ordered(request.layouts):
         shared = request.shared_cores or hosts.shared_by(layout)
-        plan = make_plan(request, installation, layout, shared)
-        plans.append(as_begun(base / layout.name, plan))
-        if plan.settings.variants != plans[-1].settings.variants:
-            say(
-                f"stretto: note: {layout.words} goes on with the launches with which it was begun, "
-                "whatever --separate-launches says now"
-            )
+        plans.append(make_plan(request, installation, layout, shared))
         check_plan(base / layout.name, plans[-1], identity)
     policy = Policy() if request.eliminate else None
     return CampaignMPI(installation, identity, hosts, base, plans, policy, away)

@@ -10,10 +10,9 @@ from typing import Any
 from stretto.campaign.begun import launches_of, read_about
 from stretto.campaign.conclude import table_place
 from stretto.campaign.elimination import Policy, State
-from stretto.campaign.expected import expected_s
+from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.folder import ENDING
 from stretto.campaign.layout import ordered, parse_layout
-from stretto.campaign.pace import pace
 from stretto.campaign.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.campaign.site import Site, given_up_words
 from stretto.campaign.standing import Standing

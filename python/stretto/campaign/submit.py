@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign.limit import WARNING_S, refuse_short
 from stretto.campaign.outlook import budget_lines, plan_lines
 from stretto.campaign.request import Request
 from stretto.campaign.run import system_of
-from stretto.campaign.sbatch import array_asked, names_nodes, nodes_asked
+from stretto.campaign.sbatch import WARNING_S, array_asked, names_nodes, nodes_asked, refuse_short
 from stretto.counted import counted
 from stretto.errors import EXIT_AGAIN, StrettoError, UsageError
 from stretto.files.io import write_atomic
@@ -45,7 +44,7 @@ _QUEUE = (
 class SlurmJob:
     """What is asked of Slurm.
 
-    `time`: limit, as sbatch takes it; see `stretto.campaign.limit`.
+    `time`: limit, as sbatch takes it; see `stretto.campaign.sbatch`.
     `jobs`: more than one: an array of so many, each with its own nodes, all on one campaign.
     `options`: more options for sbatch, as typed: ``--partition=hpc``.
     """

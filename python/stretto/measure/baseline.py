@@ -27,7 +27,6 @@ from stretto.measure.compare import (
     Timing,
     common_launches,
     compare,
-    put_beside,
 )
 from stretto.mpi.algorithms.base import PREFIX
 
@@ -86,29 +85,3 @@ def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
             c = replace(c, verdict=replace(c.verdict, outcome="same", why=f"{why}: {other.why}"))
         out.append(c)
     return out
-
-
-def beside_another(
-    candidates: Mapping[str, Timing], name: str, other: str
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Return two candidates' times by launch, for a test of one against the other.
-
-    Where they do not share launches, but each shares its own with a baseline: as multiples of that,
-    so that the luck of launches does not count; otherwise as multiples of the reference
-    (`put_beside`).
-    """
-    both = dict(candidates[name].by_launch), dict(candidates[other].by_launch)
-    if common_launches(*both):
-        return both
-    bases = [candidates.get(baseline_of(candidates, n)) for n in (name, other)]
-    apart = put_beside(candidates[name], candidates[other])
-    if any(b is None for b in bases):
-        return apart
-    out = []
-    for mine, base in zip(both, bases, strict=True):
-        beside = dict(base.by_launch) if base else {}
-        shared = common_launches(mine, beside)
-        if len(shared) < len(mine):
-            return apart
-        out.append({launch: mine[launch] / beside[launch] for launch in shared})
-    return out[0], out[1]

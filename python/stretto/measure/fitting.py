@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, read_bench
+from stretto.files.bench import Bench
 from stretto.measure.settings import Settings
 
 
@@ -34,27 +33,9 @@ def check_same(settings: Settings, previous: Bench, path: Path) -> None:
     old: Mapping[str, object] = previous.header.settings
     for key, value in settings.fixed().items():
         if key in old and old[key] != value:
+            again = "--separate-launches as before, or " if key == "variants" else ""
             raise StrettoError(
                 f"these results were measured with {key} {old[key]}, and now it is {value}",
                 path,
-                "name another file (-o), or begin again with --restart (the old file is kept)",
+                f"give {again}another file (-o), or --restart (it keeps the old one)",
             )
-
-
-def as_begun(settings: Settings, path: Path) -> Settings:
-    """Return the settings with the kinds of launches with which the results were begun.
-
-    The same candidates may have launches apart or share them (``--separate-launches``, or results
-    from before they could share): launches are numbered by that, so it goes on as it was.
-    """
-    if not path.exists() or path.stat().st_size == 0:
-        return settings
-    return with_variants(settings, read_bench(path).header.settings.get("variants"))
-
-
-def with_variants(settings: Settings, variants: object) -> Settings:
-    """Settings with other kinds of launches, if they are such for the same candidates."""
-    if not isinstance(variants, list) or not all(isinstance(v, str) for v in variants):
-        return settings
-    found = replace(settings, variants=tuple(variants))
-    return found if set(found.launches_needed()) == set(variants) else settings

@@ -27,17 +27,6 @@ class Status:
     candidate: str
 
 
-@dataclass(frozen=True)
-class BenchLine:
-    """What one line of stretto-bench's says: a sample, an exclusion, or nothing to keep."""
-
-    collective: str
-    bytes: int
-    candidate: str
-    sample: Sample | None = None
-    excluded: Excluded | None = None
-
-
 def format_job(
     settings: Settings,
     launch: int,
@@ -120,8 +109,8 @@ def parse_usage(value: dict[str, Any]) -> Usage:
     )
 
 
-def parse_sample(value: dict[str, Any]) -> BenchLine:
-    """Turn a sample line of the program into what the results file keeps of it.
+def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
+    """Return what the results file keeps of a sample line; None: nothing was timed.
 
     A candidate that was refused, gave wrong results, or was silently left to the MPI is an
     exclusion: its times, if any, are those of something else.
@@ -130,9 +119,8 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
     candidate, size = str(value["candidate"]), int(value["bytes"])
     detail, done_by = str(value.get("detail", "")), str(value.get("done_by", ""))
 
-    def gone(reason: str, words: str) -> BenchLine:
-        record = Excluded(launch, collective, candidate, size, reason, words)  # type: ignore[arg-type]
-        return BenchLine(collective, size, candidate, excluded=record)
+    def gone(reason: str, words: str) -> Excluded:
+        return Excluded(launch, collective, candidate, size, reason, words)  # type: ignore[arg-type]
 
     if value.get("refused"):
         return gone("refused", detail)
@@ -141,8 +129,8 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
     if not candidate.startswith(("native", "bare")) and done_by.startswith("native"):
         return gone("not_done", f"the library left it to the MPI ({done_by})")
     if not value["times_us"]:
-        return BenchLine(collective, size, candidate)
-    sample = Sample(
+        return None
+    return Sample(
         launch=launch,
         collective=collective,
         candidate=candidate,
@@ -157,4 +145,3 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
         missed=int(value.get("missed", 0)),
         reference_us=float(value["reference_us"]) if "reference_us" in value else None,
     )
-    return BenchLine(collective, size, candidate, sample=sample)

@@ -113,10 +113,11 @@ class LaunchReader:
             elif value.get("type") == "sample":
                 self.announce()
                 seen = parse_sample(value)
-                here = (seen.collective, seen.bytes)
+                here = (str(value["collective"]), int(value["bytes"]))
                 places = (i for i, c in enumerate(self.cases) if (c.collective, c.bytes) == here)
                 self._finished = max(self._finished, next(places, -1))
-                self.campaign.keep(seen)
+                if seen is not None:
+                    self.campaign.keep(seen)
             elif value.get("type") == "usage":
                 self.usage = parse_usage(value)
 

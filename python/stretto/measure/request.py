@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stretto.counted import counted, duration
-from stretto.errors import UsageError
-from stretto.measure.cost import ask
+from stretto.errors import Interrupted, UsageError
 from stretto.measure.idle import cores, crowd_words, idle_warning, threads
 from stretto.measure.ledger import time_left
 from stretto.measure.names import read_names
@@ -18,6 +18,9 @@ from stretto.measure.show import size_words
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
+
+#: up to this long nobody is asked (s)
+ASK_ABOVE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,15 @@ def announce(
     if warning:
         say(f"stretto: warning: {warning}")
     return True
+
+
+def ask(seconds: float, agreed: bool) -> None:
+    """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
+
+    `agreed`: the user has said so already, by ``--yes`` or by a budget.
+    """
+    if agreed or seconds <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    print("stretto: go on? [Y/n] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
+        raise Interrupted("nothing was measured; --budget 5m, say, makes it shorter")

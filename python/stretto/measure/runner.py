@@ -34,7 +34,7 @@ from stretto.measure.compare import NATIVE
 from stretto.measure.fitting import check_same
 from stretto.measure.idle import busy_note
 from stretto.measure.inlaunch import written_in
-from stretto.measure.job import BenchLine, format_job
+from stretto.measure.job import format_job
 from stretto.measure.ledger import Ledger
 from stretto.measure.reader import LaunchReader
 from stretto.measure.reference import REFERENCE
@@ -211,7 +211,7 @@ class Campaign:
                 if again:
                     detail += "; it is tried once more"
                 else:
-                    self._keep(
+                    self.keep(
                         Excluded(launch, at.collective, at.candidate, at.bytes,
                                  "hung" if ended.stopped else "failed", why)
                     )  # fmt: skip
@@ -224,13 +224,7 @@ class Campaign:
         self.ledger.count(end)
         self.writer.write(end)
 
-    def keep(self, seen: BenchLine) -> None:
-        if seen.sample is not None:
-            self._keep(seen.sample)
-        elif seen.excluded is not None:
-            self._keep(seen.excluded)
-
-    def _keep(self, record: Record) -> None:
+    def keep(self, record: Record) -> None:
         if isinstance(record, Excluded):
             if (record.collective, record.candidate) in self.ledger.gone:
                 return

@@ -21,10 +21,6 @@ from stretto.model.fit_node import fit_node
 from stretto.model.measurements import Residual, Series
 from stretto.model.platform import Link, Platform
 
-#: parameters of a link that point-to-point curves determine (overheads and costs per byte are taken
-#: as equal on both sides: these curves cannot tell them apart)
-_LINK = ("latency", "overhead", "byte", "gap_byte", "rendezvous")
-
 
 @dataclass(frozen=True)
 class Fit:

@@ -41,17 +41,10 @@ def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     text, where = ctypes.c_char_p(), ctypes.c_char_p()
     error = ctypes.create_string_buffer(_ERROR_SIZE)
     status = lib.stretto_export_formula(
-        _bytes(collective),
-        _bytes(choice),
-        nranks,
-        ctypes.c_size_t(nbytes),
-        cost,
-        ctypes.byref(exact),
-        ctypes.byref(text),
-        ctypes.byref(where),
-        error,
+        _bytes(collective), _bytes(choice), nranks, ctypes.c_size_t(nbytes), cost,
+        ctypes.byref(exact), ctypes.byref(text), ctypes.byref(where), error,
         ctypes.c_size_t(_ERROR_SIZE),
-    )
+    )  # fmt: skip
     if status != 0:
         raise StrettoError(
             error.value.decode(errors="replace"),

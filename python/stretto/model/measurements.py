@@ -29,6 +29,8 @@ Kind = Literal[
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 WHAT = "measurements"
+#: in MB/s; the others are in us
+BANDWIDTHS = ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
 
 #: titles of print-outs, OSU's and those of bench/pt2pt.c, and what they hold (between nodes); the
 #: names of other benchmarks hold the same words: Allgather Latency Test, Multi Latency Test
@@ -61,11 +63,6 @@ class Series:
     pairs: int
     window: int
     place: str
-
-    @property
-    def is_bandwidth(self) -> bool:
-        """Whether values are MB/s; otherwise us."""
-        return self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
 
 
 def read_series(path: Path, kind: str | None, column: str | None, pairs: int | None) -> Series:
@@ -226,5 +223,9 @@ class Residual:
     @property
     def ratio(self) -> float:
         """Fitted / measured; of bandwidths the other way round, so that above 1 is too slow."""
-        bandwidth = self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
-        return self.measured / self.fitted if bandwidth else self.fitted / self.measured
+        fast = self.kind in BANDWIDTHS
+        return self.measured / self.fitted if fast else self.fitted / self.measured
+
+    @property
+    def unit(self) -> str:
+        return "MB/s" if self.kind in BANDWIDTHS else "us"

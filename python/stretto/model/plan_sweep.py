@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
+from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.plan import Algorithm, CallPlans, algorithms, canonical, collectives, neighborly
 
-#: collectives whose call has a root, or whose operation matters
-_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
-_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
 #: what neighbourhood collectives are tried on (src/plan/graph.h)
 GRAPHS = (
     "torus1", "torus2", "torus3", "grid1", "grid2", "grid3", "star", "cycle", "all", "none",
@@ -112,41 +110,28 @@ def cases(
     """
     collective = algorithm.collective
     nbytes = dict(values(algorithm)).get(choice, 8)
-    orders = (True,) if collective not in _REDUCING else (True, False)
+    orders = (True,) if collective not in REDUCTIONS else (True, False)
     on = None if hosts is None else tuple(hosts)
     if neighborly(collective):
         for graph in GRAPHS:
             yield ProofCase(algorithm, choice, nranks, on, 0, False, True, nbytes, graph)
         return
-    for root in range(nranks if collective in _ROOTED else 1):
+    for root in range(nranks if collective in ROOTED else 1):
         for in_place in (False,) if collective in _WITHOUT_IN_PLACE else (False, True):
             for commutative in orders:
                 yield ProofCase(
-                    algorithm,
-                    choice if hosts is None else f"shm+{choice}",
-                    nranks,
-                    on,
-                    root,
-                    in_place,
-                    commutative,
-                    nbytes,
-                )
+                    algorithm, choice if hosts is None else f"shm+{choice}", nranks, on, root,
+                    in_place, commutative, nbytes,
+                )  # fmt: skip
 
 
 def prove(case: ProofCase) -> Unproven | None:
     """Build and prove one call; what stands against it, or None."""
     try:
         call = CallPlans(
-            case.algorithm.collective,
-            case.choice,
-            case.nranks,
-            case.hosts,
-            case.root,
-            case.in_place,
-            case.commutative,
-            case.nbytes,
-            case.graph,
-        )
+            case.algorithm.collective, case.choice, case.nranks, case.hosts, case.root,
+            case.in_place, case.commutative, case.nbytes, case.graph,
+        )  # fmt: skip
     except StrettoError as error:
         return Unproven(case, True, error.message)
     with call:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.model.platform import LEVELS, Platform
@@ -90,7 +88,6 @@ def _library() -> ctypes.CDLL:
     error = [ctypes.c_char_p, ctypes.c_size_t]
     pricing = ctypes.POINTER(_Pricing)
     for name, result, arguments in (
-        ("parameters", ctypes.c_void_p, []),
         ("action_name", ctypes.c_char_p, [ctypes.c_int]),
         ("price", ctypes.c_int, [pricing, ctypes.POINTER(_Result), *error]),
         ("price_free", None, [ctypes.POINTER(_Result)]),
@@ -261,19 +258,6 @@ def bound(
 ) -> tuple[float, str] | None:
     """Return the time that no algorithm can beat, and what it rests on; None: there is no bound."""
     return _bound(_pricing(collective, "", hosts, nbytes, platform, None, root))
-
-
-def parameters() -> list[dict[str, Any]]:
-    """Return every parameter of a platform: scope, name, unit, min, max, default, help."""
-    lib = _library()
-    pointer = lib.stretto_export_parameters()
-    if not pointer:
-        raise StrettoError("out of memory in the plan library")
-    try:
-        rows: list[dict[str, Any]] = json.loads(ctypes.string_at(pointer))
-        return rows
-    finally:
-        lib.stretto_export_free(pointer)
 
 
 def _pricing(

@@ -46,9 +46,8 @@ def fit_lines(fit: Fit) -> list[str]:
     """Return the residuals, a value a line, and what they come to."""
     rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
     for r in fit.residuals:
-        unit = "MB/s" if "bandwidth" in r.kind or r.kind == "multi_pair" else "us"
         rows.append(
-            [r.kind, str(r.bytes), f"{r.measured:.4g} {unit}", f"{r.fitted:.4g} {unit}",
+            [r.kind, str(r.bytes), f"{r.measured:.4g} {r.unit}", f"{r.fitted:.4g} {r.unit}",
              f"{r.ratio:.2f}"]
         )  # fmt: skip
     return [

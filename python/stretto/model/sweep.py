@@ -18,6 +18,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
+from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.measure.stats import geometric_mean
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
@@ -28,8 +29,10 @@ from stretto.version import __version__
 NATIVE = "native"
 #: a simulated file is of no moment and no machine: the same input gives the same bytes
 CREATED = "1970-01-01T00:00:00Z"
-_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
-_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+#: messages of one call beyond which a candidate is not tried unless it was named
+TOO_MANY = 2e6
+#: messages of one choice beyond which nothing is evaluated: minutes of a core
+MOST = 1e8
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,6 @@ def hosts_of(nodes: int, ppn: int) -> list[int]:
     """Return each rank's node, consecutive ranks on a node."""
     refuse_many(nodes * ppn, "--nodes")
     return [node for node in range(nodes) for _ in range(ppn)]
-
-
-#: messages of one call beyond which a candidate is not tried unless it was named
-TOO_MANY = 2e6
-
-
-#: messages of one choice beyond which nothing is evaluated: minutes of a core
-MOST = 1e8
 
 
 @functools.cache
@@ -219,14 +214,9 @@ def simulate(
                 reason = error  # needs a power of two, or several nodes
         if candidates and len(times) == 1 and reason is not None:
             raise reason
-        low, why = _bound(cell, platform)
+        found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
         done(cell)
-        yield Answer(cell, times, native, low, why)
-
-
-def _bound(cell: SimulatedCell, platform: Platform) -> tuple[float | None, str]:
-    found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
-    return found or (None, "")
+        yield Answer(cell, times, native, *(found or (None, "")))
 
 
 def header(platform: Platform, command: list[str], settings: dict[str, object]) -> Header:
@@ -257,11 +247,11 @@ def write_results(
 
 
 def _sample(number: int, cell: SimulatedCell, choice: str, seconds: float) -> Sample:
-    reducing = cell.collective in _REDUCING
+    reducing = cell.collective in REDUCTIONS
     return Sample(
         number, cell.collective, choice, cell.bytes,
         None if cell.collective == "barrier" else "MPI_DOUBLE" if reducing else "MPI_CHAR",
-        "MPI_SUM" if reducing else None, 0 if cell.collective in _ROOTED else None, "latency", 1,
+        "MPI_SUM" if reducing else None, 0 if cell.collective in ROOTED else None, "latency", 1,
         [round(seconds * 1e6, 6)], True, "simulated",
     )  # fmt: skip
 

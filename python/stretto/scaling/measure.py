@@ -23,7 +23,7 @@ from stretto.files.scale import Kind, ScaleFile, ScaleHeader, ScaleRun, ScaleWri
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import RunPoint
-from stretto.measure.cost import ask
+from stretto.measure.request import ask
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for

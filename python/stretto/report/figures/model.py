@@ -24,7 +24,7 @@ def fit_picture(fit: Fit, path: Path) -> None:
     panels = []
     colours = {"measured": theme.colour("native"), "fitted": theme.colour("blue")}
     for kind in dict.fromkeys(r.kind for r in fit.residuals):
-        unit = "MB/s" if "bandwidth" in kind or kind == "multi_pair" else "us"
+        unit = next(r.unit for r in fit.residuals if r.kind == kind)
         rows = [
             {"bytes": max(r.bytes, 1), "value": v, "what": what}
             for r in fit.residuals if r.kind == kind
