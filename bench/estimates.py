@@ -22,8 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stretto.campaign.elimination import Policy
-from stretto.campaign.expected import at_most_s, expected_s
-from stretto.campaign.pace import pace
+from stretto.campaign.expected import at_most_s, expected_s, pace
 from stretto.campaign.request import make_request
 from stretto.campaign.run import system_of
 from stretto.errors import StrettoError

@@ -21,7 +21,6 @@ from stretto.files.bench import read_bench
 from stretto.files.identity import collect
 from stretto.measure import inlaunch, runner
 from stretto.measure.compare import timings
-from stretto.measure.fitting import as_begun
 from stretto.measure.inlaunch import shared_launches, written_in
 from stretto.measure.job import format_job
 from stretto.measure.ledger import Ledger
@@ -230,25 +229,18 @@ def test_one_that_fails_in_a_shared_launch_goes_alone(
     assert len(starts(tmp_path)) == 2 + tries
 
 
-def test_results_go_on_with_the_launches_that_they_were_begun_with(
+def test_results_begun_with_other_launches_are_refused(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "written_in", lambda *of: {})
     path, names = tmp_path / "r.bench.jsonl", ["native", A, B]
     apart, together = campaign(names, {}, launches=2), campaign(names, SHARING, launches=2)
     assert len(apart.variants) == 3 and len(together.variants) == 2
-    assert as_begun(together, path) == together
-    go(mpi, apart, path)  # as a Stretto that knows nothing of shared launches wrote it
-    assert as_begun(together, path) == apart
+    go(mpi, apart, path)
     assert not any(Ledger(apart, read_bench(path).records).pending(k) for k in range(6))
-    with pytest.raises(StrettoError, match="variants"):
+    with pytest.raises(StrettoError, match="variants") as error:
         go(mpi, together, path)
-    other = campaign([*names, C], SHARING)
-    assert as_begun(other, path) == other, "it is another campaign: refused as ever"
-    new = tmp_path / "s.bench.jsonl"
-    go(mpi, together, new)
-    assert as_begun(apart, new) == together
-    assert {x.variant for x in read_bench(new).launches} == {"stretto", TUNED}
+    assert "--separate-launches as before" in str(error.value.remedy)
 
 
 # ---- with the MPIs -------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.model.fit import fit, predict
 from stretto.model.measurements import Series, read_series
-from stretto.model.parameters import LEVEL, PLAIN
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.platform_file import (
     DIRECTORY,
@@ -28,15 +27,6 @@ from stretto.model.price import price
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEXT = (DIRECTORY / "hpc7g.toml").read_text()
-
-
-def test_parameters_are_those_of_the_library() -> None:
-    text = (REPOSITORY / "src" / "plan" / "platform.def").read_text()
-    pattern = r'^(LEVEL|PARAM)\((\w+), "([^"]+)", ([^,]+), ([^,]+), [^,]+,\s*"((?:[^"\\]|\\.)*)"\)'
-    found = re.findall(pattern, text, re.MULTILINE)
-    for kind, among in (("LEVEL", LEVEL), ("PARAM", PLAIN)):
-        own = [(n, u, float(lo), float(hi), h) for k, n, u, lo, hi, h in found if k == kind]
-        assert own == [(p.name, p.unit, p.low, p.high, p.help) for p in among.values()]
 
 
 def test_all_kinds_of_clusters_are_shipped() -> None:

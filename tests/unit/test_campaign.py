@@ -14,15 +14,14 @@ import sweeps
 from stretto.campaign.command import lines_of, request_of, tune_campaign
 from stretto.campaign.conclude import conclude
 from stretto.campaign.elimination import Policy, proven
-from stretto.campaign.expected import at_most_s, expected_s
+from stretto.campaign.expected import at_most_s, expected_s, pace
 from stretto.campaign.layout import Layout, enclosing, ordered, parse_layout, teachers
 from stretto.campaign.levelled import levelled
-from stretto.campaign.pace import pace
 from stretto.campaign.placement import RankPlace, check_places, hang_remedy
-from stretto.campaign.refine import read_simulated
 from stretto.campaign.regret import regrets_of
 from stretto.campaign.status import read_status
 from stretto.campaign.times import Seen, medians
+from stretto.campaign.unmeasured import read_simulated
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import Bench, Header, LaunchEnd, Sample

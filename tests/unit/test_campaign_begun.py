@@ -22,7 +22,7 @@ from stretto.campaign.conclude import Outcome
 from stretto.campaign.elimination import Policy
 from stretto.campaign.hosts import Hosts
 from stretto.campaign.layout import Layout
-from stretto.campaign.plan import FILE, as_begun, check_plan
+from stretto.campaign.plan import FILE, check_plan
 from stretto.campaign.request import Request
 from stretto.campaign.status import read_status, status_lines
 from stretto.campaign.worker import Worker
@@ -57,7 +57,7 @@ class Starts:
         mpi = dataclasses.replace(sweeps.MPI, version=f"4.1.{len(name)}")
         identity = Identity("0.1.0", now(), sweeps.HOST, mpi)
         base = request.out / f"openmpi-{mpi.version}" / "a-cpu"
-        plans = [as_begun(base / p.layout.name, p) for p in sweeps.plans(request)]
+        plans = sweeps.plans(request)
         for plan in plans:
             check_plan(base / plan.layout.name, plan, identity)
         installation = type("MPI", (), {"name": name, "family": "openmpi"})()

@@ -15,8 +15,8 @@ from stretto.campaign.begun import keep_about
 from stretto.campaign.command import lines_of
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.layout import Layout
-from stretto.campaign.refine import read_simulated, refined
 from stretto.campaign.request import Request
+from stretto.campaign.unmeasured import read_simulated, refined
 from stretto.campaign.worker import Worker
 from stretto.errors import UsageError
 from stretto.files.bench import Excluded, Launch, LaunchEnd

@@ -18,9 +18,9 @@ from stretto.campaign import command, greeting
 from stretto.campaign.begun import keep_about
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.layout import Layout
-from stretto.campaign.refused import refused
 from stretto.campaign.site import LEFT_OUT
 from stretto.campaign.status import read_status, status_lines
+from stretto.campaign.worker import refused
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto.campaign.layout import Layout
-from stretto.campaign.srun import srun_starter
+from stretto.campaign.slurm import srun_starter
 from stretto.campaign.submit import SlurmJob, host_lines, script
 from stretto.errors import UsageError
 from sweeps import request_of

@@ -9,9 +9,8 @@ import pytest
 
 import sweeps
 from stretto.campaign.decide import Decided, decide_all
-from stretto.campaign.interpolate import MOST_BUILT, can_run, interpolated
 from stretto.campaign.layout import Layout
-from stretto.campaign.priced import priced
+from stretto.campaign.unmeasured import MOST_BUILT, can_run, interpolated, priced
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.identity import now
 from stretto.files.rows import Row

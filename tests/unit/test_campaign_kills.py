@@ -18,14 +18,16 @@ from pathlib import Path
 import pytest
 
 import stretto.campaign.claims as claims_module
+import stretto.campaign.slurm as slurm_module
 import sweeps
 from stretto.campaign.alone import alone_on
-from stretto.campaign.claims import Claims, Holder, gone, job_ended, me
+from stretto.campaign.claims import Claims, Holder, gone, me
 from stretto.campaign.conclude import conclude
-from stretto.campaign.hosts import Hosts, cores_of_job, find_hosts, named_here
+from stretto.campaign.hosts import Hosts, find_hosts, named_here
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.placement import RankPlace
 from stretto.campaign.request import Request
+from stretto.campaign.slurm import cores_of_job, job_ended
 from stretto.campaign.status import read_status, status_lines
 from stretto.campaign.worker import Worker
 from stretto.errors import EXIT_AGAIN, StrettoError
@@ -352,9 +354,9 @@ def test_jobs_of_other_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("SLURM_CLUSTER_NAME", raising=False)
-    claims_module._cluster.cache_clear()
+    slurm_module._cluster.cache_clear()
     assert job_ended("8@one") and job_ended("8") and not job_ended("8@two")
-    claims_module._cluster.cache_clear()
+    slurm_module._cluster.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import random
 import pytest
 
 import sweeps
-from stretto.campaign.launches import of_launches
-from stretto.campaign.levelled import levelled
+from stretto.campaign.levelled import levelled, of_launches
 from stretto.campaign.times import Seen, Shape, medians
 from stretto.files.bench import Bench, Header, Launch, Sample
 

@@ -10,9 +10,8 @@ import pytest
 
 from stretto.campaign.decide import decide_all
 from stretto.campaign.elimination import Policy, remaining, shape_of
-from stretto.campaign.kriged import Point
+from stretto.campaign.kriged import Point, location
 from stretto.campaign.layout import Layout, ordered, teachers
-from stretto.campaign.location import location
 from stretto.campaign.pooled import estimates
 from stretto.campaign.times import Medians
 from stretto.files.bench import Bench, Header, Launch, Sample

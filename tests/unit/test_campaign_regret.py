@@ -6,8 +6,7 @@ import numpy as np
 
 from stretto.campaign.decide import Decided
 from stretto.campaign.layout import Layout
-from stretto.campaign.regret import regrets_of
-from stretto.campaign.said import regret_words
+from stretto.campaign.regret import regret_words, regrets_of
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.identity import Host, MPIIdentity
 

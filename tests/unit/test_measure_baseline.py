@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from stretto.measure.baseline import BARE_BYTES, baseline_of, beside_another, fair, with_bare
-from stretto.measure.compare import Cell, Timing, decisive
+from stretto.measure.baseline import BARE_BYTES, baseline_of, fair, with_bare
+from stretto.measure.compare import Cell, Timing, decisive, put_beside
 from stretto.measure.stats import median_interval
 from stretto.tune.decide import decide
 
@@ -147,36 +147,23 @@ def test_launches_apart_are_compared_in_rounds_that_both_have() -> None:
     assert (c.outcome, c.p, c.launches) == ("inconclusive", None, 0)
 
 
-def test_two_candidates_of_different_launches_are_compared_beside_their_baselines() -> None:
+def test_put_beside_with_a_reference_returns_multiples_of_it() -> None:
     times = {
         "native": lucky("native", 100.0, 0),
         "shm": lucky("shm", 80.0, 0),
-        "bare": lucky("bare", 100.0, 1),
         "native:A=1": lucky("native:A=1", 70.0, 1),
-        "native:B=1": lucky("native:B=1", 60.0, 1),
     }
-    a, b = beside_another(times, "shm", "native:A=1")
-    assert all(v == pytest.approx(0.8, rel=0.01) for v in a.values())
-    assert all(v == pytest.approx(0.7, rel=0.01) for v in b.values())
-    same = beside_another(times, "native:A=1", "native:B=1")
-    assert same == tuple(dict(times[n].by_launch) for n in ("native:A=1", "native:B=1"))
-    # Launches without a baseline: as multiples of the reference, if all of them timed it.
     for name, launches_of in (("native", 0), ("shm", 0), ("native:A=1", 1)):
         beside = lucky("reference", 20.0, launches_of).by_launch
         times[name] = replace(times[name], reference=beside)
-    del times["bare"]
     for name, multiple in (("native", 5.0), ("shm", 4.0)):
-        mine, other = beside_another(times, name, "native:A=1")
+        mine, other = put_beside(times[name], times["native:A=1"])
         assert all(v == pytest.approx(multiple, rel=0.01) for v in mine.values())
         assert all(v == pytest.approx(3.5, rel=0.01) for v in other.values())
     for missing, kept in ((1, 11), (6, 6), (7, None)):  # six are enough for a test
         part = replace(times["native:A=1"], reference=times["native:A=1"].reference[missing:])
-        a, b = beside_another({**times, "native:A=1": part}, "native", "native:A=1")
+        a, b = put_beside(times["native"], part)
         if kept is None:
             assert (a, b) == tuple(dict(times[n].by_launch) for n in ("native", "native:A=1"))
         else:
             assert len(b) == kept and all(v == pytest.approx(3.5, rel=0.01) for v in b.values())
-    times["bare"] = lucky("bare", 100.0, 1)
-    times = {n: replace(t, reference=()) for n, t in times.items()}
-    short = {**times, "bare": lucky("bare", 100.0, 1, 7)}
-    assert beside_another(short, "shm", "native:A=1")[0] == dict(times["shm"].by_launch)

@@ -12,8 +12,9 @@ import pytest
 import sweeps
 from stretto import cli
 from stretto.campaign.command import request_of
-from stretto.campaign.hosts import Hosts, allocated, find_hosts
+from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.placement import RankPlace, StartError
+from stretto.campaign.slurm import allocated
 from stretto.errors import StrettoError, UsageError
 from stretto.measure import names
 from stretto.measure.names import read_names

@@ -15,7 +15,7 @@ from stretto import cli
 from stretto.campaign import begun, command, greeting, submit
 from stretto.campaign.claims import Claims
 from stretto.campaign.layout import Layout
-from stretto.campaign.said import few_words
+from stretto.campaign.outlook import few_words
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import write_atomic
 from test_campaign_failures import Stand, mpi, outcome

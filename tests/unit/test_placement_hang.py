@@ -13,7 +13,7 @@ import pytest
 from stretto.campaign.hosts import find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import PROBE, HangError, StartError, _parse, probe
-from stretto.campaign.srun import srun_starter
+from stretto.campaign.slurm import srun_starter
 from stretto.errors import StrettoError
 from stretto.measure import process
 from stretto.mpi import from_launcher

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
+from stretto.model.parameters import UNITS, parameters
 from stretto.model.platform import LEVELS, Link, Platform, plain
-from stretto.model.price import PARTS, bound, parameters, price
+from stretto.model.price import PARTS, bound, price
 from stretto.plan import choices, collectives
 
 NEAR = Link(
@@ -68,25 +69,15 @@ def hosts_of(nodes: int, ppn: int) -> list[int]:
     return [r // ppn for r in range(nodes * ppn)]
 
 
-def test_parameters_are_the_librarys() -> None:
-    rows = parameters()
-    assert [r["name"] for r in rows if r["scope"] == "level"] == [f.name for f in fields(Link)]
-    assert [r["name"] for r in rows if r["scope"] == "platform"] == plain()
+def test_parameters_match_the_fields_of_platforms() -> None:
+    level, whole = parameters("level"), parameters("platform")
+    assert list(level) == [f.name for f in fields(Link)]
+    assert list(whole) == plain()
     preset = Platform()
-    for row in rows:
-        source = preset.levels["rail"] if row["scope"] == "level" else preset
-        assert getattr(source, row["name"]) == row["default"], row["name"]
-        assert row["min"] <= row["default"] <= row["max"]
-        assert row["help"] and row["unit"] in (
-            "s",
-            "s/B",
-            "B",
-            "1/s",
-            "count",
-            "ratio",
-            "flag",
-            "word",
-        )
+    for source, rows in ((preset.levels["rail"], level), (preset, whole)):
+        for name, p in rows.items():
+            assert p.low <= getattr(source, name) == p.default <= p.high, name
+            assert p.help and p.unit in UNITS
 
 
 def test_the_parts_add_up_and_the_same_input_gives_the_same_bytes() -> None:

@@ -190,7 +190,7 @@ def test_two_profiles_in_one_directory(copy: Path) -> None:
         (["report", "{small}", "{small}", "{small}"], 2, "3 directories"),
         (["report", "{small}", "{small}/app.table"], 2, "cannot be mixed"),
         (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),
-        (["report", "{small}", "--picture", "{empty}/x.gif"], 1, ".svg or .png"),
+        (["report", "{small}", "--picture", "{empty}/x.gif"], 1, "a picture is written as .svg"),
         (["report", "{small}", "--picture", "{empty}/x.svg", "-o", "y.html"], 2, "--picture"),
     ],
 )

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from stretto.campaign.hosts import Hosts, cores_of_job, find_hosts
+from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import RankPlace
-from stretto.campaign.smt import per_core
+from stretto.campaign.slurm import cores_of_job, per_core
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from test_campaign_kills import small
 

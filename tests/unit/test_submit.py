@@ -15,7 +15,7 @@ import pytest
 from stretto import cli
 from stretto.campaign import run, submit
 from stretto.campaign.layout import Layout
-from stretto.campaign.limit import LEAST_S, seconds
+from stretto.campaign.sbatch import LEAST_S, seconds
 from stretto.campaign.submit import SlurmJob, sbatch_time, script
 from stretto.errors import EXIT_AGAIN, EXIT_FAULT, StrettoError, UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record

@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import ipaddress
 import os
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,19 +35,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
     A node is held by what it calls itself, whatever the user calls it. The locks end with the
     process, however it ends. Where a file system has none, nothing is held.
 
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    names
-        Of the nodes, as the user has them.
-    said
-        What each of them calls itself, where they were asked.
-
-    Raises
-    ------
-    HeldError
-        Another process of this campaign measures on one of them.
+    Raises HeldError: another process of this campaign measures on one of them.
     """
     handles: list[int] = []
     try:
@@ -70,15 +57,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
 def refuse_held(out: Path, names: Sequence[str]) -> None:
     """Say who measures on one of the nodes, before anything is started there; hold nothing.
 
-    Parameters
-    ----------
-    out, names
-        As in `alone_on`; nobody has asked the nodes what they call themselves.
-
-    Raises
-    ------
-    HeldError
-        As there.
+    Raises HeldError: as there.
     """
     for node, name in _nodes(names, ()):
         path = _place(out, node)
@@ -94,15 +73,7 @@ def refuse_held(out: Path, names: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
-    """Let one process at a time make a campaign's tables, so that the last has read the most.
-
-    Parameters
-    ----------
-    out
-        The campaign's directory.
-    wait_s
-        The longest that others are waited for: one may stand still for good.
-    """
+    """Let one process at a time make a campaign's tables, so that the last has read the most."""
     path, end = out / DIRECTORY / ".tables.lock", time.monotonic() + wait_s
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +111,6 @@ def _place(out: Path, node: str) -> Path:
 
 
 def _lock(handle: int, how: int, path: Path, node: str, name: str) -> bool:
-    """Lock a node's file; return whether its file system has locks."""
     try:
         fcntl.flock(handle, how | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -167,7 +137,6 @@ def _say_who(handle: int) -> None:
 
 
 def _said_by(handle: int) -> str:
-    """Return who has said to hold a lock, as an addition to a sentence; empty: nobody."""
     try:
         words = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
     except OSError:
@@ -176,15 +145,9 @@ def _said_by(handle: int) -> str:
 
 
 def node_of(name: str) -> str:
-    """Return what a node that nobody has asked calls itself, as far as this machine can tell.
-
-    Parameters
-    ----------
-    name
-        As the user has it: with or without a domain, an address, ``localhost``.
-    """
+    """Return what a node that nobody has asked calls itself: its short name, as far as is known."""
     own = short(os.uname().nodename)  # of a container or namespace its own, unlike the boot's id
-    return own if short(name) in (own, "localhost") or _leads_here(name) else short(name)
+    return own if short(name) in (own, "localhost", "127.0.0.1", "::1") else short(name)
 
 
 def short(name: str) -> str:
@@ -193,24 +156,3 @@ def short(name: str) -> str:
         return str(ipaddress.ip_address(name))
     except ValueError:
         return name.partition(".")[0].lower() or name
-
-
-def _leads_here(name: str) -> bool:
-    """Return whether a name, or address, is one of this very machine's."""
-    try:
-        found = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError):
-        return False
-    return any(_is_own(family, address) for family, _, _, _, address in found)
-
-
-def _is_own(family: int, address: tuple[object, ...]) -> bool:
-    """Return whether an address is this machine's: what it sends there comes from there, too."""
-    try:
-        if ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-            return True
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(address)  # sends nothing
-            return bool(probe.getsockname()[0] == address[0])
-    except (OSError, ValueError):
-        return False

@@ -43,16 +43,10 @@ class Backend(Protocol):
 class Launches:
     """The measuring program, started by the MPI's launcher or by srun.
 
-    Attributes
-    ----------
-    hosts
-        Nodes that may be used, in order; empty: this machine, or as the batch system has it.
-    start
-        Makes the starter for a layout and its hosts; None: the MPI's own launcher.
-    place
-        A directory that all nodes see, for the start that tries the MPI itself.
-    notes
-        What the user should hear at the end.
+    `hosts`: nodes that may be used, in order; empty: this machine, or as the batch system has it.
+    `start`: makes the starter for a layout and its hosts; None: the MPI's own launcher.
+    `place`: a directory that all nodes see, for the start that tries the MPI itself.
+    `notes`: what the user should hear at the end.
     """
 
     installation: MPIInstallation
@@ -65,7 +59,6 @@ class Launches:
     _said: set[str] = field(default_factory=set)
 
     def alive(self) -> tuple[str, ...]:
-        """Return the nodes that still answer."""
         return tuple(h for h in self.hosts if h not in self.dead)
 
     def fits(self, layout: Layout) -> str | None:
@@ -101,7 +94,6 @@ class Launches:
         return probe(self.installation, layout, hosts, starter, oversubscribed)
 
     def _find_dead(self, hosts: Sequence[str]) -> bool:
-        """Try each node by itself; return whether some, but not all, do not answer."""
         if len(hosts) < 2:
             return False
         lost: list[str] = []

@@ -67,13 +67,7 @@ def launches_of(about: Mapping[str, Any], layout: str) -> int:
 
 
 def refuse_place(out: Path) -> None:
-    """Refuse a directory in which nothing can be written: nobody wants to hear of it an hour later.
-
-    Parameters
-    ----------
-    out
-        Of the campaign; it need not be there.
-    """
+    """Refuse a directory in which nothing can be written."""
     try:
         try_writing(out.absolute())
     except OSError as error:
@@ -91,16 +85,7 @@ def refuse_other(request: Request) -> None:
 def keep_about(
     request: Request, command: list[str], systems: Sequence[Mapping[str, object]] = ()
 ) -> None:
-    """Write what a start asks for, beside what earlier ones did.
-
-    Parameters
-    ----------
-    request, command
-        The campaign, and the words that asked for it.
-    systems
-        Of each MPI its name, its directory, and how long it was estimated to take: nobody can tell
-        from the words of a request what an MPI is that was not begun.
-    """
+    """Write what a start asks for, beside what earlier ones did."""
     before = earlier(request.out) or {}
     layouts = [x.name for x in ordered(request.layouts)]
     names = {str(x): None for x in before.get("layouts", ())}

@@ -12,12 +12,9 @@ taken over by making the next generation of it, which only one taker can.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from stretto.campaign.slurm import job_ended
 from stretto.errors import from_oserror
 from stretto.files.once import write_once
 from stretto.files.parse import json_value
@@ -44,15 +42,10 @@ _NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
 class Holder:
     """A process, told apart from every other one that ever was.
 
-    Attributes
-    ----------
-    place
-        Host, boot and process namespace: where its number means something.
-    pid, started
-        Its number, and when it began in the kernel's ticks.
-    job
-        Slurm's job that it runs in, as NUMBER.RESTART@CLUSTER (without RESTART where a step does
-        not know it); empty: none.
+    `place`: host, boot and process namespace: where its number means something.
+    `pid`, `started`: its number, and when it began in the kernel's ticks.
+    `job`: slurm's job that it runs in, as NUMBER.RESTART@CLUSTER (without RESTART where a step does
+    not know it); empty: none.
     """
 
     place: str
@@ -62,12 +55,10 @@ class Holder:
 
     @property
     def host(self) -> str:
-        """Its host, without the domain."""
         return self.place.split(" ")[0].split(".")[0]
 
 
 def me() -> Holder:
-    """Return this process as a holder."""
     boot = _read("/proc/sys/kernel/random/boot_id")
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
@@ -127,12 +118,7 @@ def _started(pid: int) -> str | None:
 def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None = None) -> bool:
     """Return whether a holder is known to have ended, without waiting for its claim to age.
 
-    Parameters
-    ----------
-    holder, mine
-        It, and the process that asks.
-    ask_slurm
-        Tells whether a job has ended; by default asked of Slurm.
+    `ask_slurm`: tells whether a job has ended; by default asked of Slurm.
     """
     if holder.place == mine.place:
         return _started(holder.pid) != holder.started
@@ -149,53 +135,6 @@ def gone(holder: Holder, mine: Holder, ask_slurm: Callable[[str], bool] | None =
     return (ask_slurm or job_ended)(number if not cluster else f"{number}@{cluster}")
 
 
-def job_ended(job: str) -> bool:
-    """Return whether Slurm says that a job is no longer there; False where it cannot be asked.
-
-    Parameters
-    ----------
-    job
-        NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has numbers
-        of its own, and its jobs are not known here, however well they live.
-    """
-    number, _, cluster = job.partition("@")
-    if shutil.which("squeue") is None or (cluster and cluster != _cluster()):
-        return False
-    done = _slurm("squeue", "-h", "-j", number, "-o", "%T")
-    if done is None:
-        return False
-    if done.returncode != 0:
-        return "Invalid job id" in done.stderr
-    return not done.stdout.strip()
-
-
-@functools.lru_cache(maxsize=1)
-def _cluster() -> str:
-    """Return what Slurm's cluster is called here; empty where that cannot be known."""
-    inside = os.environ.get("SLURM_CLUSTER_NAME", "")
-    if inside or shutil.which("scontrol") is None:
-        return inside
-    done = _slurm("scontrol", "show", "config")
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout if done else "", re.MULTILINE)
-    return found[1] if found else ""
-
-
-def _slurm(*words: str) -> subprocess.CompletedProcess[str] | None:
-    """Run one of Slurm's commands; None where it cannot be run, or does not answer.
-
-    What the user has set for squeue (states, partitions, users) would leave out jobs that run.
-    """
-    own = ("SQUEUE_", "SLURM_CLUSTERS")
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(own)}
-    try:
-        return subprocess.run(
-            words, capture_output=True, text=True, timeout=20, check=False,
-            stdin=subprocess.DEVNULL, env=environ,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-
-
 @dataclass(frozen=True)
 class _Watch:
     """What was seen of a claim: its last touch, when that was looked at, and how long it stands."""
@@ -208,21 +147,8 @@ class _Watch:
 class Claims:
     """The claims of one layout.
 
-    Parameters
-    ----------
-    directory
-        Where they lie; made when missing.
-    holder
-        This process, by default.
-    stale_s
-        Time without a touch after which a claim of a holder that cannot be asked for is stale.
-    glance
-        Nothing will be taken or written: a claim that is old passes for stale at once.
-
-    Attributes
-    ----------
-    clock
-        Tells durations.
+    `holder`: this process, by default.
+    `clock`: tells durations.
     """
 
     def __init__(
@@ -281,12 +207,7 @@ class Claims:
     def take(self, launch: int, generation: int) -> Claim | None:
         """Claim a launch after the given generation; None when another was faster.
 
-        Parameters
-        ----------
-        launch
-            Its number.
-        generation
-            The latest one that is known to have ended, or to be stale.
+        `launch`: its number.
         """
         path = self._path(launch, generation + 1)
         if not write_once(path, json.dumps(asdict(self.holder)) + "\n", "a claim"):
@@ -304,7 +225,6 @@ class Claims:
             return None
 
     def gone(self, holder: Holder) -> bool:
-        """Return whether a holder is known to have ended."""
         return gone(holder, self.holder, self._job_ended)
 
     def _stale(self, path: Path) -> bool:
@@ -343,7 +263,6 @@ class Claims:
         return still
 
     def _job_ended(self, job: str) -> bool:
-        """Ask Slurm, at most twice a minute for each job."""
         at, answer = self._asked.get(job, (-1e9, False))
         if time.monotonic() - at > 30:
             answer = job_ended(job)

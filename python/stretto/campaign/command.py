@@ -23,12 +23,8 @@ from stretto.tune.evidence import weaker_words
 def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]) -> Request:
     """Return the campaign that a file says, with what options say in its place.
 
-    Parameters
-    ----------
-    file
-        The campaign file, None: options only.
-    options
-        By the file's keys, as typed; None where not given.
+    `file`: the campaign file, None: options only.
+    `options`: by the file's keys, as typed; None where not given.
     """
     values: dict[str, Any] = {} if file is None else read_values(file)
     default = Path("stretto.campaign")

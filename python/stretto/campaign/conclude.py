@@ -12,15 +12,13 @@ from stretto.campaign.claims import Claims
 from stretto.campaign.decide import Decided, decide_all
 from stretto.campaign.elimination import Policy
 from stretto.campaign.folder import Folder
-from stretto.campaign.interpolate import interpolated
 from stretto.campaign.layout import Layout, enclosing
 from stretto.campaign.plan import FILE, read_plan
-from stretto.campaign.priced import priced
-from stretto.campaign.refine import read_simulated, refined
+from stretto.campaign.regret import regret_words, untested
 from stretto.campaign.request import Request
-from stretto.campaign.said import regret_words, untested
 from stretto.campaign.site import Site, given_up_words
 from stretto.campaign.standing import Standing
+from stretto.campaign.unmeasured import interpolated, priced, read_simulated, refined
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, format_record, standing_exclusions
@@ -37,18 +35,11 @@ from stretto.model.platform_file import load
 class Outcome:
     """What came of a campaign with one MPI.
 
-    Attributes
-    ----------
-    complete
-        Everything is measured: no launch was given up, no layout left out.
-    left_out
-        A sentence for each layout that was not measured, or not all of it.
-    ended
-        This start could do no more; otherwise it was stopped, or others are at work.
-    remedy
-        What to do about the first layout that was left out.
-    inconclusive
-        At how many calls it cannot be told whether something is faster; None: at none.
+    `complete`: everything is measured: no launch was given up, no layout left out.
+    `left_out`: a sentence for each layout that was not measured, or not all of it.
+    `ended`: this start could do no more; otherwise it was stopped, or others are at work.
+    `remedy`: what to do about the first layout that was left out.
+    `inconclusive`: at how many calls it cannot be told whether something is faster; None: at none.
     """
 
     mpi: str
@@ -74,15 +65,7 @@ class _Found:
     left_out: list[str] = field(default_factory=list)
 
     def take(self, site: Site, base: Path, say: Callable[[str], None], again: str) -> bool:
-        """Take what was measured on a layout; return whether no launch of it is missing.
-
-        Parameters
-        ----------
-        site, base, say
-            The layout, where the results of all go, and what prints a sentence to the user.
-        again
-            What tries launches again that were given up.
-        """
+        """Take what was measured on a layout; return whether no launch of it is missing."""
         layout, merged = site.plan.layout, site.folder.merged()
         for sentence in merged.aside:
             say(f"stretto: warning: not used: {sentence}")
@@ -209,7 +192,6 @@ def _between(
 
 
 def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -> Iterator[Site]:
-    """Yield the layouts of a campaign's directory that this start does not name, as they stand."""
     about = earlier(request.out)
     for path in sorted(standing.base.glob(f"*/{FILE}")):
         launches = request.launches
@@ -243,7 +225,6 @@ def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
 def write_campaign_table(
     path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
 ) -> None:
-    """Write one table with the rows of all layouts."""
     host, mpi = identity.host, identity.mpi
     table = Table(
         mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,

@@ -40,12 +40,8 @@ Fitted = Mapping[Shape, Mapping[str, Estimate]]
 class Decided:
     """One layout's choices.
 
-    Attributes
-    ----------
-    ratios
-        By collective, size and candidate: time / native's, of what is significantly faster.
-    regrets
-        From `regrets_of`: by collective and size.
+    `ratios`: by collective, size and candidate: time / native's, of what is significantly faster.
+    `regrets`: from `regrets_of`: by collective and size.
     """
 
     layout: Layout
@@ -57,19 +53,6 @@ class Decided:
 
 
 def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) -> Decided:
-    """Decide on one layout.
-
-    Parameters
-    ----------
-    bench
-        All that was measured on it.
-    layout
-        It.
-    nvariants
-        Launches of a round.
-    fitted
-        What all layouts together say of the candidates' times here.
-    """
     times = timings(bench)
     comparisons = decisive(fair(times), times)
     slowest = _slowest(fitted)
@@ -103,7 +86,6 @@ def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) 
 
 
 def _slowest(fitted: Fitted) -> dict[tuple[str, int], dict[str, Estimate]]:
-    """Return estimates by collective and size: where roots or datatypes differ, the slowest."""
     out: dict[tuple[str, int], dict[str, Estimate]] = defaultdict(dict)
     for shape, found in fitted.items():
         here = out[shape[:2]]
@@ -167,15 +149,6 @@ def _judged(
 def decide_all(
     benches: Mapping[Layout, Bench], nvariants: Mapping[Layout, int]
 ) -> dict[Layout, Decided]:
-    """Decide on all layouts, each with what all tell in mind.
-
-    Parameters
-    ----------
-    benches
-        What was measured on each.
-    nvariants
-        Launches of a round on each.
-    """
     times = {x: medians(b, nvariants[x]) for x, b in benches.items()}
     fitted = estimate(times, times)
     return {x: decide_layout(benches[x], x, nvariants[x], fitted[x]) for x in sorted(benches)}

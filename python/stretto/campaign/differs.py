@@ -25,7 +25,6 @@ def other_plan(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def _cells(cases: Any) -> list[str]:
-    """Return each candidate with its collective and size; of a damaged plan what can be read."""
     return [
         f"{case.get('collective')} at {size_words(case['bytes'])}: {name}"
         for case in (cases if isinstance(cases, list) else [])
@@ -39,7 +38,6 @@ def _strings(value: Any) -> list[str]:
 
 
 def _gone_and_new(before: list[str], now: list[str]) -> str:
-    """Return which of these there are no longer, and which are new; empty: they are the same."""
     parts = []
     for names, word in (
         ([x for x in before if x not in now], "gone"),

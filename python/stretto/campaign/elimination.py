@@ -31,25 +31,18 @@ from stretto.mpi.algorithms.base import PREFIX
 class Policy:
     """When a candidate is hopeless, and a size over.
 
-    Attributes
-    ----------
-    chances
-        After so many launches at a size: how many candidates are measured there at most.
-    doubts, certain
-        A candidate may be faster by what it is, and so many standard deviations; where a size is
-        to be over because none is faster than the MPI itself, so many.
-    gain, worth
-        Of the logarithm: by how much it must perhaps be faster than the best before a test can be
-        made, and afterwards.
-    sure
-        A size ends when the best is faster than native with a p below this. It is lower than the
-        table's own threshold, since the table corrects for the number of tests.
-    screening, batches
-        In the first so many launches a cell gets few batches (least and most), later more.
-    short_us
-        Where calls take longer, the bare MPI is measured beside its own settings only.
-    priced
-        Candidates that the model prices at more than so many times the best are not begun with.
+    `chances`: after so many launches at a size: how many candidates are measured there at most.
+    `doubts`, `certain`: a candidate may be faster by what it is, and so many standard deviations;
+    where a size is to be over because none is faster than the MPI itself, so many.
+    `gain`, `worth`: of the logarithm: by how much it must perhaps be faster than the best before a
+    test can be made, and afterwards.
+    `sure`: a size ends when the best is faster than native with a p below this. It is lower than
+    the table's own threshold, since the table corrects for the number of tests.
+    `screening`, `batches`: in the first so many launches a cell gets few batches (least and most),
+    later more.
+    `short_us`: where calls take longer, the bare MPI is measured beside its own settings only.
+    `priced`: candidates that the model prices at more than so many times the best are not begun
+    with.
     """
 
     chances: tuple[tuple[int, int], ...] = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
@@ -88,7 +81,6 @@ class State:
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the call shape of a case."""
     return case.collective, case.bytes, case.datatype, case.operation, case.root
 
 
@@ -109,25 +101,6 @@ def remaining(
     unlikely: Mapping[Shape, Mapping[str, str]] | None = None,
     gone: Collection[tuple[str, str]] = (),
 ) -> State:
-    """Return what is measured in the next round of a layout.
-
-    Parameters
-    ----------
-    settings
-        Of the layout, with all candidates.
-    layout
-        It.
-    times
-        From `medians`, of the rounds before.
-    others
-        What was measured on the layouts that it learns from, all complete.
-    policy
-        When a candidate is hopeless.
-    unlikely
-        By shape, candidates that are not measured whatever the others tell (prices), and why.
-    gone
-        Collectives and candidates that are excluded: nobody is compared with them.
-    """
     cases = {shape_of(c): c for c in settings.cases}
     judged: dict[Shape, tuple[Case | None, list[Dropped]]] = {}
     for chain in chains(cases):
@@ -203,7 +176,6 @@ def _alive(
     done: int,
     seen: Mapping[str, Mapping[int, float]],
 ) -> tuple[list[str], list[Dropped]]:
-    """Return who may be the best at a size, the best first, and why the others are dropped."""
     if not known:
         return [], []
     top = min(known, key=lambda n: (known[n].mean, n))
@@ -249,14 +221,8 @@ def proven(
 ) -> bool:
     """Return whether a candidate is surely faster than the MPI itself.
 
-    Parameters
-    ----------
-    name, seen
-        The candidate, and the times at a size by candidate and round.
-    sure
-        See `Policy.sure`.
-    variants
-        Kinds of launches of the campaign: who of native and bare shares its launches is compared.
+    `variants`: kinds of launches of the campaign: who of native and bare shares its launches is
+    compared.
     """
     bases = [n for n in (NATIVE, BARE) if seen.get(n)]
     bases.sort(key=lambda n: launch_for(n, variants) != launch_for(name, variants))

@@ -1,14 +1,17 @@
-"""How long a campaign takes, before anything is measured."""
+"""How long a campaign takes: before anything is measured, and by what its launches took."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stretto.campaign.elimination import Policy
+from stretto.campaign.elimination import Policy, shape_of
 from stretto.campaign.layout import teachers
 from stretto.campaign.plan import LayoutPlan, round_s
+from stretto.campaign.times import Shape
+from stretto.files.bench import LaunchEnd, Record, Sample
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.settings import Case
 from stretto.measure.stats import FEWEST
@@ -41,7 +44,6 @@ def expected_s(plans: Sequence[LayoutPlan], policy: Policy | None) -> list[float
 
 
 def _cases(plan: LayoutPlan, turn: int, policy: Policy, taught: bool) -> list[Case]:
-    """Return what is probably measured in a round."""
     if turn == 0 and not taught:
         return list(plan.settings.cases)
     if turn >= FEWEST:
@@ -50,9 +52,40 @@ def _cases(plan: LayoutPlan, turn: int, policy: Policy, taught: bool) -> list[Ca
 
 
 def _some(case: Case, most: int) -> Case:
-    """Return a case with so many candidates of all kinds beside native."""
     rest = [n for n in case.candidates if n not in (NATIVE, BARE)]
     if len(rest) <= most:
         return case
     own = [n for n in case.candidates if n == NATIVE]
     return replace(case, candidates=(*own, *rest[:: math.ceil(len(rest) / most)]))
+
+
+def pace(layouts: Iterable[tuple[LayoutPlan, Iterable[Record]]], policy: Policy | None) -> float:
+    """Return by what estimates have to be multiplied; 1 as long as no launch has told its time."""
+    took = expected = 0.0
+    for plan, records in layouts:
+        measured: dict[int, dict[Shape, set[str]]] = defaultdict(lambda: defaultdict(set))
+        seconds: dict[int, float] = {}
+        for r in records:
+            if isinstance(r, LaunchEnd):
+                if r.status == "ok" and r.seconds is not None:
+                    seconds[r.launch] = r.seconds
+            elif isinstance(r, Sample):
+                shape = (r.collective, r.bytes, r.datatype or "", r.operation or "", r.root or 0)
+                measured[r.launch][shape].add(r.candidate)
+        for launch in seconds.keys() & measured.keys():
+            took += seconds[launch]
+            expected += _estimate_s(plan, launch, measured[launch], policy)
+    return took / expected if took and expected else 1.0
+
+
+def _estimate_s(
+    plan: LayoutPlan, launch: int, measured: Mapping[Shape, set[str]], policy: Policy | None
+) -> float:
+    cases = [
+        replace(case, candidates=tuple(c for c in case.candidates if c in measured[shape_of(case)]))
+        for case in plan.settings.cases
+        if shape_of(case) in measured
+    ]
+    settings = plan.in_round(launch // plan.nvariants, cases, policy)
+    variant = plan.settings.variant_of(launch)
+    return replace(settings, launches=1, variants=(variant,)).estimate_s()

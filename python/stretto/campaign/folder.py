@@ -110,7 +110,6 @@ class Session:
         self.add(record)
 
     def add(self, record: Record) -> None:
-        """Take a record into account."""
         if isinstance(record, Launch):
             self.launches[record.launch] = record
             self.counts[record.launch] += 1
@@ -122,14 +121,7 @@ class Session:
 def strange(header: Header, mine: Identity, node_cpu: str | None) -> str | None:
     """Return in what a file differs from the system at hand so that it must not be mixed in.
 
-    Parameters
-    ----------
-    header
-        Of the file.
-    mine
-        Of the present campaign.
-    node_cpu
-        Processor of the nodes that it measures on, None where that is not known.
+    `node_cpu`: processor of the nodes that it measures on, None where that is not known.
     """
     old, new = header.mpi, mine.mpi
     if (old.family, old.version) != (new.family, new.version):
@@ -145,14 +137,9 @@ def strange(header: Header, mine: Identity, node_cpu: str | None) -> str | None:
 class Merged:
     """All files of a layout as one.
 
-    Attributes
-    ----------
-    bench
-        The records that count, in an order that does not depend on who measured what.
-    dropped
-        Samples that do not count, because their cell was measured again as a whole.
-    aside
-        A sentence for each file that was not used, or not all of it.
+    `bench`: the records that count, in an order that does not depend on who measured what.
+    `dropped`: samples that do not count, because their cell was measured again as a whole.
+    `aside`: a sentence for each file that was not used, or not all of it.
     """
 
     bench: Bench
@@ -163,16 +150,7 @@ class Merged:
 class Folder:
     """The results of one layout.
 
-    Parameters
-    ----------
-    directory
-        Where its files lie.
-    mine
-        Identity of the campaign: what other systems measured is set aside.
-    modes
-        That are measured, in the order in which the program writes them.
-    node_cpu
-        As in `strange`.
+    `modes`: that are measured, in the order in which the program writes them.
     """
 
     def __init__(
@@ -312,7 +290,6 @@ def _key(r: Sample) -> CellKey:
 
 
 def _joined(old: Launch | None, new: Launch) -> Launch:
-    """Return one launch's record for all its starts: the candidates of each."""
     if old is None:
         return new
     names = {

@@ -55,14 +55,7 @@ def greet(
 ) -> None:
     """Start the measuring program with one barrier, or say what is wrong and what to do.
 
-    Parameters
-    ----------
-    installation, layout, hosts, start, oversubscribe
-        As the campaign starts its launches.
-    place
-        A directory that all nodes see.
-    limit_s
-        After that it is taken to hang; None: by the number of ranks.
+    `limit_s`: after that it is taken to hang; None: by the number of ranks.
     """
     limit = limit_s if limit_s is not None else LIMIT_S + RANK_S * layout.nranks
     settings = Settings(
@@ -100,7 +93,6 @@ def _judge(
     lines: str,
     limit: float,
 ) -> None:
-    """Raise an error where the ranks did not come up together."""
     found = [v for v in (parse_line(x, 0) for x in lines.splitlines()) if v is not None]
     begun = [v for v in found if v.get("type") == "launch"]
     words, at = process.short(ended.output), " ".join(command[:4])
@@ -139,12 +131,10 @@ def _judge(
 
 
 def by_srun(command: Sequence[str]) -> bool:
-    """Return whether a command is srun's own start of the ranks."""
     return bool(command) and command[0].rpartition("/")[2] == "srun"
 
 
 def start_remedy(installation: MPIInstallation, command: Sequence[str]) -> str:
-    """Return what to do where launcher and MPI do not know each other."""
     if not by_srun(command):
         return (
             f"take the mpirun that belongs to {installation.name} (--mpi {installation.prefix}), "
@@ -164,7 +154,6 @@ def network_remedy(
     command: Sequence[str],
     environ: Mapping[str, str],
 ) -> str:
-    """Return what to do where ranks start and do not find one another."""
     out = [start_remedy(installation, command)] if by_srun(command) else []
     if layout.nodes == 1:
         out.append("look at the node's /dev/shm (df /dev/shm), and start a small MPI program there")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stretto.campaign.backend import Launches
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import InterfaceError, RankPlace, StartError, probe
 from stretto.campaign.request import Request
-from stretto.campaign.smt import per_core
-from stretto.campaign.srun import find_mpi_type, srun_starter
+from stretto.campaign.slurm import (
+    allocated,
+    cores_of_job,
+    cpus_of_job,
+    find_mpi_type,
+    srun_starter,
+)
 from stretto.errors import StrettoError
 from stretto.measure.commandline import Starter
 from stretto.measure.idle import cores, threads
@@ -26,20 +28,12 @@ from stretto.mpi.base import MPIInstallation
 class Hosts:
     """Nodes of one kind.
 
-    Attributes
-    ----------
-    names
-        Empty for this machine alone.
-    cpu
-        Their processor; None where nobody asked.
-    mpi_type
-        For ``srun --mpi=``; None: srun does not start the ranks.
-    cores
-        Physical ones that ranks may use on each of them; None where nobody knows.
-    threads
-        Their hardware threads; None where nobody knows.
-    nodes
-        What each of them calls itself; empty where nobody asked.
+    `names`: empty for this machine alone.
+    `cpu`: their processor; None where nobody asked.
+    `mpi_type`: for ``srun --mpi=``; None: srun does not start the ranks.
+    `cores`: physical ones that ranks may use on each of them; None where nobody knows.
+    `threads`: their hardware threads; None where nobody knows.
+    `nodes`: what each of them calls itself; empty where nobody asked.
     """
 
     names: tuple[str, ...]
@@ -52,44 +46,6 @@ class Hosts:
     def shared_by(self, layout: Layout) -> bool:
         """Return whether a layout has more ranks on a node than cores, as far as is known."""
         return self.cores is not None and layout.ppn > self.cores
-
-
-def cores_of_job(environ: Mapping[str, str]) -> int | None:
-    """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
-
-    Parameters
-    ----------
-    environ
-        The environment, where ``SLURM_JOB_CPUS_PER_NODE`` reads like ``36(x8),18``; hardware
-        threads of one core, which it may count, count once.
-    """
-    fewest = cpus_of_job(environ)
-    return None if fewest is None else -(-fewest // per_core(environ))
-
-
-def cpus_of_job(environ: Mapping[str, str]) -> int | None:
-    """Return the processors, as Slurm counts them, that a job may use on each node, the fewest."""
-    words = environ.get("SLURM_JOB_CPUS_PER_NODE", "")
-    found = [re.fullmatch(r"([0-9]+)(\(x[0-9]+\))?", word) for word in words.split(",")]
-    numbers = [int(m[1]) for m in found if m is not None]
-    return min(numbers) if len(numbers) == len(found) and min(numbers, default=0) > 0 else None
-
-
-def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
-    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
-    if not names or shutil.which("scontrol") is None:
-        return ()
-    try:
-        done = subprocess.run(
-            ["scontrol", "show", "hostnames", names],
-            capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        raise StrettoError(
-            f"Slurm does not say which nodes this job has: {error}", names, "name them: --hosts"
-        ) from error
-    return tuple(done.stdout.split())
 
 
 def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str, ...]:
@@ -126,17 +82,7 @@ def find_hosts(
     ask_nodes: bool,
     away: bool = False,
 ) -> Hosts:
-    """Return the nodes to measure on: all of one kind, those of another kind left out and named.
-
-    Parameters
-    ----------
-    request, installation, say
-        The campaign, its MPI, and what prints a sentence.
-    ask_nodes
-        Start a line of shell on each; otherwise nothing is known of them.
-    away
-        It is planned what a batch job will do: this machine's cores are not the nodes'.
-    """
+    """Return the nodes to measure on: all of one kind, those of another kind left out and named."""
     names = wanted(request, say)
     by_srun = request.launcher == "srun" or (
         request.launcher == "auto" and installation.launcher is None
@@ -192,8 +138,6 @@ def _kinds(
     starter: Callable[[Layout, Sequence[str]], Starter] | None,
     say: Callable[[str], None],
 ) -> list[tuple[str, RankPlace]]:
-    """Return each node that answers, with what it says: all at once, or else one by one."""
-
     def ask(hosts: Sequence[str]) -> list[RankPlace]:
         layout = Layout(len(hosts), 1)
         start = starter(layout, hosts) if starter is not None else None
@@ -235,7 +179,6 @@ def _kinds(
 
 
 def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
-    """Return that nodes do not start programs; a launcher that hangs has its own remedy."""
     words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
     if not isinstance(error, StartError):
         return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
@@ -281,12 +224,5 @@ def make_backend(
     hosts: Hosts,
     say: Callable[[str], None],
 ) -> Launches:
-    """Return what measures on these nodes.
-
-    Parameters
-    ----------
-    request, installation, hosts, say
-        The campaign, its MPI and nodes, and what prints a sentence.
-    """
     start = srun_starter(hosts.mpi_type) if hosts.mpi_type else None
     return Launches(installation, hosts.names, say, start, request.out)

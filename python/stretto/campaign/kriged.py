@@ -7,16 +7,17 @@ Processes for Machine Learning, 2006, 2.7).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.optimize import nnls
 
-from stretto.campaign.location import Array, location
-
+Array = NDArray[np.float64]
 #: doublings of nodes, ranks per node and bytes over which what the terms leave stays alike
 REACH = (2.0, 3.0, 4.0)
 #: sizes of what the terms leave that are tried (of a time's logarithm); the likeliest is taken
@@ -29,6 +30,12 @@ FREEDOM = 0.7
 FEWEST_POINTS = 4
 #: nor more than this: the time would be felt
 MOST_POINTS = 600
+#: the usual spread of a launch (of a time's logarithm): what one launch is believed to be worth
+SPREAD = 0.12
+#: and so many launches is that belief worth against those of the point itself
+BELIEF = 2.0
+#: what no number of launches removes: launches of a point share whatever was odd about it
+FLOOR = 0.012
 
 
 @dataclass(frozen=True, order=True)
@@ -55,17 +62,9 @@ Seen = Mapping[Point, Sequence[float]]
 class Curve:
     """One candidate's times over points.
 
-    Parameters
-    ----------
-    seen
-        What was measured: `FEWEST_POINTS` or more with times above zero (see `points_of`).
-
-    Attributes
-    ----------
-    points
-        Where it was measured, ascending.
-    left
-        What the terms leave at each of the points, of the logarithm.
+    `seen`: what was measured: `FEWEST_POINTS` or more with times above zero (see `points_of`).
+    `points`: where it was measured, ascending.
+    `left`: what the terms leave at each of the points, of the logarithm.
     """
 
     def __init__(self, seen: Seen) -> None:
@@ -84,15 +83,7 @@ class Curve:
 
         What lies far off will count less in the next fit.
 
-        Parameters
-        ----------
-        level
-            What is common at each of the points, of the logarithm.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError, RuntimeError
-            It did not converge.
+        Raises numpy.linalg.LinAlgError, RuntimeError: it did not converge.
         """
         at = self._at - level
         self._share = _share(at, self._basis, self._noise)
@@ -107,7 +98,6 @@ class Curve:
         return np.asarray(gap, dtype=np.float64)
 
     def _krige(self) -> None:
-        """Find the departure from the terms that is likeliest, and solve."""
         best: tuple[float, float, Array, Array] | None = None
         terms = FREE**2 * self._shares @ self._shares.T
         for departure in self._departures:
@@ -145,6 +135,32 @@ class Curve:
         ]
 
 
+@functools.lru_cache(maxsize=1 << 16)
+def location(times: tuple[float, ...]) -> tuple[float, float]:
+    """Return where launches lie in logarithms, and how uncertain that is.
+
+    `times`: of at least one launch, in us, above zero.
+    """
+    logs = np.log(np.sort(np.asarray(times, dtype=float)))
+    return float(np.median(logs)), _doubt(logs)
+
+
+def _doubt(ordered: Array) -> float:
+    """Return the standard deviation of the median of ordered values.
+
+    Half the distance between the values that lie sqrt(n) / 2 places on either side of the median,
+    which holds for every distribution (Conover, Practical Nonparametric Statistics, 1999, 3.2): a
+    few values far away do not move it, and where launches come in two kinds the median is as
+    uncertain as the gap between them. What is usual counts as `BELIEF` values.
+    """
+    n = ordered.size
+    places = 0.5 * (n - 1) + 0.5 * math.sqrt(n) * np.array([-1.0, 1.0])
+    low, high = np.interp(places, np.arange(n), ordered)
+    known = max(n - 2, 0)
+    seen2 = (0.5 * float(high - low)) ** 2
+    return math.sqrt((BELIEF * SPREAD**2 / n + known * seen2) / (BELIEF + known) + FLOOR**2)
+
+
 def points_of(seen: Seen) -> list[Point]:
     """Return the points at which there are launches, all of them with times above zero."""
     return sorted(p for p, t in seen.items() if t and min(t) > 0)
@@ -178,12 +194,7 @@ def _alike(a: Array, b: Array) -> Array:
 def _share(at: Array, basis: Array, noise: Array) -> Array:
     """Return how much of each term, none of them negative, the sum of all has.
 
-    Parameters
-    ----------
-    at, noise
-        Logarithms of times in us, and their variance.
-    basis
-        From `_terms`.
+    `at`, `noise`: logarithms of times in us, and their variance.
     """
     scale = basis.max(axis=0)
     scale[scale == 0] = 1.0

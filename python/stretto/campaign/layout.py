@@ -23,7 +23,6 @@ class Layout:
 
     @property
     def nranks(self) -> int:
-        """All ranks."""
         return self.nodes * self.ppn
 
     @property

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stretto.campaign.begun import earlier
@@ -12,7 +14,6 @@ from stretto.campaign.expected import at_most_s
 from stretto.campaign.layout import enclosing, parse_layout
 from stretto.campaign.plan import LayoutPlan
 from stretto.campaign.request import ELEMENT, Request
-from stretto.campaign.said import few_words
 from stretto.campaign.status import SLOW
 from stretto.counted import counted, duration
 from stretto.files.bench import Sample
@@ -52,7 +53,6 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
 
 
 def _lost_sizes(request: Request) -> list[str]:
-    """Return a sentence for sizes at which reductions are not measured."""
     lost: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for collective in request.collectives:
         kept = request.sizes_of(collective)
@@ -68,7 +68,6 @@ def _lost_sizes(request: Request) -> list[str]:
 
 
 def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
-    """Return a sentence for collectives of which there is nothing to compare on some layouts."""
     lost: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for collective in request.collectives:
         where = tuple(
@@ -92,7 +91,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _outside(request: Request) -> list[str]:
-    """Return a sentence for layouts to be filled in that no measured ones enclose."""
     before = (earlier(request.out) or {}).get("layouts", ())
     measured = sorted({*request.layouts, *map(parse_layout, before)})
     return [
@@ -146,7 +144,6 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
 
 
 def _measured(plans: Sequence[LayoutPlan]) -> str:
-    """Return collectives with their sizes, those of the same sizes together."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for plan in plans:
         for case in plan.settings.cases:
@@ -164,7 +161,6 @@ def _sizes_words(sizes: Sequence[int]) -> str:
 
 
 def budget_lines(request: Request, needed_s: float) -> list[str]:
-    """Return what this start may take, and whether that will do."""
     if request.budget_s is None:
         return []
     out = [f"budget of this start: {duration(request.budget_s)}"]
@@ -177,7 +173,6 @@ def budget_lines(request: Request, needed_s: float) -> list[str]:
 
 
 def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
-    """Return the plan of one MPI as plain values."""
     pace = system.pace
     cases = [c for plan in system.plans for c in plan.settings.cases]
     return {
@@ -205,3 +200,23 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
         "left_s": system.ahead_s,
         "warnings": hopeless(request, system),
     }
+
+
+def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
+    """Return what comes of fewer launches than a test needs."""
+    asked = plans[0].settings.launches
+    out = (
+        f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "
+        f"fewer than {FEWEST}, "
+    )
+    if any(_rounds(base / p.layout.name / "claims", p.nvariants) >= FEWEST for p in plans):
+        return out + (
+            f"so that native stays wherever there are no {FEWEST} yet; points that have them are "
+            f"judged as before (--launches {FEWEST} or more)"
+        )
+    return out + f"so that native stays everywhere (--launches {FEWEST} or more)"
+
+
+def _rounds(claims: Path, nvariants: int) -> int:
+    found = [re.match(r"\d+", x.name) for x in claims.glob("[0-9]*.end")]
+    return max((int(m[0]) // nvariants + 1 for m in found if m), default=0)

@@ -36,24 +36,7 @@ def cut(names: Sequence[str], nodes: int) -> list[tuple[str, ...]]:
 def side_by_side(
     whole: Worker, names: Sequence[str], lane_of: LaneMaker, say: Callable[[str], None]
 ) -> bool:
-    """Measure a campaign with as many lanes as there are subsets of its nodes.
-
-    Parameters
-    ----------
-    whole
-        Knows all layouts, and measures nothing itself; it learns what the lanes have given up.
-    names
-        Of all nodes.
-    lane_of
-        Makes what measures some layouts on some nodes; those that it prefers first.
-    say
-        Prints a sentence to the user.
-
-    Returns
-    -------
-    bool
-        Whether the campaign is complete, as for `Worker.run`.
-    """
+    """Measure a campaign with as many lanes as there are subsets of its nodes."""
     said: set[int] = set()
     title, quiet = whole.title, whole.quiet
     with Progress(title, quiet=quiet, before=whole.progress()[0]) as progress:
@@ -135,7 +118,6 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
 
 
 def _learn(whole: Worker, lanes: Sequence[Worker], layouts: Iterable[Layout]) -> None:
-    """Take over what the lanes could not measure: a layout is closed where it is in all of them."""
     for layout in layouts:
         site, found = whole.sites[layout], [lane.sites[layout] for lane in lanes]
         reasons = [s.closed for s in found if s.closed is not None]

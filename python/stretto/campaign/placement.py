@@ -124,7 +124,6 @@ def probe(
 def _start(
     command: Sequence[str], environ: Mapping[str, str], limit_s: float
 ) -> tuple[process.Ended, str]:
-    """Start a command once; return how it ended, and all that it said."""
     with tempfile.TemporaryDirectory(prefix="stretto-places.") as directory:
         log = Path(directory) / "log"
         looked = process.Looked()
@@ -146,13 +145,11 @@ def _lost_interface(said: str, environ: Mapping[str, str]) -> tuple[str, str] | 
 
 
 def _start_words(command: Sequence[str]) -> str:
-    """Return a launcher's words, with the hosts, up to the program that it starts."""
     end = command.index(SHELL) if SHELL in command else len(command)
     return textwrap.shorten(shlex.join(command[:end]), 200, placeholder=" ...")
 
 
 def hang_remedy(command: Sequence[str]) -> str:
-    """Return what to do when a launcher hangs."""
     if command and command[0].rpartition("/")[2] == "srun":
         return (
             "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where a step "

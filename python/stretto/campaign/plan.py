@@ -23,7 +23,6 @@ from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import choice_problem, own_choices
 from stretto.measure.compare import BARE
-from stretto.measure.fitting import with_variants
 from stretto.measure.inlaunch import shared_launches
 from stretto.measure.natives import resolve
 from stretto.measure.programs import has_interposer
@@ -43,14 +42,9 @@ FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
 class LayoutPlan:
     """What is measured on one layout.
 
-    Attributes
-    ----------
-    settings
-        With all candidates; launch ``k`` belongs to round ``k // len(variants)``.
-    unlikely
-        By shape, the candidates that are not begun with, and why: the model's advice.
-    eliminate
-        Whether candidates are dropped; None: the file does not say.
+    `settings`: with all candidates; launch ``k`` belongs to round ``k // len(variants)``.
+    `unlikely`: by shape, the candidates that are not begun with, and why: the model's advice.
+    `eliminate`: whether candidates are dropped; None: the file does not say.
     """
 
     layout: Layout
@@ -60,24 +54,15 @@ class LayoutPlan:
 
     @property
     def nvariants(self) -> int:
-        """Launches of a round."""
         return len(self.settings.variants)
 
     def launches_of(self, turn: int) -> range:
-        """Return the launches of a round."""
         return range(turn * self.nvariants, (turn + 1) * self.nvariants)
 
     def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
         """Return the settings with which a round is measured.
 
-        Parameters
-        ----------
-        turn
-            The round.
-        cases
-            What is still worth measuring.
-        policy
-            Its batches; None: those of every campaign.
+        `policy`: its batches; None: those of every campaign.
         """
         if policy is None:
             return replace(self.settings, cases=tuple(cases))
@@ -88,7 +73,6 @@ class LayoutPlan:
 def candidates_for(
     request: Request, installation: MPIInstallation, layout: Layout, collective: str
 ) -> list[str]:
-    """Return the candidates for a collective on a layout, bare not among them."""
     names: list[str] = []
     for word in request.candidates:
         if word != OWN:
@@ -112,14 +96,7 @@ def make_plan(
 ) -> LayoutPlan:
     """Return the plan of a layout.
 
-    Parameters
-    ----------
-    request, installation, layout
-        What, with which MPI, where.
-    oversubscribed
-        More ranks on a node than cores: latencies are not measured.
-    candidates
-        For a collective at a size; by default what the request says, of this MPI.
+    `candidates`: for a collective at a size; by default what the request says, of this MPI.
     """
     cases = []
     for collective in request.collectives:
@@ -189,19 +166,6 @@ def _unlikely(
     return out
 
 
-def as_begun(directory: Path, plan: LayoutPlan) -> LayoutPlan:
-    """Return the plan with the launches with which its campaign was begun.
-
-    The same candidates may be measured in launches of their own or share them
-    (``--separate-launches``, or a campaign from before they could): it goes on as it was begun, for
-    its launches are numbered by that.
-    """
-    path = directory / FILE
-    if not path.exists():
-        return plan
-    return replace(plan, settings=with_variants(plan.settings, _read(path).get("variants")))
-
-
 def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
     """Write the plan beside the results, or refuse one that differs from what is there."""
     path = directory / FILE
@@ -212,7 +176,6 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
 
 
 def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
-    """Return what is kept of a plan."""
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -246,8 +209,8 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
         raise StrettoError(
             f"the campaign was begun with other {words}",
             path,
-            "give back what it was begun with, or name another directory (out = ...); more "
-            "launches and more layouts may be added at any time",
+            "give back what it was begun with (--separate-launches, too), or name another "
+            "directory (out = ...); more launches and more layouts may be added at any time",
         )
     then = before.get("environment")
     words = differing(then, value["environment"]) if isinstance(then, dict) else None
@@ -273,12 +236,7 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
 def refuse_elimination(was: object, now: bool | None, place: Path) -> None:
     """Refuse to drop candidates where all were measured, and the other way round.
 
-    Parameters
-    ----------
-    was, now
-        Whether candidates were dropped, and are to be; None: nobody knows.
-    place
-        The file that says so.
+    `was`, `now`: whether candidates were dropped, and are to be; None: nobody knows.
     """
     if was is None or now is None or was == now:
         return
@@ -293,10 +251,7 @@ def refuse_elimination(was: object, now: bool | None, place: Path) -> None:
 def kept_elimination(path: Path) -> object:
     """Return what a layout's plan says of `eliminate`; None where it does not, or is damaged.
 
-    Parameters
-    ----------
-    path
-        ``layout.json``.
+    `path`: ``layout.json``.
     """
     try:
         return _read(path).get("eliminate")
@@ -307,12 +262,7 @@ def kept_elimination(path: Path) -> object:
 def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
     """Return a layout's plan as it was begun, the system, and its nodes' processor.
 
-    Parameters
-    ----------
-    path
-        ``layout.json``.
-    launches
-        How many each candidate gets.
+    `path`: ``layout.json``.
     """
     value = _read(path)
     keys = ("stretto", "created", "host", "mpi")

@@ -26,11 +26,11 @@ from stretto.campaign.kriged import (
     Estimate,
     Point,
     Seen,
+    location,
     points_of,
 )
 from stretto.campaign.layout import Layout
 from stretto.campaign.levelled import levelled
-from stretto.campaign.location import location
 from stretto.campaign.times import Medians, Shape
 from stretto.measure.compare import BARE, NATIVE
 
@@ -53,15 +53,7 @@ def _alone() -> None:
 def estimates(
     seen: Mapping[str, Seen], wanted: Sequence[Point]
 ) -> dict[str, dict[Point, Estimate]]:
-    """Return what candidates take at points; without those whose measurements are too few.
-
-    Parameters
-    ----------
-    seen
-        By candidate, what was measured: side by side with the others at each point.
-    wanted
-        The points.
-    """
+    """Return what candidates take at points; without those whose measurements are too few."""
     _alone()
     asked = list(dict.fromkeys(wanted))
     curves = {

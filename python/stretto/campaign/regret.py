@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stretto.campaign.times import medians
+from stretto.counted import counted
 from stretto.files.bench import Bench
-from stretto.measure.compare import BARE, NATIVE
+from stretto.measure.compare import BARE, NATIVE, Comparison
 from stretto.measure.stats import FEWEST
+from stretto.tune.decide import one_shape_each
 
 if TYPE_CHECKING:
-    from stretto.campaign.decide import Chosen
+    from stretto.campaign.decide import Chosen, Decided
 
 
 def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return how far ahead of the choice the best is in half of the rounds, in the mean of both.
 
     What a choice loses cannot be told by the launches that have made it: a candidate that is ahead
-    in all of them would have been chosen, and one half does not say what is best in the other. In
-    a half of its own the best is ahead by what is lost and by its luck there, which in simulations
-    is together the true regret to twice that and more, hardly ever less in the mean of many points.
+    in all of them would have been chosen, and one half does not say what is best in the other. In a
+    half of its own the best is ahead by what is lost and by its luck there, which in simulations is
+    together the true regret to twice that and more, hardly ever less in the mean of many points.
 
     A candidate that was dropped early is in no half, and not among them. Where roots or datatypes
     differ at one size, the worst counts.
@@ -54,3 +56,25 @@ def _against(times: Mapping[int, float], mine: Mapping[int, float]) -> tuple[flo
         return None
     even, odd = (float(np.median(ratios)) for ratios in found)
     return even, odd
+
+
+def regret_words(found: Sequence[Decided]) -> str | None:
+    """Return the regret of a table in a sentence, None where nothing can be said."""
+    every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
+    if not every:
+        return None
+    # the worst of all points would be the most luck
+    most = np.percentile(every, 95, method="higher")
+    return (
+        f"slower than the best of those still measured: median {100 * np.median(every):.1f}%, at "
+        f"95% of {counted(len(every), 'point')} at most {100 * most:.1f}%; the best is that of "
+        "either half of the launches, its luck there included, so rather less"
+    )
+
+
+def untested(found: Decided) -> int:
+    """Return at how many collectives and sizes nothing could be tested: too few launches."""
+    worst: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
+    for c in found.comparisons:
+        worst[c.cell.collective, c.cell.bytes].append(c)
+    return sum(all(not c.verdict.tested for c in one_shape_each(cs)) for cs in worst.values())

@@ -57,45 +57,26 @@ hosts = ["n1", "n2", "n3", "n4"]
 class Request:
     """A campaign as it was asked for.
 
-    Attributes
-    ----------
-    out
-        Directory of everything that is measured and made.
-    mpis
-        As for ``--mpi``; several are measured one after another, each by itself.
-    layouts
-        Nodes x ranks per node.
-    sizes
-        In bytes; for reductions those that are whole numbers of elements.
-    candidates
-        ``own``, ``native:all``, ``native:every``, or single ones.
-    hosts
-        Nodes; empty: those of the batch system's allocation, or this machine.
-    launches
-        Of each candidate that is not dropped before.
-    eliminate
-        Drop hopeless candidates early.
-    budget_s
-        Time for this start; None: until all is measured.
-    stall_s
-        A candidate that does nothing for so long is taken to hang.
-    platform
-        Whose prices tell which of Stretto's candidates are hopeless from the start.
-    interpolate
-        Layouts that are not measured, but get rows from their neighbours.
-    refine
-        A simulated table, whose rows stay for what is not measured; None: no such rows.
-    mpi_type
-        For ``srun --mpi=``; None to find out.
-    separate_launches
-        The MPI's own algorithms have launches apart even where they could share one.
-    parallel
-        Layouts that need half of the nodes or fewer are measured side by side.
-    shared_cores
-        Others use the nodes' cores, too: ranks give way while they wait, and only batches of calls
-        are timed, for no two ranks can be told to begin together.
-    alone
-        One rank on one node was asked for as well.
+    `out`: directory of everything that is measured and made.
+    `mpis`: as for ``--mpi``; several are measured one after another, each by itself.
+    `layouts`: nodes x ranks per node.
+    `sizes`: in bytes; for reductions those that are whole numbers of elements.
+    `candidates`: ``own``, ``native:all``, ``native:every``, or single ones.
+    `hosts`: nodes; empty: those of the batch system's allocation, or this machine.
+    `launches`: of each candidate that is not dropped before.
+    `eliminate`: drop hopeless candidates early.
+    `budget_s`: time for this start; None: until all is measured.
+    `stall_s`: a candidate that does nothing for so long is taken to hang.
+    `platform`: whose prices tell which of Stretto's candidates are hopeless from the start.
+    `interpolate`: layouts that are not measured, but get rows from their neighbours.
+    `refine`: a simulated table, whose rows stay for what is not measured; None: no such rows.
+    `mpi_type`: for ``srun --mpi=``; None to find out.
+    `separate_launches`: the MPI's own algorithms have launches apart even where they could share
+    one.
+    `parallel`: layouts that need half of the nodes or fewer are measured side by side.
+    `shared_cores`: others use the nodes' cores, too: ranks give way while they wait, and only
+    batches of calls are timed, for no two ranks can be told to begin together.
+    `alone`: one rank on one node was asked for as well.
     """
 
     out: Path
@@ -122,12 +103,10 @@ class Request:
     file: Path | None = None
 
     def sizes_of(self, collective: str) -> list[int]:
-        """Return the sizes at which a collective can be measured."""
         return [0] if collective == "barrier" else _whole_elements(collective, self.sizes)
 
 
 def _whole_elements(collective: str, sizes: Sequence[int]) -> list[int]:
-    """Return the sizes that are whole numbers of what is reduced, of other collectives all."""
     return [x for x in sizes if collective not in REDUCTIONS or x % ELEMENT == 0]
 
 
@@ -258,15 +237,8 @@ def read_values(path: Path) -> dict[str, Any]:
 def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Request:
     """Return the request that keys and values say.
 
-    Parameters
-    ----------
-    values
-        As in a campaign file.
-    default_out
-        The directory when they say none; a relative ``out`` or ``refine`` lies beside
-        it.
-    place
-        Where they stand, for error messages.
+    `default_out`: the directory when they say none; a relative ``out`` or ``refine`` lies beside
+    it.
     """
     read: dict[str, Any] = {}
     for key, value in values.items():
@@ -306,7 +278,6 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
 def _refuse_vast(
     nodes: Sequence[int], ppn: Sequence[int], interpolate: Sequence[Layout], place: str
 ) -> None:
-    """Refuse what could be neither planned nor measured by anybody."""
     most = f"at most {MOST_RANKS} in all (nodes x ppn)"
     if max(nodes) * max(ppn) > MOST_RANKS:
         words = Layout(max(nodes), max(ppn)).words

@@ -15,25 +15,24 @@ from stretto.campaign.backend import Backend, Launches
 from stretto.campaign.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.elimination import Policy
-from stretto.campaign.expected import expected_s
+from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.outlook import budget_lines, plan_json, plan_lines
-from stretto.campaign.pace import pace
 from stretto.campaign.parallel import side_by_side
-from stretto.campaign.plan import FILE, LayoutPlan, as_begun, check_plan, make_plan
-from stretto.campaign.refine import read_simulated
+from stretto.campaign.plan import FILE, LayoutPlan, check_plan, make_plan
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.standing import Standing
 from stretto.campaign.status import Ahead, ahead
 from stretto.campaign.stopping import Told, stops_gently
+from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.measure import programs
 from stretto.measure.candidates import refuse_unknown
-from stretto.measure.cost import ask
 from stretto.measure.natives import unlisted
+from stretto.measure.request import ask
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 
@@ -42,17 +41,11 @@ from stretto.mpi.detect import find_installation
 class CampaignMPI:
     """One MPI of a campaign on one kind of node.
 
-    Attributes
-    ----------
-    base
-        Where its results go.
-    policy
-        When candidates are dropped; None: never.
-    away
-        It will be measured in a batch job: nothing is known of the nodes.
-    usual
-        Pace of the campaign's other MPIs: it counts where none of this one's launches has told its
-        time.
+    `base`: where its results go.
+    `policy`: when candidates are dropped; None: never.
+    `away`: it will be measured in a batch job: nothing is known of the nodes.
+    `usual`: pace of the campaign's other MPIs: it counts where none of this one's launches has told
+    its time.
     """
 
     installation: MPIInstallation
@@ -88,7 +81,6 @@ class CampaignMPI:
 
     @property
     def pace(self) -> float:
-        """By what estimates are multiplied."""
         return self.usual if self.told is None else self.told
 
     @property
@@ -119,19 +111,6 @@ def system_of(
     ask_nodes: bool,
     away: bool = False,
 ) -> CampaignMPI:
-    """Return the MPI, its nodes and the plans of a campaign.
-
-    Parameters
-    ----------
-    request, say
-        The campaign; prints a sentence to the user.
-    mpi
-        As for ``--mpi``.
-    ask_nodes
-        Start a line of shell on every node to see what it is (not in a dry run).
-    away
-        As in `CampaignMPI`.
-    """
     installation = find_installation(mpi)
     if request.refine is not None:
         read_simulated(request.refine, installation.family)  # refused before anything is measured
@@ -147,13 +126,7 @@ def system_of(
     plans = []
     for layout in ordered(request.layouts):
         shared = request.shared_cores or hosts.shared_by(layout)
-        plan = make_plan(request, installation, layout, shared)
-        plans.append(as_begun(base / layout.name, plan))
-        if plan.settings.variants != plans[-1].settings.variants:
-            say(
-                f"stretto: note: {layout.words} goes on with the launches with which it was begun, "
-                "whatever --separate-launches says now"
-            )
+        plans.append(make_plan(request, installation, layout, shared))
         check_plan(base / layout.name, plans[-1], identity)
     policy = Policy() if request.eliminate else None
     return CampaignMPI(installation, identity, hosts, base, plans, policy, away)
@@ -174,19 +147,7 @@ def run_campaign(
     dry_run: bool = False,
     plans: list[dict[str, Any]] | None = None,
 ) -> list[Outcome]:
-    """Measure all that is missing, decide, and write the tables; empty in a dry run.
-
-    Parameters
-    ----------
-    request, command
-        The campaign, and the words that asked for it.
-    say
-        Prints a sentence to the user.
-    yes, dry_run
-        Do not ask, however long; only say what it would cost.
-    plans
-        Gets the plan of each MPI as plain values.
-    """
+    """Measure all that is missing, decide, and write the tables; empty in a dry run."""
     names: Sequence[str | None] = list(request.mpis) or [None]
     refuse_place(request.out)
     refuse_other(request)
@@ -245,20 +206,8 @@ def measure_system(
 ) -> Outcome:
     """Measure and decide with one MPI.
 
-    Parameters
-    ----------
-    request, system, command, say
-        As in `run_campaign`.
-    stop_at
-        By `time.monotonic`; None: when all is measured.
-    told
-        Says when a launch under way is to be the last.
-    about
-        What the campaign's directory is to say of all its MPIs.
-    backend
-        Measures; by default real launches.
-    quiet
-        No progress bar.
+    `stop_at`: by `time.monotonic`; None: when all is measured.
+    `backend`: measures; by default real launches.
     """
     backends: list[Launches] = []
     names: Sequence[str] = ()

@@ -67,8 +67,8 @@ class Site:
     def doubt(self) -> None:
         """Take launches that earlier starts have done for done only if the files hold them whole.
 
-        Files may have been damaged since, or lost. As long as another process is at work nothing
-        is doubted at once: see `Standing.unseen`.
+        Files may have been damaged since, or lost. As long as another process is at work nothing is
+        doubted at once: see `Standing.unseen`.
         """
         listing = self.claims.listing()
         states = {k: self.claims.state(k, listing)[0] for k in listing}
@@ -88,13 +88,7 @@ class Site:
         return self._whole[1]
 
     def leave_out(self, why: str, remedy: str | None, by: str) -> None:
-        """Close the layout for this process, and leave word of it for `campaign status`.
-
-        Parameters
-        ----------
-        why, remedy, by
-            The reason, what to do about it, and who found it.
-        """
+        """Close the layout for this process, and leave word of it for `campaign status`."""
         self.closed, self.remedy = why + (f"; {remedy}" if remedy else ""), remedy
         word = {"why": why, "remedy": remedy, "by": by, "at": now()}
         with contextlib.suppress(StrettoError):  # a full disk is told elsewhere
@@ -181,7 +175,6 @@ class Site:
         }
 
     def order(self, turn: int) -> list[int]:
-        """Return a round's launches in an order of its own."""
         launches = list(self.plan.launches_of(turn))
         random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
         return launches

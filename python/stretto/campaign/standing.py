@@ -27,22 +27,9 @@ SEEN_S = 90.0
 class Standing:
     """What is measured of a campaign, and what is missing.
 
-    Parameters
-    ----------
-    plans
-        Of all layouts, in the order of measuring.
-    base
-        Directory of this MPI's results; each layout has its own below.
-    identity
-        Of host and MPI.
-    policy
-        When candidates are dropped; None: never.
-    holder, stale_s
-        For the claims.
-    node_cpu
-        What the nodes are; None: the host of `identity`.
-    glance
-        As in `Claims`: this one only says how far the campaign is.
+    `plans`: of all layouts, in the order of measuring.
+    `policy`: when candidates are dropped; None: never.
+    `node_cpu`: what the nodes are; None: the host of `identity`.
     """
 
     def __init__(
@@ -77,7 +64,6 @@ class Standing:
             site.doubt()
 
     def all(self) -> list[Site]:
-        """Return all layouts, in the order of measuring."""
         return list(self.sites.values())
 
     def look(self, site: Site) -> None:
@@ -112,11 +98,6 @@ class Standing:
         It has brought its file to the server before it let go of the launch, but a client of NFS
         keeps for up to a minute what it knows of a directory. What then depends on that launch
         would be decided without it: one waits, and what is not there after `SEEN_S` is lost.
-
-        Parameters
-        ----------
-        site, turn, launch
-            As for `lacks`; a launch that is done.
         """
         if launch in site.sound or launch in site.doubted:
             return False
@@ -132,13 +113,7 @@ class Standing:
         return False
 
     def lacks(self, site: Site, turn: int, launch: int) -> bool:
-        """Return whether of a launch that is done the files that can be read here hold less.
-
-        Parameters
-        ----------
-        site, turn, launch
-            The layout, a round whose predecessors are complete, and one of its launches.
-        """
+        """Return whether of a launch that is done the files that can be read here hold less."""
         if self.unseen(site, turn, launch):
             return True
         if launch not in site.doubted:
@@ -149,7 +124,6 @@ class Standing:
         return False
 
     def _left(self, site: Site, turn: int) -> Ledger:
-        """Return what the files leave to be done of a round whose predecessors are complete."""
         records = site.folder.merged().bench.records
         if site.looked is None or site.looked[:2] != (turn, len(records)):
             settings = site.plan.in_round(turn, self.cases(site, turn).cases, self.policy)

@@ -10,10 +10,9 @@ from typing import Any
 from stretto.campaign.begun import launches_of, read_about
 from stretto.campaign.conclude import table_place
 from stretto.campaign.elimination import Policy, State
-from stretto.campaign.expected import expected_s
+from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.folder import ENDING
 from stretto.campaign.layout import ordered, parse_layout
-from stretto.campaign.pace import pace
 from stretto.campaign.plan import FILE, LayoutPlan, read_plan, round_s
 from stretto.campaign.site import Site, given_up_words
 from stretto.campaign.standing import Standing
@@ -31,14 +30,9 @@ SLOW = 1.5
 class Ahead:
     """What is left of a campaign of one MPI, as it was estimated before the first launch.
 
-    Attributes
-    ----------
-    layouts
-        State of each.
-    measured
-        Of each layout the plan and what was measured.
-    policy
-        When candidates are dropped; None: never.
+    `layouts`: state of each.
+    `measured`: of each layout the plan and what was measured.
+    `policy`: when candidates are dropped; None: never.
     """
 
     layouts: list[dict[str, Any]]
@@ -57,18 +51,11 @@ class Ahead:
 
     @property
     def left_s(self) -> float:
-        """Time of all layouts."""
         return float(sum(x["left_s"] for x in self.layouts))
 
 
 def read_status(directory: Path) -> dict[str, Any]:
-    """Return a campaign's state as plain values.
-
-    Parameters
-    ----------
-    directory
-        Of the campaign: what its plan names as the place of its results.
-    """
+    """Return a campaign's state as plain values."""
     about = read_about(directory)
     policy = Policy() if about.get("eliminate", True) else None
     found, damaged, begun = [], [], set()
@@ -97,7 +84,6 @@ def read_status(directory: Path) -> dict[str, Any]:
 
 
 def _not_begun(about: dict[str, Any], begun: Collection[str], usual: float) -> list[dict[str, Any]]:
-    """Return the MPIs of the last start of which there is nothing, with the time of each."""
     return [
         {"mpi": x["mpi"], "left_s": usual * x["expected_s"]}
         for x in about.get("systems", ())
@@ -119,7 +105,6 @@ def _bases(directory: Path) -> Iterator[Path]:
 def _standing(
     base: Path, about: dict[str, Any], policy: Policy | None
 ) -> tuple[Standing | None, list[str]]:
-    """Return how a system stands, and a sentence for each layout whose plan cannot be read."""
     plans: dict[str, LayoutPlan] = {}
     damaged: list[str] = []
     identity: Identity | None = None
@@ -161,7 +146,6 @@ def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> d
 
 
 def ahead(standing: Standing) -> Ahead:
-    """Return what is left of a campaign of one MPI."""
     policy, sites = standing.policy, standing.all()
     usual = expected_s([site.plan for site in sites], policy)
     layouts = [_layout(standing, site, policy) for site in sites]

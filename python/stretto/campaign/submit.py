@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.campaign.limit import WARNING_S, refuse_short
 from stretto.campaign.outlook import budget_lines, plan_lines
 from stretto.campaign.request import Request
 from stretto.campaign.run import system_of
-from stretto.campaign.sbatch import array_asked, names_nodes, nodes_asked
+from stretto.campaign.sbatch import WARNING_S, array_asked, names_nodes, nodes_asked, refuse_short
 from stretto.counted import counted
 from stretto.errors import EXIT_AGAIN, StrettoError, UsageError
 from stretto.files.io import write_atomic
@@ -45,14 +44,9 @@ _QUEUE = (
 class SlurmJob:
     """What is asked of Slurm.
 
-    Attributes
-    ----------
-    time
-        Limit, as sbatch takes it; see `stretto.campaign.limit`.
-    jobs
-        More than one: an array of so many, each with its own nodes, all on one campaign.
-    options
-        More options for sbatch, as typed: ``--partition=hpc``.
+    `time`: limit, as sbatch takes it; see `stretto.campaign.sbatch`.
+    `jobs`: more than one: an array of so many, each with its own nodes, all on one campaign.
+    `options`: more options for sbatch, as typed: ``--partition=hpc``.
     """
 
     time: str = "4:00:00"
@@ -66,7 +60,6 @@ class SlurmJob:
 
 
 def refuse_job(request: Request, job: SlurmJob) -> None:
-    """Refuse jobs in which the campaign could not be measured as it is."""
     refuse_short(job.time, job.options)
     need, have = max(x.nodes for x in request.layouts), len(request.hosts)
     asked = nodes_asked(job.options)
@@ -110,7 +103,6 @@ def host_lines(request: Request, job: SlurmJob) -> list[str]:
 
 
 def _nodes(request: Request, job: SlurmJob) -> tuple[int, int]:
-    """Return the fewest and the most nodes of a job."""
     need = max(x.nodes for x in request.layouts)
     return nodes_asked(job.options) or (need, need)
 
@@ -179,7 +171,6 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
 
 
 def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
-    """Return the head of the script: what is asked of Slurm."""
     nodes = max(x.nodes for x in request.layouts)
     ppn = max(x.ppn for x in request.layouts)
     out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
@@ -218,10 +209,7 @@ def _measured(out: Path) -> tuple[str, ...]:
 def sbatch_time(text: str) -> str:
     """Return a time as sbatch takes it; one like ``90s``, ``10m`` or ``1h`` is put into its form.
 
-    Parameters
-    ----------
-    text
-        As typed. A number alone is minutes, as sbatch has it.
+    `text`: as typed. A number alone is minutes, as sbatch has it.
     """
     if not re.fullmatch(r"\s*\d+(\.\d+)?\s*(s|m|min|h)\s*", text):
         return text
@@ -230,18 +218,7 @@ def sbatch_time(text: str) -> str:
 
 
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
-    """Return the plan and what it will take, as far as that can be told where jobs are submitted.
-
-    Parameters
-    ----------
-    request, say
-        The campaign; prints a sentence to the user.
-
-    Raises
-    ------
-    StrettoError
-        The request is wrong with an MPI that is here, or names none: the job would say the same.
-    """
+    """Plan and what it will take, as far as that can be told where jobs are submitted."""
     out, needed_s = [], 0.0
     for name in request.mpis or (None,):
         try:
@@ -258,7 +235,6 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
 
 
 def _no_mpi(name: str) -> bool:
-    """Return whether a word stands for no MPI anywhere: a misspelt family, say."""
     may_be = name in CLASSES or "/" in name or name.startswith(_LAUNCHERS)
     return not may_be and not Path(name).is_dir() and which(name, os.environ) is None
 

@@ -27,14 +27,10 @@ Levels = dict[Shape, dict[str, dict[int, float]]]
 class Seen(dict[Shape, dict[str, dict[int, float]]]):
     """Times by shape, candidate and round.
 
-    Attributes
-    ----------
-    together
-        By shape and candidate: the rounds in which its time has the luck of native's or bare's,
-        being of their launch, or put beside them by the reference. Of others, and where the times
-        were made elsewhere, nothing is known.
-    raw
-        By shape, candidate and round: the launch and the time in us as it was measured there.
+    `together`: by shape and candidate: the rounds in which its time has the luck of native's or
+    bare's, being of their launch, or put beside them by the reference. Of others, and where the
+    times were made elsewhere, nothing is known.
+    `raw`: by shape, candidate and round: the launch and the time in us as it was measured there.
     """
 
     def __init__(self) -> None:
@@ -48,16 +44,11 @@ class Seen(dict[Shape, dict[str, dict[int, float]]]):
 def medians(bench: Bench, nvariants: int) -> Medians:
     """Return shape -> candidate -> round -> median time in us, of the mode that decides there.
 
-    Parameters
-    ----------
-    bench
-        All that was measured on a layout.
-    nvariants
-        Launches of a round. Where native and bare were measured in different ones, the times of
-        those that share bare's are put beside native: multiplied by what native took there over
-        what bare did, which is the same call. Times of launches with neither are multiplied by what
-        the reference took in native's (or bare's) over what it took in theirs (by a power of that:
-        `exponent`, of the rounds so far). Launches differ by more than their candidates do.
+    `nvariants`: launches of a round. Where native and bare were measured in different ones, the
+    times of those that share bare's are put beside native: multiplied by what native took there
+    over what bare did, which is the same call. Times of launches with neither are multiplied by
+    what the reference took in native's (or bare's) over what it took in theirs (by a power of that:
+    `exponent`, of the rounds so far). Launches differ by more than their candidates do.
     """
     found: dict[Shape, dict[str, dict[str, dict[int, float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(dict))
@@ -131,6 +122,5 @@ def _scale(
 
 
 def until(bench: Bench, launches: int) -> Bench:
-    """Return a bench with what was measured before a launch."""
     kept = [r for r in bench.records if getattr(r, "launch", -1) < launches]
     return bench if len(kept) == len(bench.records) else Bench(bench.header, kept)

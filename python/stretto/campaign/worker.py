@@ -17,13 +17,15 @@ from stretto.campaign.claims import Holder
 from stretto.campaign.elimination import Policy
 from stretto.campaign.layout import Layout
 from stretto.campaign.plan import LayoutPlan, keep_plan
-from stretto.campaign.refused import refused
 from stretto.campaign.site import Site, Unit, gains
 from stretto.campaign.standing import Standing
 from stretto.errors import StrettoError
+from stretto.files.bench import Bench, Excluded
 from stretto.files.identity import Identity
 from stretto.files.product import titled
 from stretto.measure.ledger import Ledger
+from stretto.measure.settings import Settings
+from stretto.mpi.algorithms.base import PREFIX
 from stretto.progress import Progress
 
 #: s: between two looks at what other processes have done, when there is nothing to do oneself
@@ -32,39 +34,18 @@ POLL_S = 2.0
 FRUITLESS = 3
 #: and after so many also where the ranks come up by themselves; at once where the first ones hang
 HOPELESS = 6
+#: launches of a kind, none of which brought anything, after which its candidate is excluded
+FAILED = 3
 
 
 class Worker(Standing):
     """Measures a campaign of one MPI: what is missing by how it stands.
 
-    Parameters
-    ----------
-    plans, base, identity, policy, holder, stale_s, node_cpu
-        As in `Standing`; the directories are made.
-    backend
-        Measures.
-    command
-        For the headers of the files.
-    say
-        Prints a sentence to the user.
-    stop_at
-        By `time.monotonic`; no launch is begun that would end after it, as far as can be told.
-    quiet
-        No progress bar.
-    poll_s
-        See `POLL_S`.
-    stopping
-        As below; None: its own.
-    only
-        The layouts that this one measures, those that it prefers first; None: all. The others are
-        looked at only.
-
-    Attributes
-    ----------
-    stopping
-        Set by a signal: the launch under way is the last.
-    ended
-        Set where something else has ended the measuring.
+    `stopping`: as below; None: its own.
+    `only`: the layouts that this one measures, those that it prefers first; None: all. The others
+    are looked at only.
+    `stopping`: set by a signal: the launch under way is the last.
+    `ended`: set where something else has ended the measuring.
     """
 
     def __init__(
@@ -141,7 +122,6 @@ class Worker(Standing):
         return f"measuring {titled(self.identity.mpi)}"
 
     def enough(self) -> bool:
-        """Return whether no further launch is to be begun."""
         # the next launch takes about as long as the longest so far
         late = self.stop_at is not None and time.monotonic() + self.longest_s >= self.stop_at
         return late or self.stopping.is_set() or self.ended.is_set()
@@ -277,3 +257,24 @@ class Worker(Standing):
         done, total = self.progress()
         progress.most = self.policy is not None  # most layouts end before
         progress.update(done, f"{what}, launch {unit.launch}", total)
+
+
+def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:
+    """Return what to exclude after a launch that brought nothing: its candidate, if it is to blame.
+
+    It is where launches of its own have failed `FAILED` times, whenever that was, and others come
+    up on the same nodes. Of a launch that several share nobody can say which one it was.
+
+    `launch`: its number.
+    """
+    kind = settings.variant_of(launch)
+    ends = bench.ends
+    if not kind.startswith(PREFIX) or launch not in ends:
+        return []
+    ended = [k for k in ends if settings.variant_of(k) == kind]
+    measured = {s.launch for s in bench.samples}
+    if len(ended) < FAILED or not measured or measured.intersection(ended):
+        return []
+    detail = f"{len(ended)} launches brought nothing, the last: {ends[launch].detail}"
+    first = {case.collective: case for case in reversed(settings.cases_of(kind))}
+    return [Excluded(launch, c, kind, x.bytes, "failed", detail) for c, x in first.items()]

@@ -106,7 +106,6 @@ def command(
     """
     from stretto.files.identity import collect
     from stretto.measure import settings as s
-    from stretto.measure.fitting import as_begun
     from stretto.measure.inlaunch import shared_launches
     from stretto.measure.request import announce, planned, split_candidates, where
     from stretto.measure.runner import measure
@@ -143,7 +142,6 @@ def command(
         stall_s=stall,
     )
     path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
-    settings = settings if restart else as_begun(settings, path)
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
         if as_json:
             print_json(planned(settings, path, restart))

@@ -77,7 +77,7 @@ def submit(
 
     from stretto.campaign.begun import refuse_place
     from stretto.campaign.command import request_of
-    from stretto.campaign.limit import refuse_short
+    from stretto.campaign.sbatch import refuse_short
     from stretto.campaign.submit import (
         SlurmJob,
         cost_lines,

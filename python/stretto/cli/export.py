@@ -375,7 +375,7 @@ def _counted(verdicts: list[RowCheck]) -> str:
 
 def _of_the_job() -> str | None:
     """Return the nodes of the Slurm job around this process, None where there are not several."""
-    from stretto.campaign.hosts import allocated
+    from stretto.campaign.slurm import allocated
 
     names = allocated(os.environ)
     return ",".join(names) if len(names) > 1 else None

@@ -48,8 +48,8 @@ def run(
     from stretto.export import gain
     from stretto.export.gain_show import announce
     from stretto.measure import programs
-    from stretto.measure.cost import ask
     from stretto.measure.idle import idle_warning
+    from stretto.measure.request import ask
 
     programs.bench_program(installation.abi)
     hosts = tuple(h for h in (wish.hosts or "").split(",") if h)

@@ -43,7 +43,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show every parameter of a platform with its value, its meaning and its source."""
-    from stretto.model.parameters import LEVEL, PLAIN
+    from stretto.model.parameters import parameters
     from stretto.model.platform import LEVELS
     from stretto.model.platform_file import load
     from stretto.model.show import quantity, word_of
@@ -52,12 +52,12 @@ def show(
     rows: list[dict[str, Any]] = [
         {"name": f"{level}.{p.name}", "value": getattr(platform.levels[level], p.name),
          "unit": p.unit, "source": platform.sources.get(f"{level}.{p.name}"), "help": p.help}
-        for level in LEVELS for p in LEVEL.values()
+        for level in LEVELS for p in parameters("level").values()
     ]  # fmt: skip
     rows += [
         {"name": p.name, "value": word_of(p.name, getattr(platform, p.name)), "unit": p.unit,
          "source": platform.sources.get(p.name), "help": p.help}
-        for p in PLAIN.values()
+        for p in parameters("platform").values()
     ]  # fmt: skip
     if as_json:
         print_json({"name": platform.name, "description": platform.description, "parameters": rows})

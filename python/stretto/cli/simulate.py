@@ -228,7 +228,7 @@ def _forecast(
     from stretto.model.outlook import file_of, outlook
     from stretto.model.show import forecast_lines
     from stretto.report.figures.forecast import elapsed
-    from stretto.report.figures.model import save
+    from stretto.report.render import write_to
 
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
@@ -241,7 +241,7 @@ def _forecast(
     work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
     value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
     if plot is not None:
-        save(elapsed(value), plot)
+        write_to(elapsed(value), plot)
     if output is not None:
         write_forecast(value, output)
     if as_json:

@@ -79,16 +79,7 @@ def diagnose(
 ) -> Diagnosis:
     """Find out what a run loses its time to.
 
-    Parameters
-    ----------
-    profile
-        The run.
-    where
-        Its file, for the commands that are suggested.
-    network
-        What communication should cost.
-    command
-        What was typed, for the commands that are suggested; by default the profile's words.
+    `command`: what was typed, for the commands that are suggested; by default the profile's words.
     """
     study = _Study(profile.recorded_part(), where, network or Network())
     study.command = command or study.command

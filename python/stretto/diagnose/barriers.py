@@ -9,7 +9,6 @@ from stretto.files.profile import Call, Communicator
 
 
 def _calls_on(rows: Sequence[Call], size: int) -> float:
-    """Return how many barriers there were, each once for all its ranks."""
     # Where calls are not joined, what each rank did before one may be before different ones.
     return sum(c.total_calls / (size if c.sampled else 1) for c in rows)
 
@@ -22,13 +21,6 @@ def part_needless(calls: Sequence[Call], communicators: Sequence[Communicator]) 
     told to the first barrier that follows it, whatever its communicator, barriers of the other
     communicators beside it may be the ones that matter. Which they are is not known, how many at
     most is: one for each barrier with a purpose on the same communicator, two for each on others.
-
-    Parameters
-    ----------
-    calls
-        All rows of a profile.
-    communicators
-        The shapes that they speak of.
     """
     rows = [c for c in calls if "barrier" in c.function.lower() and c.communicator is not None]
     purposes = [c for c in rows if c.detail and "after" in c.detail]
@@ -49,13 +41,7 @@ def part_needless(calls: Sequence[Call], communicators: Sequence[Communicator]) 
 
 
 def is_bare(call: Call) -> bool:
-    """Tell whether a row is of barriers before which none of their ranks did what needs one.
-
-    Parameters
-    ----------
-    call
-        The row.
-    """
+    """Tell whether a row is of barriers before which none of their ranks did what needs one."""
     return call.function == "MPI_Barrier" and call.kind == "collective" and not call.detail
 
 
@@ -65,11 +51,6 @@ def split(
     """Return barriers that nothing in MPI needs, and all other collectives that are judged.
 
     These are the blocking ones, and waits for nonblocking ones that could be joined.
-
-    Parameters
-    ----------
-    calls, communicators
-        See `part_needless`.
     """
     parts = part_needless(calls, communicators)
     needless, others = [], []

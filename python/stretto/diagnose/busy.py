@@ -12,15 +12,7 @@ from stretto.files.usage import BUSY, busy_words, usage_of
 
 
 def disturbed_s(profile: Profile, waited_s: float) -> float:
-    """Return how much of ranks' waiting for one another (mean, seconds) a busy machine explains.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    waited_s
-        All their waiting, a rank.
-    """
+    """Return how much of ranks' waiting for one another (mean, seconds) a busy machine explains."""
     found = usage_of(profile)
     if found is None or not (found.busy or found.by_own >= BUSY):
         return 0.0
@@ -28,37 +20,19 @@ def disturbed_s(profile: Profile, waited_s: float) -> float:
 
 
 def core_wait_s(profile: Profile) -> float:
-    """Return how long ranks waited for cores of others (mean, seconds), 0 on a quiet machine.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return how long ranks waited for cores of others (mean, seconds), 0 on a quiet machine."""
     found = usage_of(profile)
     return found.by_others * found.wall_s if found is not None and found.busy else 0.0
 
 
 def own_wait_s(profile: Profile) -> float:
-    """Return how long ranks waited for cores that other ranks of the job had (mean, seconds).
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return how long ranks waited for cores that other ranks of the job had (mean, seconds)."""
     found = usage_of(profile)
     return 0.0 if found is None or found.by_own < BUSY else found.by_own * found.wall_s
 
 
 def note(profile: Profile) -> str | None:
-    """Return what to say of a busy machine; None where it was quiet, or nothing was recorded.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return what to say of a busy machine; None where it was quiet, or nothing was recorded."""
     words = busy_words(usage_of(profile))
     if words is None:
         return None
@@ -68,12 +42,8 @@ def note(profile: Profile) -> str | None:
 def withheld(profile: Profile, resting_on_s: float) -> str | None:
     """Return why no verdict is given; None where it rests on more than the busy machine took.
 
-    Parameters
-    ----------
-    profile
-        The run.
-    resting_on_s
-        What the verdict speaks of, in seconds a rank: the gain, or the first other cause.
+    `resting_on_s`: what the verdict speaks of, in seconds a rank: the gain, or the first other
+    cause.
     """
     lost, own = core_wait_s(profile), own_wait_s(profile)
     if lost + own <= 0 or lost + own < resting_on_s:

@@ -25,27 +25,17 @@ from stretto.profile.show import group_of, seconds, size
 class Cause:
     """One cause of lost time.
 
-    Attributes
-    ----------
-    name
-        A short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
-        ``barrier``, ``busy_machine``, ``more_ranks_than_cores``, ``serial_io``, ``shared_read``,
-        ``files``, ``communicators``, ``messages``, ``interruption``).
-    title
-        The same in words.
-    lost_s, share
-        Seconds a rank (mean), and their share of the run: the most that could be gained by removing
-        the cause altogether.
-    tuning_s
-        Of these, the most that Stretto's tuning could gain.
-    evidence
-        Numbers from the profile.
-    because
-        Why tuning cannot help, where it cannot.
-    advice
-        What can.
-    next_command
-        What to type next.
+    `name`: a short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
+    ``barrier``, ``busy_machine``, ``more_ranks_than_cores``, ``serial_io``, ``shared_read``,
+    ``files``, ``communicators``, ``messages``, ``interruption``).
+    `title`: the same in words.
+    `lost_s`, `share`: seconds a rank (mean), and their share of the run: the most that could be
+    gained by removing the cause altogether.
+    `tuning_s`: of these, the most that Stretto's tuning could gain.
+    `evidence`: numbers from the profile.
+    `because`: why tuning cannot help, where it cannot.
+    `advice`: what can.
+    `next_command`: what to type next.
     """
 
     name: str
@@ -63,7 +53,6 @@ class Causes(Numbers):
     """Makes the causes; each is None where nothing is lost to it."""
 
     def show_command(self) -> str:
-        """Return the command that displays the profile."""
         return f"stretto profile --show {shlex.quote(str(self.file))}" if self.file else (
             f"stretto profile -- {self.command}"
         )  # fmt: skip
@@ -156,7 +145,6 @@ class Causes(Numbers):
         return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
 
     def sender_cause(self, lost: float, spent: float, cost: float) -> Cause | None:
-        """Return the waiting for messages beyond what they cost."""
         rows = sorted(
             (c for c in self.p.calls if group_of(c) in ("p2p", "p2p wait") and c.total_calls),
             key=lambda c: -sum(c.time_s),
@@ -202,7 +190,6 @@ class Causes(Numbers):
         )
 
     def barrier_cause(self, bare: list[Call], waiting: float) -> Cause | None:
-        """Return what barriers cost that order nothing."""
         calls = sum(sum(c.calls) for c in bare) / self.n
         if calls < FEW_BARRIERS:
             return None
@@ -249,7 +236,6 @@ class Causes(Numbers):
         )
 
     def _tunable(self, call: Call) -> bool:
-        """Tell whether Stretto has algorithms for a row; for one rank there are none."""
         known = self.sizes.get(-1 if call.communicator is None else call.communicator)
         return call.collective in TUNABLE and (known is None or known.size > 1)
 
@@ -277,7 +263,6 @@ class Causes(Numbers):
         )
 
     def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:
-        """Return what the bytes themselves take."""
         several = len(self.p.nodes) > 1
         return self._cause(
             "bandwidth",
@@ -296,7 +281,6 @@ class Causes(Numbers):
         )
 
     def communicator_cause(self) -> Cause | None:
-        """Return what making communicators takes."""
         rows = [c for c in self.p.calls if group_of(c) == "comm"]
         lost = sum(mean(c.time_s) for c in rows)
         calls = sum(c.total_calls for c in rows if c.kind == "comm") / self.n

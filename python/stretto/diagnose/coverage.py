@@ -14,12 +14,8 @@ from stretto.profile.show import group_of, seconds
 class Unjudged:
     """Time in calls of one kind, in which no cause is looked for.
 
-    Attributes
-    ----------
-    name
-        The kind, in words.
-    spent_s, share
-        Seconds a rank (mean), and their share of the run.
+    `name`: the kind, in words.
+    `spent_s`, `share`: seconds a rank (mean), and their share of the run.
     """
 
     name: str
@@ -47,12 +43,7 @@ def _kind(call: Call) -> str | None:
 def unjudged(calls: Sequence[Call], wall_s: float) -> list[Unjudged]:
     """Return what was not judged, most time first.
 
-    Parameters
-    ----------
-    calls
-        All rows of a profile.
-    wall_s
-        What shares are of.
+    `wall_s`: what shares are of.
     """
     spent: dict[str, float] = {}
     for call in calls:
@@ -64,13 +55,6 @@ def unjudged(calls: Sequence[Call], wall_s: float) -> list[Unjudged]:
 
 
 def unjudged_words(found: Sequence[Unjudged]) -> str:
-    """Return what was not judged in words: the kinds with their times.
-
-    Parameters
-    ----------
-    found
-        From `unjudged`.
-    """
     # what rounds to nothing beside the rest is left out
     told = [u for u in found if u.share >= 0.001] or list(found)
     return ", ".join(f"{u.name} {seconds(u.spent_s)} ({100 * u.share:.1f} %)" for u in told)

@@ -67,7 +67,6 @@ class FileCauses(Causes):
     # ---- how long, and what ----------------------------------------------------------------
 
     def _by_mpi(self, word: str) -> list[float]:
-        """Return the time in MPI-IO calls of one direction, by rank."""
         out = [0.0] * self.n
         for call in self.p.calls:
             name = call.detail if call.kind == "wait" else call.function
@@ -126,7 +125,6 @@ class FileCauses(Causes):
         return list(groups.values())
 
     def _biggest(self, rank: int | None, reading: bool | None) -> list[str]:
-        """Return evidence: the files that take most of the time, of one rank or of all."""
         rows: list[tuple[float, int, int, FileUse]] = []
         for use in self.p.file_uses or []:
             chosen = [i for i, r in enumerate(use.ranks) if rank is None or r == rank]
@@ -151,7 +149,6 @@ class FileCauses(Causes):
     # ---- the causes ------------------------------------------------------------------------
 
     def _serial_cause(self, rank: int, lost: float) -> Cause | None:
-        """Return what one rank's file work costs the others."""
         files = self.p.io_s
         reading, writing = (times[rank] for times in self.read_write_s())
         reads = reading > writing
@@ -192,7 +189,6 @@ class FileCauses(Causes):
     def _shared_cause(
         self, lost: float, rows: Sequence[tuple[float, float, FileUse]]
     ) -> Cause | None:
-        """Return what it costs that several ranks read the same bytes."""
         evidence = []
         for part, _, use in rows[:3]:
             readers = [i for i, n in enumerate(use.read_bytes) if n]
@@ -223,7 +219,6 @@ class FileCauses(Causes):
         )
 
     def _file_cause(self, lost: float) -> Cause | None:
-        """Return what files cost all ranks alike."""
         uses = self.p.file_uses or []
         reading, writing = self.read_write_s()
         moved = sum(sum(u.read_bytes) + sum(u.written_bytes) for u in uses)

@@ -38,57 +38,28 @@ class Network:
 
 
 def mean(values: list[float]) -> float:
-    """Return the mean, 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
 
 
 def collective_of(call: Call) -> str:
-    """Return which function a row's time is of: for a wait the one that is awaited.
-
-    Parameters
-    ----------
-    call
-        The row.
-    """
+    """Return which function a row's time is of: for a wait the one that is awaited."""
     return call.detail or call.function if call.kind == "wait" else call.function
 
 
 def volume_of(call: Call) -> float:
-    """Return the bytes of all calls of a row; of waits, which count none, by their sizes' middle.
-
-    Parameters
-    ----------
-    call
-        The row.
-    """
+    """Bytes of all calls of a row; of waits, which count none, by their sizes' middle."""
     if call.kind != "wait":
         return float(sum(call.bytes))
     return call.total_calls * (call.bytes_min + call.bytes_max) / 2
 
 
 def few(call: Call) -> bool:
-    """Tell whether a row has too few calls to tell the algorithm from a disturbed call.
-
-    Parameters
-    ----------
-    call
-        The row.
-    """
+    """Tell whether a row has too few calls to tell the algorithm from a disturbed call."""
     return max(call.calls) < ENOUGH_CALLS
 
 
 class Numbers:
-    """What waiting, messages, files and collectives take, and the least they should take.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    where
-        Its file, for the commands that are suggested.
-    network
-        What communication should cost.
-    """
+    """What waiting, messages, files and collectives take, and the least they should take."""
 
     def __init__(self, profile: Profile, where: Path | None, network: Network) -> None:
         self.p = profile

@@ -21,18 +21,11 @@ LISTED = 5
 class Other:
     """Another MPI program of the same command.
 
-    Attributes
-    ----------
-    name
-        Its file's name.
-    nranks, wall_s
-        Its ranks, and seconds from MPI_Init to MPI_Finalize.
-    rank_s
-        The same times the ranks: programs are ordered by it.
-    verdict
-        That of its own diagnosis.
-    next_command
-        The command that prints this diagnosis.
+    `name`: its file's name.
+    `nranks`, `wall_s`: its ranks, and seconds from MPI_Init to MPI_Finalize.
+    `rank_s`: the same times the ranks: programs are ordered by it.
+    `verdict`: that of its own diagnosis.
+    `next_command`: the command that prints this diagnosis.
     """
 
     name: str
@@ -44,26 +37,11 @@ class Other:
 
 
 def program_name(profile: Profile) -> str:
-    """Return what the ranks ran in one word, or two: "app", "nemo, xios", "the program".
-
-    Parameters
-    ----------
-    profile
-        The run.
-    """
+    """Return what the ranks ran in one word, or two: "app", "nemo, xios", "the program"."""
     return ", ".join(Path(p).name for p in profile.executables or []) or "the program"
 
 
 def other_program(profile: Profile, where: Path, verdict: str) -> Other:
-    """Return what to say of another program of the same command.
-
-    Parameters
-    ----------
-    profile, where
-        Its run, and the file of that.
-    verdict
-        Of its diagnosis.
-    """
     return Other(
         program_name(profile),
         profile.nranks,
@@ -75,15 +53,7 @@ def other_program(profile: Profile, where: Path, verdict: str) -> Other:
 
 
 def others_words(mine: str, others: Sequence[Other]) -> list[str]:
-    """Return the lines that name the other programs; none where there is no other.
-
-    Parameters
-    ----------
-    mine
-        The program that is diagnosed.
-    others
-        The others, most time first.
-    """
+    """Return the lines that name the other programs; none where there is no other."""
     if not others:
         return []
     lines = [
@@ -105,15 +75,6 @@ def _launched(profile: Profile) -> bool:
 
 
 def one_rank(profile: Profile, show_command: str) -> tuple[str, str]:
-    """Return verdict and next command of a run of one rank.
-
-    Parameters
-    ----------
-    profile
-        The run.
-    show_command
-        The next command where no better one is known.
-    """
     base = "tuning cannot help, because there is one rank only"
     if not profile.command:
         return base, show_command
@@ -130,13 +91,7 @@ def one_rank(profile: Profile, show_command: str) -> tuple[str, str]:
 
 
 def ranks_apart(profiles: Sequence[Profile]) -> str | None:
-    """Return the verdict where each rank of a launched program ran as a job of one rank.
-
-    Parameters
-    ----------
-    profiles
-        Of all MPI programs of the command.
-    """
+    """Return the verdict where each rank of a launched program ran as a job of one rank."""
     first = profiles[0]
     alike = all(p.nranks == 1 and p.executables == first.executables for p in profiles)
     if len(profiles) < 2 or not alike or not _launched(first):

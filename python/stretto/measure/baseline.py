@@ -27,7 +27,6 @@ from stretto.measure.compare import (
     Timing,
     common_launches,
     compare,
-    put_beside,
 )
 from stretto.mpi.algorithms.base import PREFIX
 
@@ -36,28 +35,14 @@ BARE_BYTES = 32768
 
 
 def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
-    """Return the candidates, with bare where native's own passing through may matter.
-
-    Parameters
-    ----------
-    candidates
-        What is measured.
-    size, nodes
-        Bytes, and nodes of the communicator.
-    """
+    """Return the candidates, with bare where native's own passing through may matter."""
     if NATIVE not in candidates or BARE in candidates or size > BARE_BYTES or nodes > 1:
         return candidates
     return [*candidates, BARE]
 
 
 def need_baseline(bench: Bench, path: Path) -> None:
-    """Refuse results of which nothing was the MPI by itself.
-
-    Parameters
-    ----------
-    bench, path
-        The results.
-    """
+    """Refuse results of which nothing was the MPI by itself."""
     if not bench.samples:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(
@@ -74,15 +59,6 @@ def need_baseline(bench: Bench, path: Path) -> None:
 
 
 def baseline_of(candidates: Mapping[str, Timing], name: str) -> str:
-    """Return what a candidate is compared with in a cell.
-
-    Parameters
-    ----------
-    candidates
-        The cell's timings.
-    name
-        The candidate.
-    """
     if name.startswith(PREFIX) and BARE in candidates:
         mine, bare = (dict(candidates[n].by_launch) for n in (name, BARE))
         if common_launches(mine, bare):
@@ -98,11 +74,6 @@ def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
 
     Where bare was measured in other processes, a candidate is faster only if it is faster than bare
     and, within the same processes, faster than native: processes differ.
-
-    Parameters
-    ----------
-    times
-        From `stretto.measure.compare.timings`.
     """
     beside = {(c.cell, c.candidate): c for c in compare(times, NATIVE)}
     out = []
@@ -114,36 +85,3 @@ def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
             c = replace(c, verdict=replace(c.verdict, outcome="same", why=f"{why}: {other.why}"))
         out.append(c)
     return out
-
-
-def beside_another(
-    candidates: Mapping[str, Timing], name: str, other: str
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Return two candidates' times by launch, for a test of one against the other.
-
-    Where they do not share launches, but each shares its own with a baseline: as multiples of that,
-    so that the luck of launches does not count; otherwise as multiples of the reference
-    (`put_beside`).
-
-    Parameters
-    ----------
-    candidates
-        The cell's timings.
-    name, other
-        The two.
-    """
-    both = dict(candidates[name].by_launch), dict(candidates[other].by_launch)
-    if common_launches(*both):
-        return both
-    bases = [candidates.get(baseline_of(candidates, n)) for n in (name, other)]
-    apart = put_beside(candidates[name], candidates[other])
-    if any(b is None for b in bases):
-        return apart
-    out = []
-    for mine, base in zip(both, bases, strict=True):
-        beside = dict(base.by_launch) if base else {}
-        shared = common_launches(mine, beside)
-        if len(shared) < len(mine):
-            return apart
-        out.append({launch: mine[launch] / beside[launch] for launch in shared})
-    return out[0], out[1]

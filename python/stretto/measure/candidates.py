@@ -18,14 +18,7 @@ from stretto.measure.variants import variant_for
 def own_choices(collective: str, nodes: int, nranks: int, most: int = 40) -> list[str]:
     """Return Stretto's own choices for a collective on a layout.
 
-    Parameters
-    ----------
-    collective
-        ``allreduce``.
-    nodes, nranks
-        Of the communicator.
-    most
-        Not more than so many.
+    `collective`: ``allreduce``.
     """
     choices = plan.choices(collective, nranks=nranks, nodes=nodes)
     return [c for c in choices if not c.startswith(NATIVE)][:most]
@@ -36,16 +29,7 @@ def default_candidates(
 ) -> list[str]:
     """Return what is measured when the user names nothing: native and all that fits.
 
-    Parameters
-    ----------
-    collective
-        ``allreduce``.
-    abi
-        ABI family, whose interposer may not have been built.
-    nodes, nranks
-        Of the communicator.
-    size
-        Bytes; where calls are short, the MPI is also measured with nothing preloaded.
+    `collective`: ``allreduce``.
     """
     if collective in EXTRA:
         return [BARE, NATIVE]
@@ -58,29 +42,12 @@ def default_candidates(
 
 
 def need_interposer(candidates: list[str], abi: Abi) -> None:
-    """Refuse candidates that need the interposer where there is none.
-
-    Parameters
-    ----------
-    candidates
-        What is to be measured.
-    abi
-        ABI family.
-    """
     if any(variant_for(c) == "stretto" for c in candidates):
         programs.interposer(abi)
 
 
 def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> None:
-    """Refuse a candidate that is a choice for none of the collectives, with the library's reason.
-
-    Parameters
-    ----------
-    collectives
-        What is to be measured.
-    candidates
-        As the user named them.
-    """
+    """Refuse a candidate that is a choice for none of the collectives."""
     for candidate in candidates:
         if candidate.startswith((NATIVE, BARE)):
             continue

@@ -28,18 +28,7 @@ def command_line(
 ) -> tuple[list[str], dict[str, str]]:
     """Return command line and environment of a launch.
 
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    installation
-        The MPI.
-    launch
-        Its number.
-    job
-        The job's file.
-    start
-        Starts the program another way than by the installation's launcher.
+    `launch`: its number.
     """
     variant = settings.variant_of(launch)
     abi = installation.abi

@@ -49,15 +49,11 @@ class Cell:
 class Timing:
     """A candidate's time in one cell over launches, in microseconds.
 
-    Attributes
-    ----------
-    kinds
-        Launches of a round, made one after another: launch i belongs to round i // kinds. 0: nobody
-        knows which launches were made at about the same time (imported results).
-    reference
-        By launch, what a fixed exchange of messages took in it; only launches that timed one.
-    busy
-        Launches in which the machine was busy with other things.
+    `kinds`: launches of a round, made one after another: launch i belongs to round i // kinds. 0:
+    nobody knows which launches were made at about the same time (imported results).
+    `reference`: by launch, what a fixed exchange of messages took in it; only launches that timed
+    one.
+    `busy`: launches in which the machine was busy with other things.
     """
 
     cell: Cell
@@ -73,16 +69,11 @@ class Timing:
 class Comparison:
     """One candidate against the baseline in one cell.
 
-    Attributes
-    ----------
-    ratio
-        Time of the candidate / the baseline's, over launches, with its interval.
-    p, q
-        Of the rank test, and adjusted for all comparisons made together; None: no test was made.
-    baseline_us
-        The baseline's median time, in microseconds.
-    verdict
-        What it amounts to: ``faster`` and ``slower`` need q < 5% and a difference above 3%.
+    `ratio`: time of the candidate / the baseline's, over launches, with its interval.
+    `p`, `q`: of the rank test, and adjusted for all comparisons made together; None: no test was
+    made.
+    `baseline_us`: the baseline's median time, in microseconds.
+    `verdict`: what it amounts to: ``faster`` and ``slower`` need q < 5% and a difference above 3%.
     """
 
     cell: Cell
@@ -105,12 +96,10 @@ class Comparison:
 
     @property
     def launches(self) -> int:
-        """Launches (of the candidate) that it rests on."""
         return self.ratio.n
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict in one word."""
         return self.verdict.outcome
 
     @property
@@ -119,19 +108,12 @@ class Comparison:
         return self.verdict.words
 
     def no_slower(self, by: float) -> bool:
-        """Tell whether a test was made, and the candidate is not slower by more than a part.
-
-        Parameters
-        ----------
-        by
-            The part.
-        """
+        """Tell whether a test was made, and the candidate is not slower by more than a part."""
         tested = self.verdict.tested and self.outcome != "slower"
         return tested and (self.outcome == "faster" or self.ratio.median <= 1 + by)
 
 
 def cell_of(sample: Sample) -> Cell:
-    """Return the cell that a sample belongs to."""
     return Cell(
         sample.collective,
         sample.bytes,
@@ -146,11 +128,6 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     """Return, for each cell and candidate, the median of each launch and their interval.
 
     Wrong results and excluded candidates are left out: no time of theirs counts.
-
-    Parameters
-    ----------
-    bench
-        A results file.
     """
     gone = set(standing_exclusions(bench.records))
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
@@ -196,14 +173,9 @@ def compare_times(
     rounds. Without such rounds there is no p, and the ratio is that of the medians. Where rounds
     are not known either, any launch of the one may stand beside any of the other (`ratio_apart`).
 
-    Parameters
-    ----------
-    candidate, baseline
-        Launch number to median time.
-    kinds
-        Launches of a round; 0 where rounds are not known: all launches, taken as independent.
-    test
-        False: no p, which takes the most time.
+    `candidate`, `baseline`: launch number to median time.
+    `kinds`: launches of a round; 0 where rounds are not known: all launches, taken as independent.
+    `test`: False: no p, which takes the most time.
     """
     both = common_launches(candidate, baseline)
     shared = bool(both)
@@ -248,11 +220,6 @@ def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], di
     Where they do not share launches, but a reference was timed in them: as multiples of it (of a
     power of it: `exponent`), so that the luck of launches does not count. Launches that lack one
     are left out where enough rounds remain for a test; otherwise times are as they are.
-
-    Parameters
-    ----------
-    a, b
-        Of one cell.
     """
     both = dict(a.by_launch), dict(b.by_launch)
     if common_launches(*both):
@@ -275,10 +242,7 @@ def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], di
 def common_launches(a: Collection[int], b: Collection[int]) -> list[int]:
     """Return the launches that two candidates share; none, unless one of them is in all of both.
 
-    Parameters
-    ----------
-    a, b
-        The numbers of their launches.
+    `a`, `b`: the numbers of their launches.
     """
     both = sorted(set(a) & set(b))
     return both if len(both) >= min(len(a), len(b)) else []
@@ -288,16 +252,7 @@ def compare(
     times: Mapping[Cell, Mapping[str, Timing]],
     baseline: str | Callable[[Mapping[str, Timing], str], str] = NATIVE,
 ) -> list[Comparison]:
-    """Compare every candidate with the baseline in every cell; all tests form one family.
-
-    Parameters
-    ----------
-    times
-        From `timings`.
-    baseline
-        The candidate that the others are compared with, or what tells it for a cell and one of its
-        candidates: then native and bare, the baselines, are not compared with one another.
-    """
+    """Compare every candidate with the baseline in every cell; all tests form one family."""
     raw: list[tuple[Cell, str, str, Interval, tuple[float, ...], float | None, bool]] = []
     for cell, candidates in times.items():
         others = {baseline} if isinstance(baseline, str) else {NATIVE, BARE}
@@ -339,13 +294,7 @@ def _busy(*timings: Timing) -> str | None:
 
 
 def busy_words(launches: int, busy: int) -> str | None:
-    """Return in how many launches the machine was busy, None where it was in few of them.
-
-    Parameters
-    ----------
-    launches, busy
-        How many there are, and on a busy machine.
-    """
+    """Return in how many launches the machine was busy, None where it was in few of them."""
     if busy <= BUSY_LAUNCHES * launches:
         return None
     return f"it was busy in {busy} of {launches} launches"
@@ -356,11 +305,6 @@ def deciding_mode(native_us: Mapping[str, float]) -> str:
 
     Below 2 us single calls cannot be timed, and the batches decide; above, calls that all ranks
     begin together, which is what an application's ranks wait for.
-
-    Parameters
-    ----------
-    native_us
-        Mode to the baseline's median time.
     """
     if "latency" not in native_us:
         return "throughput"
@@ -376,13 +320,6 @@ def decisive(
 
     A candidate that is significantly slower in the other mode is not ``faster``: a broadcast whose
     root merely runs ahead, say, gains in a loop of calls and loses for those who wait.
-
-    Parameters
-    ----------
-    comparisons
-        From `compare`.
-    times
-        From `timings`.
     """
     native: dict[tuple[str, int, str, str, int], dict[str, float]] = defaultdict(dict)
     for cell, candidates in times.items():
@@ -415,30 +352,13 @@ def shape_of_cell(cell: Cell) -> tuple[str, int, str, str, int]:
 
 
 def best(comparisons: Sequence[Comparison]) -> Comparison | None:
-    """Return the fastest of those that are significantly faster than the baseline, None if none is.
-
-    Parameters
-    ----------
-    comparisons
-        All of one size.
-    """
+    """Fastest of those that are significantly faster than the baseline, None if none is."""
     faster = [c for c in comparisons if c.outcome == "faster"]
     return min(faster, key=lambda c: (c.ratio.median, c.candidate)) if faster else None
 
 
 def open_points(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], int]:
-    """Return where it cannot be told whether something is faster, and of how many calls.
-
-    Parameters
-    ----------
-    comparisons
-        Of all candidates.
-
-    Returns
-    -------
-    tuple
-        One comparison of each such call, and the number of all calls.
-    """
+    """Return where it cannot be told whether something is faster, and of how many calls."""
     calls: dict[tuple[object, ...], list[Comparison]] = defaultdict(list)
     for c in comparisons:
         calls[c.layout, shape_of_cell(c.cell)].append(c)
@@ -451,13 +371,7 @@ def open_points(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], in
 
 
 def open_words(comparisons: Iterable[Comparison]) -> str | None:
-    """Return at how many calls nothing can be told, with a reason; None where there is none.
-
-    Parameters
-    ----------
-    comparisons
-        Of all candidates.
-    """
+    """Return at how many calls nothing can be told, with a reason; None where there is none."""
     found, calls = open_points(comparisons)
     if not calls:
         return "inconclusive: nothing was compared; missing: launches, or more --budget"
@@ -468,15 +382,7 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
 
 
 def best_words(comparisons: Sequence[Comparison], label: Callable[[str], str]) -> str:
-    """Return the best choice of one size in words; the baseline only where something was tested.
-
-    Parameters
-    ----------
-    comparisons
-        All of one size.
-    label
-        From a candidate to what people read.
-    """
+    """Return the best choice of one size in words; the baseline only where something was tested."""
     chosen = best(comparisons)
     if chosen is not None:
         return f"{label(chosen.candidate)} x{chosen.ratio.median:.2f}"

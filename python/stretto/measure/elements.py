@@ -27,17 +27,7 @@ def mpi_name(text: str) -> str:
 
 
 def check_elements(size: int, datatype: str, operation: str, reduces: bool) -> None:
-    """Refuse by its option what the measuring program would refuse after a launch.
-
-    Parameters
-    ----------
-    size
-        Bytes of a call.
-    datatype, operation
-        MPI names.
-    reduces
-        Whether the operation is used.
-    """
+    """Refuse by its option what the measuring program would refuse after a launch."""
     if datatype not in DATATYPES:
         known = ", ".join(DATATYPES)
         raise UsageError(f"{datatype} is not measured", "--datatype", f"one of {known}")

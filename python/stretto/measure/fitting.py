@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, read_bench
+from stretto.files.bench import Bench
 from stretto.measure.settings import Settings
 
 
 def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
-    """Refuse results whose ranks were not where a table of them would say.
-
-    Parameters
-    ----------
-    bench
-        What was measured.
-    nodes, ppn
-        The layout that the table is for.
-    path
-        The file.
-    """
+    """Refuse results whose ranks were not where a table of them would say."""
     seen: dict[int, set[tuple[int, int]]] = {s.launch: set() for s in bench.samples}
     for record in bench.launches:
         if record.launch in seen:  # a start that measured nothing may not know where it was
@@ -40,56 +29,13 @@ def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
 
 
 def check_same(settings: Settings, previous: Bench, path: Path) -> None:
-    """Refuse to go on with results of another layout.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign that is to go on.
-    previous
-        What the file holds.
-    path
-        The file.
-    """
+    """Refuse to go on with results of another layout."""
     old: Mapping[str, object] = previous.header.settings
     for key, value in settings.fixed().items():
         if key in old and old[key] != value:
+            again = "--separate-launches as before, or " if key == "variants" else ""
             raise StrettoError(
                 f"these results were measured with {key} {old[key]}, and now it is {value}",
                 path,
-                "name another file (-o), or begin again with --restart (the old file is kept)",
+                f"give {again}another file (-o), or --restart (it keeps the old one)",
             )
-
-
-def as_begun(settings: Settings, path: Path) -> Settings:
-    """Return the settings with the kinds of launches with which the results were begun.
-
-    The same candidates may have launches apart or share them (``--separate-launches``, or results
-    from before they could share): launches are numbered by that, so it goes on as it was.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign that is to go on.
-    path
-        Its results, which need not be there.
-    """
-    if not path.exists() or path.stat().st_size == 0:
-        return settings
-    return with_variants(settings, read_bench(path).header.settings.get("variants"))
-
-
-def with_variants(settings: Settings, variants: object) -> Settings:
-    """Return the settings with other kinds of launches, if they are such for the same candidates.
-
-    Parameters
-    ----------
-    settings
-        Of a campaign.
-    variants
-        What a file says.
-    """
-    if not isinstance(variants, list) or not all(isinstance(v, str) for v in variants):
-        return settings
-    found = replace(settings, variants=tuple(variants))
-    return found if set(found.launches_needed()) == set(variants) else settings

@@ -22,12 +22,7 @@ def ratio_apart(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> 
 
     The median is taken of the logarithms: exchanging the two gives one over the ratio.
 
-    Parameters
-    ----------
-    a, b
-        Times of the two, one a launch, at least one of each; above zero.
-    level
-        Least probability that the interval holds the ratio.
+    `a`, `b`: times of the two, one a launch, at least one of each; above zero.
     """
     ratios = np.sort(np.divide.outer(np.asarray(a, dtype=float), np.asarray(b, dtype=float)), None)
     middle = math.sqrt(ratios[(ratios.size - 1) // 2] * ratios[ratios.size // 2])
@@ -43,13 +38,6 @@ def pair_rank(n: int, m: int, level: float = 0.95) -> int:
     """Return k: the ratio lies between the k-th smallest and the k-th largest of all pairs.
 
     Of so many launches that rank tests are not exact (`EXACT_TO`) by the normal distribution.
-
-    Parameters
-    ----------
-    n, m
-        Launches of the two; both large enough for a test at `level`.
-    level
-        As in `ratio_apart`.
     """
     if n + m > 2 * EXACT_TO:
         spread = math.sqrt(n * m * (n + m + 1) / 12)

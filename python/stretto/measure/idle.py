@@ -19,15 +19,7 @@ MOST_BUSY_RUNS = 0.1
 
 
 def busy_share(seconds: float = 0.3, stat: Path = Path("/proc/stat")) -> float | None:
-    """Return the share of all processors' time that is in use, watched for a moment.
-
-    Parameters
-    ----------
-    seconds
-        How long to watch.
-    stat
-        Where the kernel counts.
-    """
+    """Return the share of all processors' time that is in use, watched for a moment."""
     before = _counts(stat)
     time.sleep(seconds)
     after = _counts(stat)
@@ -37,7 +29,6 @@ def busy_share(seconds: float = 0.3, stat: Path = Path("/proc/stat")) -> float |
 
 
 def _counts(stat: Path) -> tuple[int, int] | None:
-    """Return idle and total ticks."""
     try:
         words = stat.read_text().splitlines()[0].split()
         numbers = [int(w) for w in words[1:9]]
@@ -47,13 +38,7 @@ def _counts(stat: Path) -> tuple[int, int] | None:
 
 
 def idle_warning(share: float | None = None) -> str | None:
-    """Return a warning with its remedy when the machine is busy, else None.
-
-    Parameters
-    ----------
-    share
-        From `busy_share`; watched now when not given.
-    """
+    """Return a warning with its remedy when the machine is busy, else None."""
     found = busy_share() if share is None else share
     if found is None or found <= MOST_BUSY:
         return None
@@ -66,10 +51,7 @@ def idle_warning(share: float | None = None) -> str | None:
 def busy_before(shares: Sequence[float | None]) -> str | None:
     """Return that the machine was busy before most of several runs; None where it was not.
 
-    Parameters
-    ----------
-    shares
-        Of the processors' time that others used, by run; None: not known.
+    `shares`: of the processors' time that others used, by run; None: not known.
     """
     known = [s for s in shares if s is not None]
     share = statistics.median(known) if known else 0.0
@@ -90,24 +72,11 @@ def _disturbed(bench: Bench) -> dict[int, Usage]:
 
 
 def busy_launches(bench: Bench) -> frozenset[int]:
-    """Return the launches during which the machine was busy with other things.
-
-    Parameters
-    ----------
-    bench
-        A results file.
-    """
     return frozenset(_disturbed(bench))
 
 
 def busy_note(bench: Bench) -> str | None:
-    """Return the note for every page on results of a busy machine; None where it was quiet.
-
-    Parameters
-    ----------
-    bench
-        A results file.
-    """
+    """Return the note for every page on results of a busy machine; None where it was quiet."""
     found = _disturbed(bench)
     if not found:
         return None
@@ -117,15 +86,7 @@ def busy_note(bench: Bench) -> str | None:
 
 
 def cores(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> int:
-    """Return the physical cores that this process may use: hardware threads of one count once.
-
-    Parameters
-    ----------
-    root
-        Where `sys` is found.
-    allowed
-        The hardware threads; the process's own when not given.
-    """
+    """Return the physical cores that this process may use: hardware threads of one count once."""
     mine = sorted(os.sched_getaffinity(0) if allowed is None else allowed)
     found = set()
     for cpu in mine:
@@ -139,7 +100,6 @@ def cores(root: Path = Path("/"), allowed: Iterable[int] | None = None) -> int:
 
 
 def threads() -> int:
-    """Return the hardware threads that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -153,11 +113,6 @@ HYPERTHREADS = "ppn uses hyperthreads: ranks share cores; only throughput is mea
 def crowd_words(ranks: int, threads: int | None) -> str:
     """Return what to say of more ranks on a node than it has cores.
 
-    Parameters
-    ----------
-    ranks
-        On a node.
-    threads
-        Its hardware threads; None: not known.
+    `threads`: its hardware threads; None: not known.
     """
     return HYPERTHREADS if threads is not None and ranks <= threads else MORE_RANKS

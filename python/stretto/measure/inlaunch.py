@@ -7,8 +7,8 @@ when the process starts stay in the environment; candidates with the same ones s
 which is named after them: ``natives:coll_tuned_use_dynamic_rules=1``; where there are none it is
 ``bare``.
 
-That a setting can be written says nothing about whether it is used. So what is written here is
-only what fingerprints have shown to take effect, on the versions on which they were taken
+That a setting can be written says nothing about whether it is used. So what is written here is only
+what fingerprints have shown to take effect, on the versions on which they were taken
 (tests/mpi/test_inlaunch.py); everything else has launches apart.
 """
 
@@ -58,15 +58,6 @@ def shared_launches(
 
     One that would be alone in its launch is not among them: it has its settings from the
     environment, as all others. Bare is, where what the launch begins with changes nothing for it.
-
-    Parameters
-    ----------
-    installation
-        The MPI.
-    cases
-        Of the campaign.
-    nodes
-        That it runs on.
     """
     names = dict.fromkeys(c for case in cases for c in case.candidates)
     natives = [c for c in names if c.startswith(PREFIX)]
@@ -110,14 +101,7 @@ def written_in(
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Return what the program has to write for each candidate of a launch, as numbers.
 
-    Parameters
-    ----------
-    settings, installation
-        Of the campaign.
-    launch
-        Its number.
-    cases
-        What is to be measured in it.
+    `launch`: its number.
     """
     variant = settings.variant_of(launch)
     if variant != BARE and not variant.startswith(SHARED):
@@ -138,7 +122,6 @@ def written_in(
 
 
 def _told(installation: MPIInstallation, natives: Sequence[str]) -> Written:
-    """Return of each candidate what can be written, in its order; none of those without any."""
     family = installation.family
     version = f"{installation.version}."
     pattern = _WRITTEN.get(family, "")
@@ -163,7 +146,6 @@ def _told(installation: MPIInstallation, natives: Sequence[str]) -> Written:
 
 
 def _number(variable: Variable, value: str) -> str | None:
-    """Return the number of a value: itself, or that of the word among the variable's items."""
     if re.fullmatch(r"-?\d{1,9}", value):
         known = {number for number, _ in variable.items}
         return value if not known or int(value) in known else None
@@ -173,7 +155,6 @@ def _number(variable: Variable, value: str) -> str | None:
 def _words(
     installation: MPIInstallation, variables: Mapping[str, Variable]
 ) -> Mapping[tuple[str, str], str]:
-    """Return the numbers of the words that MPICH's settings take, as MPICH itself reads them."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for algorithm in discover(installation):
         for name, value in algorithm.settings:

@@ -27,17 +27,6 @@ class Status:
     candidate: str
 
 
-@dataclass(frozen=True)
-class BenchLine:
-    """What one line of stretto-bench's says: a sample, an exclusion, or nothing to keep."""
-
-    collective: str
-    bytes: int
-    candidate: str
-    sample: Sample | None = None
-    excluded: Excluded | None = None
-
-
 def format_job(
     settings: Settings,
     launch: int,
@@ -49,20 +38,8 @@ def format_job(
 ) -> str:
     """Return the text of a job.
 
-    Parameters
-    ----------
-    settings
-        The campaign's.
-    launch
-        Number of the launch.
-    cases
-        What is still to be measured in it.
-    output, status
-        Files that the program writes.
-    budget_s
-        For this launch; 0 for none.
-    written
-        By candidate, the control variables that the program sets for it, and their numbers.
+    `budget_s`: for this launch; 0 for none.
+    `written`: by candidate, the control variables that the program sets for it, and their numbers.
     """
     for path in (output, status):
         if "\n" in str(path):
@@ -108,12 +85,7 @@ def read_status(path: Path) -> Status | None:
 def parse_line(text: str, launch: int) -> dict[str, Any] | None:
     """Return a complete line of the program as a dict; None for one that is none of ours.
 
-    Parameters
-    ----------
-    text
-        The line.
-    launch
-        The launch that it must belong to.
+    `launch`: the launch that it must belong to.
     """
     try:
         value = json_value(text)
@@ -125,13 +97,7 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
 
 
 def parse_usage(value: dict[str, Any]) -> Usage:
-    """Return what the ranks of a launch had of their processors.
-
-    Parameters
-    ----------
-    value
-        From `parse_line`.
-    """
+    """Return what the ranks of a launch had of their processors."""
     waited, load = value.get("core_wait_s"), value.get("load")
     return Usage(
         float(value["wall_s"]),
@@ -143,24 +109,18 @@ def parse_usage(value: dict[str, Any]) -> Usage:
     )
 
 
-def parse_sample(value: dict[str, Any]) -> BenchLine:
-    """Turn a sample line of the program into what the results file keeps of it.
+def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
+    """Return what the results file keeps of a sample line; None: nothing was timed.
 
     A candidate that was refused, gave wrong results, or was silently left to the MPI is an
     exclusion: its times, if any, are those of something else.
-
-    Parameters
-    ----------
-    value
-        From `parse_line`.
     """
     launch, collective = int(value["launch"]), str(value["collective"])
     candidate, size = str(value["candidate"]), int(value["bytes"])
     detail, done_by = str(value.get("detail", "")), str(value.get("done_by", ""))
 
-    def gone(reason: str, words: str) -> BenchLine:
-        record = Excluded(launch, collective, candidate, size, reason, words)  # type: ignore[arg-type]
-        return BenchLine(collective, size, candidate, excluded=record)
+    def gone(reason: str, words: str) -> Excluded:
+        return Excluded(launch, collective, candidate, size, reason, words)  # type: ignore[arg-type]
 
     if value.get("refused"):
         return gone("refused", detail)
@@ -169,8 +129,8 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
     if not candidate.startswith(("native", "bare")) and done_by.startswith("native"):
         return gone("not_done", f"the library left it to the MPI ({done_by})")
     if not value["times_us"]:
-        return BenchLine(collective, size, candidate)
-    sample = Sample(
+        return None
+    return Sample(
         launch=launch,
         collective=collective,
         candidate=candidate,
@@ -185,4 +145,3 @@ def parse_sample(value: dict[str, Any]) -> BenchLine:
         missed=int(value.get("missed", 0)),
         reference_us=float(value["reference_us"]) if "reference_us" in value else None,
     )
-    return BenchLine(collective, size, candidate, sample=sample)

@@ -35,17 +35,8 @@ class Ledger:
     Both are tried again when the same command goes on with the file, until they have been excluded
     twice.
 
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    records
-        What its file holds.
-
-    Attributes
-    ----------
-    again
-        Candidates whose exclusion ended with this start of the campaign, and why they were out.
+    `again`: candidates whose exclusion ended with this start of the campaign, and why they were
+    out.
     """
 
     def __init__(self, settings: Settings, records: Iterable[Record] = ()) -> None:
@@ -82,11 +73,6 @@ class Ledger:
 
         A candidate's modes come one after the other, and the last may be missing by itself; where
         the start ended in the midst it is measured again (a full disk, say).
-
-        Parameters
-        ----------
-        record
-            The next one.
         """
         if isinstance(record, Excluded):
             self.gone.add((record.collective, record.candidate))
@@ -105,30 +91,17 @@ class Ledger:
                 self._half = None
 
     def _break_off(self) -> None:
-        """Note that the last start ended in the midst."""
         if self._half is not None:
             self.done.discard(self._half)
 
     def strike(self, collective: str, candidate: str) -> bool:
-        """Count a crash; return whether the candidate may be tried once more.
-
-        Parameters
-        ----------
-        collective, candidate
-            What was running.
-        """
+        """Count a crash; return whether the candidate may be tried once more."""
         self._break_off()  # it ended the start
         self._strikes[collective, candidate] += 1
         return self._strikes[collective, candidate] <= RETRIES
 
     def pending(self, launch: int) -> list[Case]:
-        """Return what is still to be measured in a launch; a cell is measured whole or not at all.
-
-        Parameters
-        ----------
-        launch
-            Number of the launch.
-        """
+        """What is still to be measured in a launch; a cell is measured whole or not at all."""
         out = []
         for case in self.settings.cases_of(self.settings.variant_of(launch)):
             names = tuple(c for c in case.candidates if (case.collective, c) not in self.gone)
@@ -155,17 +128,7 @@ class Ledger:
 
 
 def time_left(settings: Settings, path: Path, restart: bool = False) -> float:
-    """Return about how long a campaign still takes, whatever its file holds already.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    path
-        Its results file, which may not be there yet.
-    restart
-        The file will be put aside.
-    """
+    """Return about how long a campaign still takes, whatever its file holds already."""
     if restart or not path.exists() or path.stat().st_size == 0:
         return settings.estimate_s()
     return Ledger(settings, read_bench(path).records).left_s()

@@ -34,18 +34,9 @@ _FOREIGN = (
 def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
     """Return the nodes that words name, each of them once.
 
-    Parameters
-    ----------
-    words
-        Names with commas between, with Slurm's brackets: ``login``, ``n[1-3,07-09]``,
-        ``r[1-2]n[1-4]``.
-    key
-        Where they stand, for error messages.
-
-    Raises
-    ------
-    UsageError
-        A word is no name, or a node is named twice.
+    `words`: names with commas between, with Slurm's brackets: ``login``, ``n[1-3,07-09]``,
+    ``r[1-2]n[1-4]``.
+    Raises UsageError: a word is no name, or a node is named twice.
     """
     names: list[str] = []
     for word in itertools.chain.from_iterable(_COMMA.split(x) for x in words):
@@ -63,7 +54,6 @@ def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
 
 
 def _expanded(word: str, key: str, most: int) -> Iterator[str]:
-    """Return the names that a word with brackets stands for, at most so many."""
     for pattern, why, remedy in _FOREIGN:
         if pattern.search(word):
             raise UsageError(why.format(word=word), key, remedy)
@@ -91,7 +81,6 @@ def _expanded(word: str, key: str, most: int) -> Iterator[str]:
 
 
 def _range(text: str, word: str, key: str) -> tuple[int, int, int]:
-    """Return the first and last number of a range, and with how many digits they are written."""
     found = _RANGE.match(text.strip())
     first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
     if int(first) > int(last):
@@ -103,5 +92,4 @@ def _range(text: str, word: str, key: str) -> tuple[int, int, int]:
 
 
 def _written(ranges: Sequence[tuple[int, int, int]]) -> list[str]:
-    """Return the numbers of ranges as Slurm writes them: as many digits as the first one has."""
     return [f"{n:0{width}}" for first, last, width in ranges for n in range(first, last + 1)]

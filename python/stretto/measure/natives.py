@@ -26,17 +26,7 @@ RULES_FILES = tuple(RULES)
 def fitting(
     installation: MPIInstallation, collective: str, nranks: int, nodes: int, every: bool = False
 ) -> list[NativeAlgorithm]:
-    """Return the MPI's algorithms for a collective that can run on a layout.
-
-    Parameters
-    ----------
-    installation
-        The MPI, which is asked.
-    collective, nranks, nodes
-        The call's.
-    every
-        With values for their parameters, too.
-    """
+    """Return the MPI's algorithms for a collective that can run on a layout."""
     found = [
         a for a in discover(installation) if a.collective == collective and a.fits(nranks, nodes)
     ]
@@ -52,13 +42,8 @@ def resolve(
 ) -> list[str]:
     """Return candidates with the names of native algorithms replaced by the settings they mean.
 
-    Parameters
-    ----------
-    candidates
-        ``native:ring``, ``native:all``, ``native:every``; others stay as they are. A name that the
-        MPI has for other collectives only is left out.
-    installation, collective, nranks, nodes
-        As in `fitting`.
+    `candidates`: ``native:ring``, ``native:all``, ``native:every``; others stay as they are. A name
+    that the MPI has for other collectives only is left out.
     """
     out: list[str] = []
     for candidate in candidates:
@@ -82,12 +67,7 @@ def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[s
     That is settings that the MPI does not know, or does not list, and what the environment says to
     the MPI that is measured by itself.
 
-    Parameters
-    ----------
-    installation
-        The MPI, which is asked.
-    candidates
-        ``native:NAME=VALUE,...`` as the user gave them; others are of no interest.
+    `candidates`: ``native:NAME=VALUE,...`` as the user gave them; others are of no interest.
     """
     return [
         *by_itself(installation.family, os.environ),
@@ -97,7 +77,6 @@ def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[s
 
 
 def _hidden(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
-    """Return a sentence for what decides before the algorithms that are to be measured."""
     asked = any(c.startswith(PREFIX) for c in candidates)
     if not asked or installation.family != "openmpi":
         return []
@@ -108,18 +87,6 @@ def by_itself(family: Family, environ: Mapping[str, str]) -> list[str]:
     """Refuse an environment in which an export of Stretto's is in force; return what else is.
 
     Its launches would be measured as "the MPI by itself", which has nothing to gain there.
-
-    Parameters
-    ----------
-    family
-        Of the MPI that is measured.
-    environ
-        Of its launches.
-
-    Returns
-    -------
-    list
-        A sentence that names the algorithms and rules that the user, or the site, has set.
     """
     ours = exported(family, environ)
     if ours:
@@ -176,15 +143,7 @@ def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[
 
 
 def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str, str]:
-    """Return native candidates in words: ``tuned ring`` for its settings.
-
-    Parameters
-    ----------
-    installation
-        The MPI.
-    candidates
-        Of a campaign; those that are no settings of a known algorithm are left out.
-    """
+    """Return native candidates in words: ``tuned ring`` for its settings."""
     wanted = {c for c in candidates if c.startswith(PREFIX)}
     if not wanted:
         return {}
@@ -195,13 +154,7 @@ def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str
 def listed(
     installation: MPIInstallation, collectives: Sequence[str], nranks: int, nodes: int
 ) -> list[dict[str, Any]]:
-    """Return the MPI's algorithms, for programs: what each is called, takes, and is asked for by.
-
-    Parameters
-    ----------
-    installation, collectives, nranks, nodes
-        As in `fitting`.
-    """
+    """MPI's algorithms, for programs: what each is called, takes, and is asked for by."""
     return [
         {
             "collective": collective,
@@ -215,13 +168,7 @@ def listed(
 
 
 def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a table of the MPI's algorithms for people.
-
-    Parameters
-    ----------
-    found
-        From `listed`.
-    """
+    """Return a table of the MPI's algorithms for people."""
     rows = [("collective", "algorithm", "takes", "candidate")]
     rows += [
         (a["collective"], a["algorithm"], ", ".join(a["takes"]), a["candidate"]) for a in found

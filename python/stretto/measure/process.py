@@ -47,7 +47,6 @@ class Looked:
         self._at = time.monotonic()
 
     def look(self) -> float:
-        """Return the seconds, with those since the last look."""
         now = time.monotonic()
         self.seconds += min(max(0.0, now - self._at), LOOK_S)
         self._at = now
@@ -67,16 +66,7 @@ def run(
     Whatever ends this function, an interrupt included, nothing of the command is left. SIGTERM and
     SIGHUP count as interrupts: a batch system's end of time keeps what was measured.
 
-    Parameters
-    ----------
-    command, environ, cwd
-        What to run.
-    log
-        File that gets stdout and stderr.
-    watch
-        Called some twenty times a second; True stops the command.
-    scratch
-        A directory to be removed where this process is killed.
+    `watch`: called some twenty times a second; True stops the command.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(interruptible())

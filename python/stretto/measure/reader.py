@@ -60,13 +60,7 @@ class LaunchReader:
         return None if at is not None and more and at.done <= self._finished else at
 
     def who(self, at: Status) -> Status:
-        """Return whom a launch's end is blamed on: at the reference, its candidate if it has one.
-
-        Parameters
-        ----------
-        at
-            What the program was at.
-        """
+        """Whom a launch's end is blamed on: at the reference, its candidate if it has one."""
         here = (at.collective, at.bytes)
         names = {n for c in self.cases if (c.collective, c.bytes) == here for n in c.candidates}
         alone = at.candidate == REFERENCE and len(names) == 1
@@ -119,10 +113,11 @@ class LaunchReader:
             elif value.get("type") == "sample":
                 self.announce()
                 seen = parse_sample(value)
-                here = (seen.collective, seen.bytes)
+                here = (str(value["collective"]), int(value["bytes"]))
                 places = (i for i, c in enumerate(self.cases) if (c.collective, c.bytes) == here)
                 self._finished = max(self._finished, next(places, -1))
-                self.campaign.keep(seen)
+                if seen is not None:
+                    self.campaign.keep(seen)
             elif value.get("type") == "usage":
                 self.usage = parse_usage(value)
 

@@ -50,10 +50,7 @@ def leaves_messages(candidate: str) -> bool:
     A setting of the network or of protocols changes messages, too: what it gains would be divided
     out.
 
-    Parameters
-    ----------
-    candidate
-        A candidate or a kind of launches: ``native:NAME=VALUE,...`` has settings.
+    `candidate`: a candidate or a kind of launches: ``native:NAME=VALUE,...`` has settings.
     """
     kind, settings, text = candidate.partition(":")
     # an export chooses algorithms only, whatever its variables are called
@@ -67,11 +64,6 @@ def exponent(candidates: Iterable[Sequence[Timed]]) -> float:
 
     Only how launches of the same candidate lie about their median counts, not which candidate is
     faster: what is compared does not choose its own scale.
-
-    Parameters
-    ----------
-    candidates
-        The launches of each.
     """
     both, alone = BELIEF, BELIEF
     for launches in candidates:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stretto.counted import counted, duration
-from stretto.errors import UsageError
-from stretto.measure.cost import ask
+from stretto.errors import Interrupted, UsageError
 from stretto.measure.idle import cores, crowd_words, idle_warning, threads
 from stretto.measure.ledger import time_left
 from stretto.measure.names import read_names
@@ -18,6 +18,9 @@ from stretto.measure.show import size_words
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
+
+#: up to this long nobody is asked (s)
+ASK_ABOVE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,7 @@ class Where:
 
 
 def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
-    """Return where a campaign runs, from the options of the command line.
-
-    Parameters
-    ----------
-    nranks, ppn, hosts, mpi
-        The options.
-    """
+    """Return where a campaign runs, from the options of the command line."""
     installation = find_installation(mpi)
     names = read_names([hosts], "--hosts") if hosts else ()
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
@@ -74,13 +71,7 @@ def split_candidates(text: str) -> list[str]:
 
 
 def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
-    """Return what a dry run says, for programs.
-
-    Parameters
-    ----------
-    settings, path, restart
-        As for `announce`.
-    """
+    """Return what a dry run says, for programs."""
     return {
         "dry_run": True,
         "nranks": settings.nranks,
@@ -101,26 +92,7 @@ def announce(
     yes: bool = False,
     dry_run: bool = False,
 ) -> bool:
-    """Say what will be measured and how long that takes; ask on a terminal when it takes long.
-
-    Parameters
-    ----------
-    settings
-        Of the campaign.
-    name
-        The MPI's.
-    path
-        The results file.
-    say
-        Prints a sentence to the user.
-    restart, yes, dry_run
-        The options.
-
-    Returns
-    -------
-    bool
-        Whether to go on: not in a dry run.
-    """
+    """Say what will be measured and how long that takes; ask on a terminal when it takes long."""
     collectives = list(dict.fromkeys(c.collective for c in settings.cases))
     sizes = sorted({c.bytes for c in settings.cases})
     most = max(len(c.candidates) for c in settings.cases)
@@ -151,3 +123,15 @@ def announce(
     if warning:
         say(f"stretto: warning: {warning}")
     return True
+
+
+def ask(seconds: float, agreed: bool) -> None:
+    """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
+
+    `agreed`: the user has said so already, by ``--yes`` or by a budget.
+    """
+    if agreed or seconds <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    print("stretto: go on? [Y/n] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
+        raise Interrupted("nothing was measured; --budget 5m, say, makes it shorter")

@@ -34,7 +34,7 @@ from stretto.measure.compare import NATIVE
 from stretto.measure.fitting import check_same
 from stretto.measure.idle import busy_note
 from stretto.measure.inlaunch import written_in
-from stretto.measure.job import BenchLine, format_job
+from stretto.measure.job import format_job
 from stretto.measure.ledger import Ledger
 from stretto.measure.reader import LaunchReader
 from stretto.measure.reference import REFERENCE
@@ -51,12 +51,8 @@ RETRY = "the same command tries it again, once; {anew} measures all anew"
 class Campaign:
     """One campaign under way.
 
-    Attributes
-    ----------
-    notes
-        What the user should hear at the end: exclusions, failures.
-    anew
-        What measures all anew, for people.
+    `notes`: what the user should hear at the end: exclusions, failures.
+    `anew`: what measures all anew, for people.
     """
 
     settings: Settings
@@ -74,7 +70,6 @@ class Campaign:
     _start_s: float = field(init=False, default=STARTUP_S)
 
     def __post_init__(self) -> None:
-        """Take over what an earlier run of the campaign left in the file."""
         self.ledger = Ledger(self.settings, self.writer.previous.records)
         for record in self.ledger.again:
             self.say(
@@ -83,7 +78,6 @@ class Campaign:
             )
 
     def pending(self, launch: int) -> list[Case]:
-        """Return what is still to be measured in a launch."""
         return self.ledger.pending(launch)
 
     def run(self) -> None:
@@ -128,20 +122,13 @@ class Campaign:
     def launch_once(self, launch: int, budget_s: float, progress: Progress) -> None:
         """Start one launch, and again for what is missing, for callers with an order of their own.
 
-        Parameters
-        ----------
-        launch
-            Its number.
-        budget_s
-            Seconds for measuring; 0 for no limit.
-        progress
-            Moved on as cells are done.
+        `launch`: its number.
+        `budget_s`: seconds for measuring; 0 for no limit.
         """
         self._tries(launch, lambda: budget_s, progress)
 
     @property
     def over(self) -> bool:
-        """Whether the budget has ended."""
         return self.stop_at is not None and time.monotonic() >= self.stop_at
 
     def _tries(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
@@ -161,7 +148,6 @@ class Campaign:
         return True
 
     def _share(self, left: int) -> float:
-        """Return the seconds that this launch may measure; 0 for no limit."""
         if self.stop_at is None:
             return 0.0
         return max(0.05, (self.stop_at - time.monotonic()) / left - STARTUP_S)
@@ -195,7 +181,6 @@ class Campaign:
     def _conclude(
         self, launch: int, ended: process.Ended, reader: LaunchReader, seconds: float
     ) -> None:
-        """Write how the launch ended, and exclude the candidate that ended it."""
         if ended.status == 0 and not ended.stopped:
             self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
             if reader.usage is not None:
@@ -226,7 +211,7 @@ class Campaign:
                 if again:
                     detail += "; it is tried once more"
                 else:
-                    self._keep(
+                    self.keep(
                         Excluded(launch, at.collective, at.candidate, at.bytes,
                                  "hung" if ended.stopped else "failed", why)
                     )  # fmt: skip
@@ -239,20 +224,7 @@ class Campaign:
         self.ledger.count(end)
         self.writer.write(end)
 
-    def keep(self, seen: BenchLine) -> None:
-        """Write what was seen to the file.
-
-        Parameters
-        ----------
-        seen
-            From the program's lines.
-        """
-        if seen.sample is not None:
-            self._keep(seen.sample)
-        elif seen.excluded is not None:
-            self._keep(seen.excluded)
-
-    def _keep(self, record: Record) -> None:
+    def keep(self, record: Record) -> None:
         if isinstance(record, Excluded):
             if (record.collective, record.candidate) in self.ledger.gone:
                 return
@@ -264,19 +236,12 @@ class Campaign:
         self.writer.write(record)
 
     def note(self, text: str) -> None:
-        """Tell the user now, and again with the results.
-
-        Parameters
-        ----------
-        text
-            A sentence.
-        """
+        """Tell the user now, and again with the results."""
         self.notes.append(text)
         self.say(f"stretto: warning: {text}")
 
 
 def _directory(results: Path, launch: int) -> Path:
-    """Return a fresh directory beside the results: a place that all nodes see."""
     try:
         return Path(
             tempfile.mkdtemp(prefix=f".{results.name}.launch{launch}.", dir=results.parent or ".")
@@ -300,27 +265,7 @@ def measure(
 ) -> tuple[Bench, list[str]]:
     """Run a campaign into a file, or go on with the one that it holds.
 
-    Parameters
-    ----------
-    settings, installation
-        What to measure, and with which MPI.
-    path
-        The results file.
-    identity, command
-        For its header.
-    say
-        Prints a sentence to the user.
-    restart
-        Put an existing file aside (``NAME.old``) instead of going on.
-    quiet
-        No progress bar.
-    start
-        Starts the program another way than by the installation's launcher: as the user's job.
-
-    Returns
-    -------
-    tuple
-        All that the file holds, and the warnings that were given.
+    `restart`: put an existing file aside (``NAME.old``) instead of going on.
     """
     if restart and path.exists():
         path.replace(path.with_name(path.name + ".old"))

@@ -51,12 +51,8 @@ class Case:
 class Files:
     """An MPI's own files, as launches ``native:files`` have them.
 
-    Attributes
-    ----------
-    variables
-        Names and values for all ranks; all other launches are without any of them.
-    digest
-        Of the files' contents: times of other files are not of this campaign.
+    `variables`: names and values for all ranks; all other launches are without any of them.
+    `digest`: of the files' contents: times of other files are not of this campaign.
     """
 
     variables: tuple[tuple[str, str], ...]
@@ -67,22 +63,14 @@ class Files:
 class Settings:
     """All that a campaign is.
 
-    Attributes
-    ----------
-    variants
-        Kinds of launches: ``stretto`` (interposer preloaded), ``bare``, ``native:NAME=VALUE`` (one
-        candidate), ``natives:NAME=VALUE`` (all that need these settings at the start and have no
-        launch of their own; where they need none, ``bare`` is their launch).
-    launches
-        How often each variant is launched.
-    budget_s
-        Time for all of it; None: as long as the intervals need.
-    modes
-        Of ``throughput`` and ``latency``.
-    stall_s
-        A candidate that does nothing for so long is taken to hang.
-    files
-        For the candidate ``native:files``.
+    `variants`: kinds of launches: ``stretto`` (interposer preloaded), ``bare``,
+    ``native:NAME=VALUE`` (one candidate), ``natives:NAME=VALUE`` (all that need these settings at
+    the start and have no launch of their own; where they need none, ``bare`` is their launch).
+    `launches`: how often each variant is launched.
+    `budget_s`: time for all of it; None: as long as the intervals need.
+    `modes`: of ``throughput`` and ``latency``.
+    `stall_s`: a candidate that does nothing for so long is taken to hang.
+    `files`: for the candidate ``native:files``.
     """
 
     nranks: int
@@ -103,11 +91,9 @@ class Settings:
     files: Files | None = None
 
     def total(self) -> int:
-        """Return how many launches there are in all."""
         return self.launches * len(self.variants)
 
     def variant_of(self, launch: int) -> str:
-        """Return the variant of a launch: rounds of all variants, one after another."""
         return self.variants[launch % len(self.variants)]
 
     @property
@@ -116,7 +102,6 @@ class Settings:
         return apart(self.variants)
 
     def cases_of(self, variant: str) -> list[Case]:
-        """Return the cases that a variant measures, with its own candidates only."""
         out = []
         for case in self.cases:
             mine = tuple(c for c in case.candidates if launch_for(c, self.variants) == variant)
@@ -129,7 +114,6 @@ class Settings:
         return out
 
     def launches_needed(self) -> list[str]:
-        """Return the kinds of launches that the candidates need, in no order."""
         names = {c for case in self.cases for c in case.candidates}
         return list({launch_for(c, self.variants) for c in names})
 
@@ -149,12 +133,8 @@ class Settings:
     ) -> float:
         """Return about how long the campaign takes, in seconds.
 
-        Parameters
-        ----------
-        reference
-            Whether a reference is timed beside the candidates; None: as it will be.
-        known
-            How long a call of a candidate takes, in us, where that is known; None: nowhere.
+        `reference`: whether a reference is timed beside the candidates; None: as it will be.
+        `known`: how long a call of a candidate takes, in us, where that is known; None: nowhere.
         """
         timed = self.reference if reference is None else reference
         # how many cores ranks share is not known here: at worst they have one together
@@ -205,13 +185,7 @@ def whole(text: str) -> bool:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Return the sizes in ``8:1M`` (powers of two), ``8:1M:4`` (times four) or ``8,1K,64K``.
-
-    Parameters
-    ----------
-    text
-        As on the command line; ranges and single sizes may be mixed with commas.
-    """
+    """Return the sizes in ``8:1M`` (powers of two), ``8:1M:4`` (times four) or ``8,1K,64K``."""
     sizes: set[int] = set()
     for part in text.split(","):
         bounds = part.split(":")
@@ -231,13 +205,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def parse_counts(text: str, option: str) -> list[int]:
-    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling).
-
-    Parameters
-    ----------
-    text, option
-        As on the command line, and the option's name.
-    """
+    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling)."""
     found: list[int] = []
     for part in text.replace("-", ":").split(","):
         low, colon, high = part.partition(":")
@@ -289,15 +257,10 @@ def make_case(
 ) -> Case:
     """Return a case with a datatype that fits the size.
 
-    Parameters
-    ----------
-    collective, size, candidates
-        What to measure; `size` in bytes, of one block where each rank has one (their mean,
-        for collectives with a size for each rank: all blocks that are timed are alike).
-    datatype, operation
-        MPI names; by default the widest that fits, and MPI_SUM.
-    root
-        Of collectives that have one.
+    `collective`, `size`, `candidates`: what to measure; `size` in bytes, of one block where each
+    rank has one (their mean, for collectives with a size for each rank: all blocks that are timed
+    are alike).
+    `datatype`, `operation`: MPI names; by default the widest that fits, and MPI_SUM.
     """
     if collective == "barrier":
         return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
@@ -321,15 +284,7 @@ def grid(
     sizes: Sequence[int],
     candidates: Callable[[str, int], Sequence[str]],
 ) -> list[Case]:
-    """Return the cases of a general campaign: all collectives at all sizes (barrier at one).
-
-    Parameters
-    ----------
-    collectives, sizes
-        What to measure.
-    candidates
-        Gives the choices for a collective at a size.
-    """
+    """Return the cases of a general campaign: all collectives at all sizes (barrier at one)."""
     cases = []
     for collective in collectives:
         for size in [0] if collective == "barrier" else sizes:
@@ -340,12 +295,7 @@ def grid(
 def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the kinds of launches that the candidates of the cases need.
 
-    Parameters
-    ----------
-    cases
-        Of the campaign.
-    shared
-        Candidates that share a launch, and its name: from `inlaunch.shared_launches`.
+    `shared`: candidates that share a launch, and its name: from `inlaunch.shared_launches`.
     """
     together = shared or {}
     found = {together.get(c, variant_for(c)) for case in cases for c in case.candidates}
@@ -357,13 +307,6 @@ def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
     """Return the candidates with their baselines and without doubles.
 
     Those of Stretto's are compared with native, which is put in front, the MPI's own with bare.
-
-    Parameters
-    ----------
-    collective
-        For the error message.
-    candidates
-        Choices.
     """
     out = list(dict.fromkeys(c.strip() for c in candidates if c.strip()))
     for candidate in out:

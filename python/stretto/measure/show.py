@@ -41,13 +41,6 @@ def table_lines(
 
     Sizes are rows; where there are so many candidates that the lines would be too long, the
     candidates are, the fastest on the whole first.
-
-    Parameters
-    ----------
-    times, comparisons
-        From `stretto.measure.compare`.
-    labels
-        Candidates in words, where these differ.
     """
     labels = labels or {}
     by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
@@ -97,7 +90,6 @@ def table_lines(
 
 
 def _missing(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return what inconclusive comparisons lack: each reason once, and the differences' as one."""
     found = [c.verdict for c in comparisons if c.outcome == "inconclusive"]
     out = sorted({v.words for v in found if not v.tested})
     if varied := [v for v in found if v.tested]:
@@ -138,13 +130,7 @@ def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[st
 
 
 def osu_lines(bench: Bench) -> list[str]:
-    """Return the results in the form of the OSU micro-benchmarks: size and average latency.
-
-    Parameters
-    ----------
-    bench
-        A results file.
-    """
+    """Return the results in the form of the OSU micro-benchmarks: size and average latency."""
     values: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for s in bench.samples:
         if s.correct and s.mode == "throughput":
@@ -172,15 +158,6 @@ def as_json(
     comparisons: Sequence[Comparison],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the results as plain values.
-
-    Parameters
-    ----------
-    times, comparisons
-        From `stretto.measure.compare`.
-    notes
-        Warnings that were given.
-    """
     found = {(c.cell, c.candidate): c for c in comparisons}
     results = []
     for cell, candidates in times.items():
@@ -206,7 +183,6 @@ def as_json(
 
 
 def comparison_json(c: Comparison) -> dict[str, Any]:
-    """Return a comparison as plain values."""
     return {
         "baseline": c.baseline,
         "ratio": c.ratio.median if c.verdict.tested else None,

@@ -39,17 +39,7 @@ class Interval:
 def order_rank(n: int, level: float = 0.95) -> int | None:
     """Return k: the median lies between the k-th smallest and k-th largest of n with `level`.
 
-    Parameters
-    ----------
-    n
-        Number of values.
-    level
-        Least probability that the interval holds the median.
-
-    Returns
-    -------
-    int or None
-        None when even the extremes do not reach the level (n below 6 for 95%).
+    None when even the extremes do not reach the level (n below 6 for 95%).
     """
     k = int(scipy_stats.binom.ppf((1 - level) / 2, n, 0.5)) if n > 0 else 0
     # ppf gives the smallest k with P(X <= k) >= alpha/2; P(X <= k - 1) is below it.
@@ -61,12 +51,7 @@ def order_rank(n: int, level: float = 0.95) -> int | None:
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the median and its interval from order statistics.
 
-    Parameters
-    ----------
-    values
-        At least one.
-    level
-        As in `order_rank`.
+    `values`: at least one.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
@@ -84,15 +69,7 @@ def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     as normal with that variance: at that many its p is above the exact one by 0.3% of it at 5% and
     by 7% at 0.1% (6 launches against 195: by 3% and 130%), so that it claims less.
 
-    Parameters
-    ----------
-    a, b
-        Independent observations of the two candidates: launch medians.
-
-    Returns
-    -------
-    float or None
-        None when either has fewer than six: then the test is not made.
+    None when either has fewer than six: then the test is not made.
     """
     n, m = len(a), len(b)
     if min(n, m) < FEWEST:
@@ -113,15 +90,7 @@ def signed_rank_test(differences: Sequence[float]) -> float | None:
     Exact up to `EXACT_TO` pairs, beyond that normal as in `rank_sum_test`: at that many its p is
     above the exact one by 0.6% of it at 5% and by 15% at 0.1%.
 
-    Parameters
-    ----------
-    differences
-        One for each pair; zeros say nothing and are left out.
-
-    Returns
-    -------
-    float or None
-        None with fewer than six pairs. With fewer than six pairs that differ at all: 1.
+    None with fewer than six pairs. With fewer than six pairs that differ at all: 1.
     """
     if len(differences) < FEWEST:
         return None
@@ -162,15 +131,8 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     are not foreseen: there the rank-sum test takes for significant what is not, at its 5% in 14% of
     cases with six or seven pairs and in 8 to 10% with eight to twenty.
 
-    Parameters
-    ----------
-    a, b
-        Times of the two, one a launch; above zero.
-
-    Returns
-    -------
-    float or None
-        None with fewer than six pairs.
+    `a`, `b`: times of the two, one a launch; above zero.
+    None with fewer than six pairs.
     """
     n = len(a)
     if n < FEWEST:
@@ -192,7 +154,6 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 @functools.cache
 def _least_signed(n: int) -> float:
-    """Return the p of the signed-rank test where all of n pairs have the same sign."""
     return signed_rank_test([float(i) for i in range(1, n + 1)]) or 0.0
 
 
@@ -202,7 +163,6 @@ def _midranks(values: Sequence[float]) -> list[int]:
 
 
 def _normal(far: float, variance: float) -> float:
-    """Return the chance that a normal value lies as far from its mean, on either side."""
     return math.erfc(max(far, 0.0) / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
@@ -222,17 +182,7 @@ def _small_sums(ranks: Sequence[int], most: int) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _as_extreme(ranks: tuple[int, ...], size: int, far: int) -> float:
-    """Return the share of subsets of `size` members whose sum is as far from its mean, or further.
-
-    Parameters
-    ----------
-    ranks
-        Sorted, doubled.
-    size
-        Of the subsets.
-    far
-        Distance of the sum from its mean.
-    """
+    """Share of subsets of `size` members whose sum is as far from its mean, or further."""
     counts = _subset_sums(ranks, size)
     away = np.abs(np.arange(counts.size) - size * (len(ranks) + 1))
     return float(counts[away >= far].sum() / counts.sum())
@@ -260,10 +210,7 @@ def _subset_sums(ranks: tuple[int, ...], size: int) -> NDArray[np.float64]:
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
     """Return p adjusted for the number of comparisons (false discovery rate), None where none was.
 
-    Parameters
-    ----------
-    ps
-        All comparisons that were made; None for those where no test could be made.
+    `ps`: all comparisons that were made; None for those where no test could be made.
     """
     tested = sorted((p, i) for i, p in enumerate(ps) if p is not None)
     out: list[float | None] = [None] * len(ps)
@@ -280,14 +227,7 @@ def bootstrap_medians(
 ) -> NDArray[np.float64]:
     """Return medians of samples drawn with replacement.
 
-    Parameters
-    ----------
-    values
-        One an independent unit (a launch, a run).
-    draws
-        How many.
-    random
-        Source of randomness, seeded by the caller so that results can be repeated.
+    `values`: one an independent unit (a launch, a run).
     """
     array = np.asarray(values, dtype=float)
     picks = random.integers(0, array.size, size=(draws, array.size))
@@ -295,5 +235,4 @@ def bootstrap_medians(
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Return the geometric mean of positive values (the right mean of ratios)."""
     return math.exp(sum(math.log(v) for v in values) / len(values))

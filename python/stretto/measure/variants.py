@@ -41,13 +41,8 @@ def variant_for(candidate: str) -> str:
 def launch_for(candidate: str, variants: tuple[str, ...]) -> str:
     """Return the kind of launch that a candidate runs in, among those of a campaign.
 
-    Parameters
-    ----------
-    candidate
-        Of the campaign.
-    variants
-        Of the campaign. A candidate with settings is in the launch of its name, or else in the
-        shared one that has the most of its settings at the start.
+    `variants`: of the campaign. A candidate with settings is in the launch of its name, or else in
+    the shared one that has the most of its settings at the start.
     """
     alone = variant_for(candidate)
     if alone in variants or not candidate.startswith((_NATIVE, BARE)):

@@ -29,22 +29,12 @@ def judge(
 ) -> Verdict:
     """Return what a comparison amounts to.
 
-    Parameters
-    ----------
-    ratio
-        Candidate / baseline.
-    q
-        Adjusted p, None when no test was made.
-    number, noun
-        How many launches both have, and what they are called: ``run`` of a command.
-    p
-        Not adjusted; None: q is that of one comparison.
-    busy
-        That the machine was busy, in words; None: it was not, or nobody knows. Launches that are
-        interleaved are disturbed alike, so that a proof stands; that there is no difference does
-        not.
-    least
-        A smaller difference is not called faster or slower.
+    `q`: adjusted p, None when no test was made.
+    `number`, `noun`: how many launches both have, and what they are called: ``run`` of a command.
+    `p`: not adjusted; None: q is that of one comparison.
+    `busy`: that the machine was busy, in words; None: it was not, or nobody knows. Launches that
+    are interleaved are disturbed alike, so that a proof stands; that there is no difference does
+    not.
     """
     if q is None:
         verb = "is" if number == 1 else "are"
@@ -78,13 +68,6 @@ def launches_missing(p: float, q: float, number: int) -> int | None:
     """Return how many more launches would make such a difference significant; None: too many.
 
     The test's statistic grows with the root of their number.
-
-    Parameters
-    ----------
-    p, q
-        Of the test, and adjusted for the comparisons beside it.
-    number
-        Launches that there are.
     """
     wanted = ALPHA * min(p / q, 1.0) if q > 0 else ALPHA
     seen, needed = float(norm.isf(min(p, 1.0) / 2)), float(norm.isf(wanted / 2))
@@ -107,26 +90,11 @@ def _missing(more: int | None, noun: str, busy: str | None) -> str:
 
 
 def inconclusive(why: str, missing: str = "") -> Verdict:
-    """Return the verdict that nothing was tested.
-
-    Parameters
-    ----------
-    why, missing
-        See `Verdict`.
-    """
     return Verdict("inconclusive", why, missing, tested=False)
 
 
 def settled(verdicts: Sequence[tuple[Verdict, float]], baseline: int = 0) -> bool:
-    """Tell whether none of several candidates may be faster than their baseline.
-
-    Parameters
-    ----------
-    verdicts
-        Of each candidate, with its time / the baseline's.
-    baseline
-        Launches of the baseline: where it has enough, candidates without were given up as slower.
-    """
+    """Tell whether none of several candidates may be faster than their baseline."""
     untold = [(v, r) for v, r in verdicts if v.outcome == "inconclusive"]
     # a test that finds no difference on a busy machine leaves one open either way
     maybe = any(r < (1 + THRESHOLD if v.tested else 1 - THRESHOLD) for v, r in untold)

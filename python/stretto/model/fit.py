@@ -21,10 +21,6 @@ from stretto.model.fit_node import fit_node
 from stretto.model.measurements import Residual, Series
 from stretto.model.platform import Link, Platform
 
-#: parameters of a link that point-to-point curves determine (overheads and costs per byte are taken
-#: as equal on both sides: these curves cannot tell them apart)
-_LINK = ("latency", "overhead", "byte", "gap_byte", "rendezvous")
-
 
 @dataclass(frozen=True)
 class Fit:
@@ -62,19 +58,7 @@ def one_way(link: Link, nbytes: int, nic_byte: float = 0.0) -> float:
 def predict(
     series: Series, link: Link, nic_gap: float, nic_byte: float, nbytes: int, rails: int = 1
 ) -> float:
-    """Return what the model says of one measured value, in its unit (us or MB/s).
-
-    Parameters
-    ----------
-    series
-        The curve.
-    link, nic_gap, nic_byte
-        The level's parameters, and those of the interface.
-    nbytes
-        Message size.
-    rails
-        Interfaces that the pairs of multi_pair use between them.
-    """
+    """Return what the model says of one measured value, in its unit (us or MB/s)."""
     if series.kind in ("latency", "node_latency"):
         return 1e6 * one_way(link, nbytes, nic_byte)
     # The window's end is not counted apart: of messages in a row TCP puts several into one packet,
@@ -102,7 +86,6 @@ def _link(values: Sequence[float], eager: float) -> Link:
 
 
 def _eager_candidates(latency: Series) -> list[float]:
-    """Return the sizes after which the latency jumps most, and the whole range (no jump)."""
     sizes = [n for n, _ in latency.points if n > 0]
     return [float(n) for n in sizes if n >= 512]
 
@@ -130,17 +113,7 @@ def _starts(
 def fit_level(
     curves: Sequence[Series], base: Platform, network: bool
 ) -> tuple[Link, float, float, tuple[Residual, ...]]:
-    """Fit one level's link, and of the network also the interface (gap a message, gap a byte).
-
-    Parameters
-    ----------
-    curves
-        Latency, and bandwidths where there are.
-    base
-        Says how many interfaces a node has, and how its ranks use them.
-    network
-        Whether the interface is fitted too.
-    """
+    """Fit one level's link, and of the network also the interface (gap a message, gap a byte)."""
     latency = next((s for s in curves if s.kind in ("latency", "node_latency")), None)
     if latency is None:
         raise StrettoError(
@@ -202,19 +175,6 @@ def _rounded(value: float) -> float:
 
 
 def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
-    """Fit a platform.
-
-    Parameters
-    ----------
-    name
-        Of the new platform.
-    curves
-        All that was measured.
-    base
-        Gives what they do not say.
-    when
-        Date and place of the measurements, for the sources.
-    """
     levels, sources = dict(base.levels), dict(base.sources)
     changed: dict[str, float] = {}
     residuals: list[Residual] = []

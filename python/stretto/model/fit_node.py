@@ -34,15 +34,7 @@ def _thinned(series: Series) -> list[tuple[int, float]]:
 
 
 def node_time(series: Series, platform: Platform, nbytes: int) -> float:
-    """Return the priced time of the node phase of a curve, in us.
-
-    Parameters
-    ----------
-    series
-        Which collective, and how many ranks.
-    platform, nbytes
-        Where, and how long the vector is.
-    """
+    """Return the priced time of the node phase of a curve, in us."""
     name = series.kind.removeprefix("node_")
     return 1e6 * price(name, "shm", [0] * series.pairs, nbytes, platform, element=1).seconds
 
@@ -52,14 +44,7 @@ def fit_node(
 ) -> tuple[Platform, list[Residual]]:
     """Fit the node phases.
 
-    Parameters
-    ----------
-    platform
-        Gives the rest, and how far another NUMA domain is compared with the own.
-    curves
-        ``node_bcast`` and ``node_allreduce``.
-    when
-        Date and place of the measurements.
+    `curves`: ``node_bcast`` and ``node_allreduce``.
     """
     points = [(s, n, v) for s in curves for n, v in _thinned(s)]
 

@@ -38,14 +38,9 @@ _COMPLETE = ("MPI_Send", "MPI_Ssend", "MPI_Sendrecv", "MPI_Sendrecv_replace")
 class ScalingRule:
     """How the work follows the ranks, as the user states it.
 
-    Attributes
-    ----------
-    scaling
-        Strong: one problem on more ranks. Weak: each rank keeps its part.
-    halo
-        Exponent of a rank's message bytes in its share of the problem (2/3: surface in 3D).
-    error
-        Factor by which the model's times may be wrong, either way: the interval's width.
+    `scaling`: strong: one problem on more ranks. Weak: each rank keeps its part.
+    `halo`: exponent of a rank's message bytes in its share of the problem (2/3: surface in 3D).
+    `error`: factor by which the model's times may be wrong, either way: the interval's width.
     """
 
     scaling: Scaling = "strong"
@@ -92,7 +87,6 @@ class Parts:
 
     @property
     def total(self) -> float:
-        """All of it."""
         return self.compute + self.waiting + self.messages + self.collectives + self.files
 
 
@@ -110,7 +104,6 @@ class Forecast:
 
     @property
     def ranks(self) -> int:
-        """Ranks of the job."""
         return self.nodes * self.ppn
 
     @property
@@ -125,15 +118,6 @@ class Forecast:
 
 
 def work_of(profile: Profile, priced: Iterable[str]) -> Work:
-    """Sum up a profile.
-
-    Parameters
-    ----------
-    profile
-        A recorded run.
-    priced
-        The collectives that the model can price.
-    """
     n = profile.nranks
     if not profile.complete:
         raise StrettoError(
@@ -197,15 +181,7 @@ def shrunk(work: Work, rule: ScalingRule, ranks: int) -> float:
 def collective_bytes(
     collective: str, nbytes: int, work: Work, rule: ScalingRule, ranks: int
 ) -> int:
-    """Return the size of a collective at another scale, as choices count it.
-
-    Parameters
-    ----------
-    collective, nbytes
-        As recorded.
-    work, rule, ranks
-        See `forecast`.
-    """
+    """Return the size of a collective at another scale, as choices count it."""
     if collective not in _BLOCKS or nbytes == 0:
         return nbytes
     share = shrunk(work, rule, ranks)
@@ -225,16 +201,8 @@ def forecast(
 ) -> Forecast:
     """Forecast one layout.
 
-    Parameters
-    ----------
-    work, rule
-        From the profile, and from the user.
-    nodes, ppn
-        The layout.
-    native, tuned
-        Seconds of a collective as the MPI does it, and as Stretto would.
-    message
-        Seconds of one exchange between two waits: nodes, ppn, messages, bytes a rank sends in it.
+    `message`: seconds of one exchange between two waits: nodes, ppn, messages, bytes a rank sends
+    in it.
     """
     ranks = nodes * ppn
     share = shrunk(work, rule, ranks)

@@ -15,14 +15,9 @@ _ERROR_SIZE = 2000
 class Formula:
     """A formula and its value for one call.
 
-    Attributes
-    ----------
-    text, where
-        The formula, and where it is exact.
-    exact
-        Whether it is for this call.
-    alpha, beta, gamma
-        Latencies, bytes sent, bytes reduced on the critical path.
+    `text`, `where`: the formula, and where it is exact.
+    `exact`: whether it is for this call.
+    `alpha`, `beta`, `gamma`: latencies, bytes sent, bytes reduced on the critical path.
     """
 
     text: str
@@ -36,14 +31,7 @@ class Formula:
 def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     """Return the closed formula of a flat choice.
 
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``bruck_k(8)``.
-    nranks
-        Ranks.
-    nbytes
-        Of the vector or block.
+    `collective`, `choice`: ``allreduce``, ``bruck_k(8)``.
     """
     refuse_many(nranks, "--ranks")
 
@@ -53,17 +41,10 @@ def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
     text, where = ctypes.c_char_p(), ctypes.c_char_p()
     error = ctypes.create_string_buffer(_ERROR_SIZE)
     status = lib.stretto_export_formula(
-        _bytes(collective),
-        _bytes(choice),
-        nranks,
-        ctypes.c_size_t(nbytes),
-        cost,
-        ctypes.byref(exact),
-        ctypes.byref(text),
-        ctypes.byref(where),
-        error,
+        _bytes(collective), _bytes(choice), nranks, ctypes.c_size_t(nbytes), cost,
+        ctypes.byref(exact), ctypes.byref(text), ctypes.byref(where), error,
         ctypes.c_size_t(_ERROR_SIZE),
-    )
+    )  # fmt: skip
     if status != 0:
         raise StrettoError(
             error.value.decode(errors="replace"),

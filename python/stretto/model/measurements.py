@@ -1,7 +1,7 @@
 """Point-to-point and node measurements for a fit: OSU's print-outs, comma-separated tables, ours.
 
-Values are kept as the file gives them: microseconds for latencies and collectives, megabytes
-(10^6) a second for bandwidths.
+Values are kept as the file gives them: microseconds for latencies and collectives, megabytes (10^6)
+a second for bandwidths.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ Kind = Literal[
 ]
 KINDS: tuple[str, ...] = get_args(Kind)
 WHAT = "measurements"
+#: in MB/s; the others are in us
+BANDWIDTHS = ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
 
 #: titles of print-outs, OSU's and those of bench/pt2pt.c, and what they hold (between nodes); the
 #: names of other benchmarks hold the same words: Allgather Latency Test, Multi Latency Test
@@ -49,18 +51,11 @@ _OSU = tuple(
 class Series:
     """One measured curve.
 
-    Attributes
-    ----------
-    kind
-        What was measured.
-    points
-        Message size in bytes, and the value (us or MB/s), in order of size.
-    pairs
-        Pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
-    window
-        Messages in flight (bandwidths).
-    place
-        File, and column where there are several.
+    `kind`: what was measured.
+    `points`: message size in bytes, and the value (us or MB/s), in order of size.
+    `pairs`: pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
+    `window`: messages in flight (bandwidths).
+    `place`: file, and column where there are several.
     """
 
     kind: Kind
@@ -69,26 +64,13 @@ class Series:
     window: int
     place: str
 
-    @property
-    def is_bandwidth(self) -> bool:
-        """Whether values are MB/s; otherwise us."""
-        return self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
-
 
 def read_series(path: Path, kind: str | None, column: str | None, pairs: int | None) -> Series:
     """Read one curve.
 
-    Parameters
-    ----------
-    path
-        An OSU print-out, a table with the size in the first column, or results of stretto bench.
-    kind
-        What it holds; None: as an OSU print-out says itself.
-    column
-        Name of the column of a table; None: the only one. Where there is nothing to choose from, a
-        number is `pairs`.
-    pairs
-        Pairs or ranks, where the file does not say.
+    `kind`: what it holds; None: as an OSU print-out says itself.
+    `column`: name of the column of a table; None: the only one. Where there is nothing to choose
+    from, a number is `pairs`.
     """
     text = read_text(path, WHAT)
     if kind is not None and kind not in KINDS:
@@ -209,7 +191,6 @@ def _from_csv(
 
 
 def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
-    """Take the median over launches of one candidate on one node."""
     if kind not in ("node_bcast", "node_allreduce"):
         raise StrettoError(
             "results of stretto bench give the node's collectives",
@@ -242,5 +223,9 @@ class Residual:
     @property
     def ratio(self) -> float:
         """Fitted / measured; of bandwidths the other way round, so that above 1 is too slow."""
-        bandwidth = self.kind in ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
-        return self.measured / self.fitted if bandwidth else self.fitted / self.measured
+        fast = self.kind in BANDWIDTHS
+        return self.measured / self.fitted if fast else self.fitted / self.measured
+
+    @property
+    def unit(self) -> str:
+        return "MB/s" if self.kind in BANDWIDTHS else "us"

@@ -1,7 +1,7 @@
 """What an MPI does by itself, expressed as plans: the baseline of simulations and forecasts.
 
-Facts about the MPIs' built-in decisions (which algorithm at which size), restated; an MPI that
-does more (a shared-memory hierarchy of its own) is described by another baseline of the same list.
+Facts about the MPIs' built-in decisions (which algorithm at which size), restated; an MPI that does
+more (a shared-memory hierarchy of its own) is described by another baseline of the same list.
 """
 
 from __future__ import annotations
@@ -17,12 +17,9 @@ from stretto.plan import choice_problem, choices
 class Baseline:
     """One MPI's built-in decisions.
 
-    Attributes
-    ----------
-    name, help
-        As on the command line, and where the facts are from.
-    decide
-        From collective, ranks, nodes and bytes to the choice (flat plans of Open MPI), or None.
+    `name`, `help`: as on the command line, and where the facts are from.
+    `decide`: from collective, ranks, nodes and bytes to the choice (flat plans of Open MPI), or
+    None.
     """
 
     name: str
@@ -124,12 +121,7 @@ _STAND_INS = {
 def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbytes: int) -> str:
     """Return the choice that stands for what the MPI does.
 
-    Parameters
-    ----------
-    baseline
-        ``openmpi`` or ``hierarchical``.
-    collective, nranks, nodes, nbytes
-        The call.
+    `baseline`: ``openmpi`` or ``hierarchical``.
     """
     if baseline not in BASELINES:
         raise StrettoError(

@@ -31,13 +31,6 @@ def exchange_seconds(
 
     Of a block of ranks in three dimensions, one part in ``ppn ** (1 / 3)`` of the messages leaves
     the node and shares its interfaces.
-
-    Parameters
-    ----------
-    platform, nodes, ppn
-        Where.
-    messages, nbytes
-        That a rank sends in the exchange, and receives.
     """
     link = platform.levels["network" if nodes > 1 else "node"]
     each = nbytes / messages
@@ -61,19 +54,7 @@ def outlook(
     baseline: str = "openmpi",
     compute: float = 1.0,
 ) -> tuple[Work, list[Forecast]]:
-    """Forecast a recorded run on several numbers of nodes.
-
-    Parameters
-    ----------
-    profile, rule
-        The recorded run, and how the work follows the ranks.
-    platform, nodes, ppn
-        Where.
-    baseline
-        What the MPI does by itself.
-    compute
-        The platform's cores compute so many times faster than those of the recorded run.
-    """
+    """Forecast a recorded run on several numbers of nodes."""
     if baseline not in BASELINES:
         raise StrettoError(
             f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"
@@ -122,17 +103,6 @@ def file_of(
     baseline: str,
     compute: float,
 ) -> ForecastFile:
-    """Return a forecast as it is written down.
-
-    Parameters
-    ----------
-    name
-        The profile's file.
-    profile, rule, platform, baseline, compute
-        What was asked of `outlook`.
-    work, found
-        What it gave: `work` computes as fast as the platform.
-    """
     return ForecastFile(
         __version__, "simulated", platform.name, name, profile.command,
         # `work` is as the platform's cores would have computed it

@@ -13,13 +13,6 @@ def critical_path(p: Price, hosts: Sequence[int]) -> list[Span]:
     Where a rank waited for a message, the path goes to the message and its sender; where it waited
     for its node, to the rank of the node that came last. Waiting itself is never on the path,
     except where nothing else is known to have caused its end (a rendezvous's permission, say).
-
-    Parameters
-    ----------
-    p
-        The price, with its trace.
-    hosts
-        Each rank's node.
     """
     begins: dict[int, list[Span]] = {}
     arrivals: dict[tuple[int, int], list[Span]] = {}

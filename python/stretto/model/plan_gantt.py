@@ -1,7 +1,7 @@
 """Where a call's time goes: every rank's core over time, and the messages between; SVG, by hand.
 
-Drawn from a price with its trace (`stretto.model.price.price`, ``trace=True``), thus simulated,
-and the picture says so. Up to `MOST_LANES` ranks have a lane each; with more, a node shows the rank
+Drawn from a price with its trace (`stretto.model.price.price`, ``trace=True``), thus simulated, and
+the picture says so. Up to `MOST_LANES` ranks have a lane each; with more, a node shows the rank
 that has most to do, and the last of its others stands for them.
 """
 
@@ -56,7 +56,6 @@ class _Lane:
 
 
 def _lanes(p: Price, hosts: Sequence[int]) -> tuple[list[_Lane], int]:
-    """Return the ranks to show, and how many nodes are left out."""
     if p.nranks <= MOST_LANES:
         order = sorted(range(p.nranks), key=lambda r: (hosts[r], r))
         return [_Lane(r, hosts[r], f"rank {r}") for r in order], 0
@@ -245,13 +244,7 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
-    """Return an SVG document of every rank's time.
-
-    Parameters
-    ----------
-    p, hosts, nbytes
-        The price with its trace, each rank's node, and the size, for the title.
-    """
+    """Return an SVG document of every rank's time."""
     c = _Canvas(p, hosts)
     _axis(c)
     bars = [s for s in p.spans if s.kind != "message" and s.rank in c.at and s.end > s.begin]

@@ -232,18 +232,6 @@ def _legend(c: _Canvas) -> None:
 
 
 def picture(plan: dict[str, Any]) -> str:
-    """Draw the plans of all ranks of one call.
-
-    Parameters
-    ----------
-    plan
-        What `stretto.plan.Call.actions` gives.
-
-    Returns
-    -------
-    str
-        An SVG document.
-    """
     full = timeline(plan)
     t, names = grouped(full)
     c = _Canvas(t, names)

@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
+from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.plan import Algorithm, CallPlans, algorithms, canonical, collectives, neighborly
 
-#: collectives whose call has a root, or whose operation matters
-_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
-_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
 #: what neighbourhood collectives are tried on (src/plan/graph.h)
 GRAPHS = (
     "torus1", "torus2", "torus3", "grid1", "grid2", "grid3", "star", "cycle", "all", "none",
@@ -45,30 +43,21 @@ class Unproven:
 
     @property
     def algorithm(self) -> Algorithm:
-        """The algorithm at fault."""
         return self.case.algorithm
 
     def words(self) -> str:
-        """Name the call."""
         c = self.case
         flags = f"{', in place' if c.in_place else ''}{'' if c.commutative else ', ordered'}"
         where = f"root {c.root}" if c.graph is None else c.graph
         return f"{c.algorithm.collective} {c.choice}, {counted(c.nranks, 'rank')}, {where}{flags}"
 
     def as_json(self) -> dict[str, object]:
-        """Return the call and the reason."""
         case = {k: v for k, v in asdict(self.case).items() if k != "algorithm"}
         return {"collective": self.algorithm.collective, **case, "reason": self.reason}
 
 
 def values(algorithm: Algorithm) -> list[tuple[str, int]]:
-    """Return the choices that are tried of an algorithm, with the bytes of the call.
-
-    Parameters
-    ----------
-    algorithm
-        A row of the registry.
-    """
+    """Return the choices that are tried of an algorithm, with the bytes of the call."""
     name = algorithm.name
     if algorithm.parameter == "radix":
         top = min(algorithm.maximum, 16)
@@ -88,12 +77,8 @@ def values(algorithm: Algorithm) -> list[tuple[str, int]]:
 def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm, list[str]]]:
     """Return the algorithms to prove and the choices to try of each.
 
-    Parameters
-    ----------
-    collective
-        Only this one; None: all.
-    choice
-        Only this flat choice, with or without its parameter; None: all.
+    `collective`: only this one; None: all.
+    `choice`: only this flat choice, with or without its parameter; None: all.
     """
     if collective is not None and collective not in collectives():
         raise StrettoError(
@@ -122,62 +107,31 @@ def cases(
     """Yield all calls of one rank count: every root, in place or not, commutative or not.
 
     Of neighbourhood collectives: every sample graph.
-
-    Parameters
-    ----------
-    algorithm
-        A row of the registry.
-    choice
-        Its flat choice.
-    nranks
-        Ranks.
-    hosts
-        Each rank's node: the choice is composed with the node phases (neighbourhood collectives
-        have none: it may look at the nodes).
     """
     collective = algorithm.collective
     nbytes = dict(values(algorithm)).get(choice, 8)
-    orders = (True,) if collective not in _REDUCING else (True, False)
+    orders = (True,) if collective not in REDUCTIONS else (True, False)
     on = None if hosts is None else tuple(hosts)
     if neighborly(collective):
         for graph in GRAPHS:
             yield ProofCase(algorithm, choice, nranks, on, 0, False, True, nbytes, graph)
         return
-    for root in range(nranks if collective in _ROOTED else 1):
+    for root in range(nranks if collective in ROOTED else 1):
         for in_place in (False,) if collective in _WITHOUT_IN_PLACE else (False, True):
             for commutative in orders:
                 yield ProofCase(
-                    algorithm,
-                    choice if hosts is None else f"shm+{choice}",
-                    nranks,
-                    on,
-                    root,
-                    in_place,
-                    commutative,
-                    nbytes,
-                )
+                    algorithm, choice if hosts is None else f"shm+{choice}", nranks, on, root,
+                    in_place, commutative, nbytes,
+                )  # fmt: skip
 
 
 def prove(case: ProofCase) -> Unproven | None:
-    """Build and prove one call; what stands against it, or None.
-
-    Parameters
-    ----------
-    case
-        The call.
-    """
+    """Build and prove one call; what stands against it, or None."""
     try:
         call = CallPlans(
-            case.algorithm.collective,
-            case.choice,
-            case.nranks,
-            case.hosts,
-            case.root,
-            case.in_place,
-            case.commutative,
-            case.nbytes,
-            case.graph,
-        )
+            case.algorithm.collective, case.choice, case.nranks, case.hosts, case.root,
+            case.in_place, case.commutative, case.nbytes, case.graph,
+        )  # fmt: skip
     except StrettoError as error:
         return Unproven(case, True, error.message)
     with call:

@@ -71,7 +71,6 @@ class _Rank:
 
 
 def _arrivals(actions: list[Action]) -> dict[int, int]:
-    """Return, for each receive that is reduced as soon as it has come, the action that does it."""
     found: dict[int, int] = {}
     for i, a in enumerate(actions):
         if a["kind"] not in ("wait", "fence"):
@@ -155,7 +154,6 @@ class _Run:
         return True
 
     def _advance(self, r: int) -> bool:
-        """Move a rank as far as it can go; whether it moved."""
         rank = self.ranks[r]
         begin = rank.at
         while rank.at < len(rank.actions):
@@ -190,7 +188,6 @@ class _Run:
             work.append(LocalWork(r, rank.clock, 1))
 
     def _node(self, r: int, kind: str) -> bool:
-        """Arrive at a node phase; True when it has been carried out."""
         rank = self.ranks[r]
         node_of = self.timeline.node_of
         members = [m for m in range(len(self.ranks)) if node_of[m] == node_of[r]]
@@ -212,13 +209,7 @@ class _Run:
 
 
 def timeline(plan: dict[str, Any]) -> Timeline:
-    """Place all messages and node phases of a call in time.
-
-    Parameters
-    ----------
-    plan
-        What `stretto.plan.Call.actions` gives.
-    """
+    """Place all messages and node phases of a call in time."""
     return _Run(plan).run()
 
 
@@ -228,12 +219,7 @@ def grouped(t: Timeline, most: int = MOST_LANES) -> tuple[Timeline, list[str]]:
     Nodes become lanes; where there are too many of them, or none, runs of neighbours do. Messages
     of a lane to itself are left out, those between two lanes in one step become one.
 
-    Parameters
-    ----------
-    t
-        What happens; it is returned as it is when it has few enough ranks.
-    most
-        So many lanes at most.
+    `most`: so many lanes at most.
     """
     if t.nranks <= most:
         return t, [f"rank {r}" for r in range(t.nranks)]

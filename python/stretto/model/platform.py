@@ -1,8 +1,8 @@
 """A platform: what a message, a copy and a node phase cost on one kind of cluster.
 
 The dataclasses mirror ``src/plan/platform.def``, where every parameter has its unit, its range and
-its meaning; `parameters` gives that list. Seconds and bytes throughout; counts and flags are
-floats too, as in C.
+its meaning; `parameters` gives that list. Seconds and bytes throughout; counts and flags are floats
+too, as in C.
 """
 
 from __future__ import annotations
@@ -39,15 +39,10 @@ class Link:
 class Platform:
     """One kind of cluster.
 
-    Attributes
-    ----------
-    name, description
-        For people.
-    levels
-        `Link` by name of the level; all of `LEVELS` are there.
-    sources
-        Where a parameter's value comes from: ``{"nic_gap_byte": "osu_mbw_mr, 36 pairs"}``, a
-        level's as ``"rail.latency"``.
+    `name`, `description`: for people.
+    `levels`: `Link` by name of the level; all of `LEVELS` are there.
+    `sources`: where a parameter's value comes from: ``{"nic_gap_byte": "osu_mbw_mr, 36 pairs"}``, a
+    level's as ``"rail.latency"``.
     """
 
     name: str = "unnamed"
@@ -103,13 +98,7 @@ class Platform:
         return RAIL_USE[int(self.rail_use)] == "striped"
 
     def rails_used(self, ranks: int) -> int:
-        """Return how many of a node's rails its ranks use between them.
-
-        Parameters
-        ----------
-        ranks
-            Of the node.
-        """
+        """Return how many of a node's rails its ranks use between them."""
         rails, cores = int(self.rails), int(self.cores)
         if self.striped:
             return rails

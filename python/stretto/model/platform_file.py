@@ -20,7 +20,7 @@ from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.toml import toml_values
 from stretto.home import home
-from stretto.model.parameters import LEVEL, PLAIN, UNITS, WORDS, Parameter
+from stretto.model.parameters import UNITS, WORDS, Parameter, parameters
 from stretto.model.platform import LEVELS, Link, Platform
 
 SCHEMA = "stretto-platform"
@@ -68,10 +68,7 @@ def shipped() -> list[str]:
 def locate(name: str) -> Path:
     """Return the file of a platform: a path, a name in the user's directory, or one shipped.
 
-    Parameters
-    ----------
-    name
-        ``c5n-tcp``, ``./mine.toml``.
+    `name`: ``c5n-tcp``, ``./mine.toml``.
     """
     if name.endswith(".toml") or "/" in name:
         return Path(name)
@@ -87,7 +84,6 @@ def locate(name: str) -> Path:
 
 
 def user_directory() -> Path:
-    """Return where the user's own platforms are looked for."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(home() / ".config")
     return Path(base) / "stretto" / "platforms"
 
@@ -104,15 +100,6 @@ def read_platform(path: Path) -> Platform:
 
 
 def parse_platform(text: str, file: str) -> Platform:
-    """Parse a file's text.
-
-    Parameters
-    ----------
-    text
-        All of it.
-    file
-        Its name, for messages.
-    """
     try:
         data = toml_values(text)
     except ValueError as error:
@@ -144,7 +131,7 @@ def parse_platform(text: str, file: str) -> Platform:
         values: dict[str, float] = {}
         for section in (*(g for g, members in GROUPS.items() if level in members), level):
             for key, raw in data.get(section, {}).items():
-                values[key], why = _value(LEVEL, section, key, raw, place)
+                values[key], why = _value(parameters("level"), section, key, raw, place)
                 sources[f"{level}.{key}"] = why
         missing = [n for n in ("latency", "eager_bytes") if n not in values]
         if missing:
@@ -156,7 +143,7 @@ def parse_platform(text: str, file: str) -> Platform:
         levels[level] = Link(**values)
     plain: dict[str, Any] = {}
     for key, raw in data.get(NODE, {}).items():
-        plain[key], sources[key] = _value(PLAIN, NODE, key, raw, place)
+        plain[key], sources[key] = _value(parameters("platform"), NODE, key, raw, place)
     platform = Platform(
         name=str(head["name"]), description=str(head["description"]).strip(), levels=levels,
         sources=sources, **plain,
@@ -262,13 +249,13 @@ def format_platform(platform: Platform) -> str:
         return found
 
     for group, members in GROUPS.items():
-        bodies = [lines(LEVEL, f"{m}.", platform.levels[m]) for m in members]
+        bodies = [lines(parameters("level"), f"{m}.", platform.levels[m]) for m in members]
         if all(b == bodies[0] for b in bodies):
             out += ["", f"[{group}]", *bodies[0]]
             continue
         for member, body in zip(members, bodies, strict=True):
             out += ["", f"[{member}]", *body]
-    out += ["", f"[{NODE}]", *lines(PLAIN, "", platform)]
+    out += ["", f"[{NODE}]", *lines(parameters("platform"), "", platform)]
     return "\n".join(out) + "\n"
 
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.model.platform import LEVELS, Platform
@@ -90,7 +88,6 @@ def _library() -> ctypes.CDLL:
     error = [ctypes.c_char_p, ctypes.c_size_t]
     pricing = ctypes.POINTER(_Pricing)
     for name, result, arguments in (
-        ("parameters", ctypes.c_void_p, []),
         ("action_name", ctypes.c_char_p, [ctypes.c_int]),
         ("price", ctypes.c_int, [pricing, ctypes.POINTER(_Result), *error]),
         ("price_free", None, [ctypes.POINTER(_Result)]),
@@ -125,30 +122,18 @@ class Span:
 class Price:
     """What a call costs; seconds.
 
-    Attributes
-    ----------
-    seconds
-        Median time of a call in the second half of the calls (of the only one, when there is one).
-    last
-        When the last rank is done with the last call.
-    last_rank
-        Which one.
-    finish, enter
-        Per rank, end and start of the last call.
-    took
-        Per call, from one call's last end to the next's.
-    parts
-        Where `last` went, along the chain of causes: ``overhead``, ``latency``, ...
-    messages, nbytes
-        Of one call, by level.
-    bound
-        No algorithm can be faster than this; None: not known for this collective.
-    bound_why
-        What the bound rests on.
-    events
-        Events carried out.
-    spans
-        What happened in the last call (only with ``trace``).
+    `seconds`: median time of a call in the second half of the calls (of the only one, when there is
+    one).
+    `last`: when the last rank is done with the last call.
+    `last_rank`: which one.
+    `finish`, `enter`: per rank, end and start of the last call.
+    `took`: per call, from one call's last end to the next's.
+    `parts`: where `last` went, along the chain of causes: ``overhead``, ``latency``, ...
+    `messages`, `nbytes`: of one call, by level.
+    `bound`: no algorithm can be faster than this; None: not known for this collective.
+    `bound_why`: what the bound rests on.
+    `events`: events carried out.
+    `spans`: what happened in the last call (only with ``trace``).
     """
 
     collective: str
@@ -173,10 +158,7 @@ class Price:
     def tail(self, share: float) -> float:
         """Return the time that this share of the calls of the second half do not exceed.
 
-        Parameters
-        ----------
-        share
-            Above 0, up to 1: 0.5 is about the median, 1 the longest call.
+        `share`: above 0, up to 1: 0.5 is about the median, 1 the longest call.
         """
         times = sorted(self.took[len(self.took) // 2 :])
         return times[max(0, math.ceil(share * len(times)) - 1)]
@@ -202,32 +184,14 @@ def price(
 ) -> Price:
     """Price one choice.
 
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``shm+bruck_k(8)``.
-    hosts
-        Which node each rank is on, by number (`stretto.plan.parse_layout`).
-    nbytes
-        Of the vector or block.
-    platform
-        Where.
-    element
-        Bytes of an element: a vector is cut between elements; None: 8, or what divides ``nbytes``.
-    root, in_place, commutative
-        As in the call.
-    sizes
-        v-collectives: bytes of block r (alltoallv: all pairs, by sender); None: all ``nbytes``.
-    skew
-        Per rank, seconds from 0 on: when it enters the first call.
-    calls
-        So many in a row; ``seconds`` is then the steady state.
-    seed
-        Of the noise.
-    trace
-        Also return what happened, for pictures.
-    graph
-        Of neighbourhood collectives, as in `stretto.plan.CallPlans`.
+    `collective`, `choice`: ``allreduce``, ``shm+bruck_k(8)``.
+    `hosts`: which node each rank is on, by number (`stretto.plan.parse_layout`).
+    `element`: bytes of an element: a vector is cut between elements; None: 8, or what divides
+    ``nbytes``.
+    `sizes`: v-collectives: bytes of block r (alltoallv: all pairs, by sender); None: all
+    ``nbytes``.
+    `skew`: per rank, seconds from 0 on: when it enters the first call.
+    `calls`: so many in a row; ``seconds`` is then the steady state.
     """
     lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
@@ -292,27 +256,8 @@ def _evaluate(given: _Pricing, result: _Result, error: ctypes.Array[ctypes.c_cha
 def bound(
     collective: str, hosts: Sequence[int], nbytes: int, platform: Platform, root: int = 0
 ) -> tuple[float, str] | None:
-    """Return the time that no algorithm can beat, and what it rests on; None: there is no bound.
-
-    Parameters
-    ----------
-    collective, hosts, nbytes, platform, root
-        As in `price`.
-    """
+    """Return the time that no algorithm can beat, and what it rests on; None: there is no bound."""
     return _bound(_pricing(collective, "", hosts, nbytes, platform, None, root))
-
-
-def parameters() -> list[dict[str, Any]]:
-    """Return every parameter of a platform: scope, name, unit, min, max, default, help."""
-    lib = _library()
-    pointer = lib.stretto_export_parameters()
-    if not pointer:
-        raise StrettoError("out of memory in the plan library")
-    try:
-        rows: list[dict[str, Any]] = json.loads(ctypes.string_at(pointer))
-        return rows
-    finally:
-        lib.stretto_export_free(pointer)
 
 
 def _pricing(

@@ -46,9 +46,8 @@ def fit_lines(fit: Fit) -> list[str]:
     """Return the residuals, a value a line, and what they come to."""
     rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
     for r in fit.residuals:
-        unit = "MB/s" if "bandwidth" in r.kind or r.kind == "multi_pair" else "us"
         rows.append(
-            [r.kind, str(r.bytes), f"{r.measured:.4g} {unit}", f"{r.fitted:.4g} {unit}",
+            [r.kind, str(r.bytes), f"{r.measured:.4g} {r.unit}", f"{r.fitted:.4g} {r.unit}",
              f"{r.ratio:.2f}"]
         )  # fmt: skip
     return [
@@ -88,7 +87,6 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
 
 
 def forecast_lines(forecast: ForecastFile) -> list[str]:
-    """Return the forecast, a layout a line."""
     rows = [["nodes x ppn", "cores", "native s", "interval", "collectives", "tuned s", "interval",
              "gain", "interval"]]  # fmt: skip
     for s in forecast.scales:

@@ -18,6 +18,7 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
+from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.measure.stats import geometric_mean
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
@@ -28,8 +29,10 @@ from stretto.version import __version__
 NATIVE = "native"
 #: a simulated file is of no moment and no machine: the same input gives the same bytes
 CREATED = "1970-01-01T00:00:00Z"
-_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
-_REDUCING = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+#: messages of one call beyond which a candidate is not tried unless it was named
+TOO_MANY = 2e6
+#: messages of one choice beyond which nothing is evaluated: minutes of a core
+MOST = 1e8
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,6 @@ def hosts_of(nodes: int, ppn: int) -> list[int]:
     return [node for node in range(nodes) for _ in range(ppn)]
 
 
-#: messages of one call beyond which a candidate is not tried unless it was named
-TOO_MANY = 2e6
-
-
-#: messages of one choice beyond which nothing is evaluated: minutes of a core
-MOST = 1e8
-
-
 @functools.cache
 def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -> float:
     hosts = hosts_of(nodes, ppn)
@@ -88,13 +83,7 @@ def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -
 
 
 def messages_of(cell: SimulatedCell, choice: str) -> float:
-    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth.
-
-    Parameters
-    ----------
-    cell, choice
-        What.
-    """
+    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth."""
     if choice == "shm":
         return 0.0  # no message at all
     flat = "+" not in choice
@@ -128,17 +117,7 @@ def seconds_of(
 
     Calls in a row would show how fast a root can issue broadcasts, not how long one takes.
 
-    Parameters
-    ----------
-    cell, choice, platform, seed
-        What and where.
-    calls
-        More than one: the steady state of calls in a row.
-
-    Raises
-    ------
-    UsageError
-        It would take minutes.
+    Raises UsageError: it would take minutes.
     """
     _refuse_long(cell, choice)
     hosts = hosts_of(cell.nodes, cell.ppn)
@@ -155,15 +134,7 @@ def radices(upto: int) -> list[int]:
 
 
 def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> list[str]:
-    """Return what is tried: the library's choices, and with `wide` all their radices.
-
-    Parameters
-    ----------
-    collective, nodes, ppn
-        The call.
-    wide
-        Every radix up to the ranks (or nodes) instead of a few.
-    """
+    """Return what is tried: the library's choices, and with `wide` all their radices."""
     found = plan.choices(collective, nodes * ppn, nodes)
     if not wide:
         return found
@@ -186,13 +157,7 @@ def candidates_of(collective: str, nodes: int, ppn: int, wide: bool = True) -> l
 def require_time(
     cells: Sequence[SimulatedCell], candidates: Sequence[str] | None, baseline: str
 ) -> None:
-    """Raise before anything is priced where pricing one of the choices would take minutes.
-
-    Parameters
-    ----------
-    cells, candidates, baseline
-        As for `simulate`.
-    """
+    """Raise before anything is priced where pricing one of the choices would take minutes."""
     for cell in cells:
         ranks = cell.nodes * cell.ppn
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
@@ -213,20 +178,9 @@ def simulate(
 ) -> Iterator[Answer]:
     """Price every cell; a choice that cannot be used for a cell is left out of it.
 
-    Parameters
-    ----------
-    cells, platform
-        What and where.
-    candidates
-        Choices; None: `candidates_of`.
-    baseline
-        What `native` stands for.
-    seed, wide
-        Of the noise; see `candidates_of`.
-    done
-        Called after each cell.
-    begun
-        Called before each choice of a cell.
+    `candidates`: choices; None: `candidates_of`.
+    `done`: called after each cell.
+    `begun`: called before each choice of a cell.
     """
     if baseline not in BASELINES:
         raise UsageError(
@@ -260,14 +214,9 @@ def simulate(
                 reason = error  # needs a power of two, or several nodes
         if candidates and len(times) == 1 and reason is not None:
             raise reason
-        low, why = _bound(cell, platform)
+        found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
         done(cell)
-        yield Answer(cell, times, native, low, why)
-
-
-def _bound(cell: SimulatedCell, platform: Platform) -> tuple[float | None, str]:
-    found = bound(cell.collective, hosts_of(cell.nodes, cell.ppn), cell.bytes, platform)
-    return found or (None, "")
+        yield Answer(cell, times, native, *(found or (None, "")))
 
 
 def header(platform: Platform, command: list[str], settings: dict[str, object]) -> Header:
@@ -280,17 +229,7 @@ def header(platform: Platform, command: list[str], settings: dict[str, object]) 
 def write_results(
     answers: Sequence[Answer], platform: Platform, path: Path, command: list[str], baseline: str
 ) -> None:
-    """Write a results file, as measuring does; every sample says ``source: simulated``.
-
-    Parameters
-    ----------
-    answers
-        What was priced.
-    platform, baseline, command
-        Where, what native stands for, and the command line.
-    path
-        A new file.
-    """
+    """Write a results file, as measuring does; every sample says ``source: simulated``."""
     layouts = sorted({(a.cell.nodes, a.cell.ppn) for a in answers})
     head = header(platform, command, {"platform": platform.name, "baseline": baseline})
     with BenchWriter(path, head) as out:
@@ -308,11 +247,11 @@ def write_results(
 
 
 def _sample(number: int, cell: SimulatedCell, choice: str, seconds: float) -> Sample:
-    reducing = cell.collective in _REDUCING
+    reducing = cell.collective in REDUCTIONS
     return Sample(
         number, cell.collective, choice, cell.bytes,
         None if cell.collective == "barrier" else "MPI_DOUBLE" if reducing else "MPI_CHAR",
-        "MPI_SUM" if reducing else None, 0 if cell.collective in _ROOTED else None, "latency", 1,
+        "MPI_SUM" if reducing else None, 0 if cell.collective in ROOTED else None, "latency", 1,
         [round(seconds * 1e6, 6)], True, "simulated",
     )  # fmt: skip
 
@@ -332,13 +271,6 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
 
     Bounds between two sizes lie in their geometric middle; the last row has no end. Collectives
     whose choice cannot depend on the size have one row: best in the mean, nowhere slower.
-
-    Parameters
-    ----------
-    answers
-        Ascending in size within each collective and layout.
-    margin
-        Part of native's time.
     """
     out: list[Row] = []
     for i, a in enumerate(answers):
@@ -362,7 +294,6 @@ def rows(answers: Sequence[Answer], margin: float = 0.03) -> list[Row]:
 
 
 def _one_row(answers: Sequence[Answer], margin: float) -> Row:
-    """Return the row of a collective and layout that holds for every size."""
     means = {NATIVE: 1.0}
     for name in answers[0].seconds:
         if all(name in a.seconds for a in answers):

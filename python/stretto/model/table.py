@@ -39,19 +39,6 @@ def simulated_table(
 
     Where the model has no decisions of the MPI, it also says whose stand for them
     (``baseline=openmpi``): the ratios are to these.
-
-    Parameters
-    ----------
-    platform, nodes, ppns
-        Where.
-    collectives, sizes
-        What.
-    family, version
-        The MPI that it is for.
-    baseline
-        What that MPI does by itself.
-    seed, done
-        See `stretto.model.sweep.simulate`.
     """
     cells = [
         SimulatedCell(name, n, p, size)
@@ -81,17 +68,7 @@ def priced_table(
     baseline: str,
     seed: int,
 ) -> list[Answer]:
-    """Price what a table chooses, beside native, wherever it has a row for the layout.
-
-    Parameters
-    ----------
-    table
-        The table.
-    platform, nodes, ppns, sizes
-        Where, and for which sizes.
-    baseline, seed
-        See `stretto.model.sweep.simulate`.
-    """
+    """Price what a table chooses, beside native, wherever it has a row for the layout."""
     out: list[Answer] = []
     for name in dict.fromkeys(r.collective for r in table.rows):
         for p in ppns:

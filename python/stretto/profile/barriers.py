@@ -27,10 +27,7 @@ NOT_JOINED = "not joined"
 def evidence_words(bits: int) -> str | None:
     """Return what a barrier's detail says, None where nothing was done.
 
-    Parameters
-    ----------
-    bits
-        As the recorder keeps them: ``STRETTO_DETAIL_*`` in raw.h.
+    `bits`: as the recorder keeps them: ``STRETTO_DETAIL_*`` in raw.h.
     """
     return ", ".join(words for bit, words in _EVIDENCE if bits & bit) or None
 
@@ -41,15 +38,7 @@ def _bits(row: Row) -> int:
 
 
 def with_all_evidence(rows: list[Row], row: Array, group: Array) -> Array:
-    """Return each event's row with the evidence of all ranks of its call.
-
-    Parameters
-    ----------
-    rows
-        Which rows there are; new ones are added.
-    row, group
-        Of the events, by group.
-    """
+    """Return each event's row with the evidence of all ranks of its call."""
     bits = np.array([_bits(r) for r in rows], np.int64)
     if not bits.any():
         return row
@@ -74,14 +63,7 @@ class Shares:
     known: dict[tuple[int, Row], list[tuple[Row, int, float]]] = field(default_factory=dict)
 
     def of(self, rank: int, row: Row, calls: int) -> list[tuple[Row, int, float]]:
-        """Return the rows that a rank's calls belong to: row, calls, share of the time.
-
-        Parameters
-        ----------
-        rank, row, calls
-            What the rank counted. The joined calls tell how these divide; where none was joined,
-            a barrier that looks needless from here may still be needed.
-        """
+        """Return the rows that a rank's calls belong to: row, calls, share of the time."""
         if row[0] != "MPI_Barrier":
             return [(row, calls, 1.0)]
         found = self.known.get((rank, row))
@@ -101,15 +83,6 @@ class Shares:
 def barrier_shares(
     rows: Sequence[Row], rank: Array, own: Array, row: Array, time_s: Array
 ) -> Shares:
-    """Return how the barriers of each rank divide over the rows with all evidence.
-
-    Parameters
-    ----------
-    rows
-        Which rows there are.
-    rank, own, row, time_s
-        Of the events; `own` is the row as the rank alone saw it.
-    """
     chosen = np.isin(own, [i for i, r in enumerate(rows) if r[0] == "MPI_Barrier"])
     out = Shares()
     if not chosen.any():

@@ -88,11 +88,6 @@ def load_runs(directory: Path) -> list[RawRun]:
 
     A file that cannot be read costs its rank, not the run: the run's `problems` name it. Only where
     none can be read the first one's error is raised.
-
-    Parameters
-    ----------
-    directory
-        What STRETTO_PROFILE_DIR named.
     """
     failed: list[StrettoError] = []
     all_runs = [_read_run(paths, failed) for paths in find_raw(directory).values()]
@@ -115,7 +110,6 @@ def load_runs(directory: Path) -> list[RawRun]:
 
 
 def mpi_identity(raw: RawFile) -> MPIIdentity:
-    """Return which MPI a rank ran with, from what the MPI itself said."""
     library = bytes(raw.header["library"]).split(b"\0")[0].decode("utf-8", "replace").strip()
     family: Family = "mpich"
     if library.startswith("Open MPI"):
@@ -140,7 +134,6 @@ class _Namer:
         self.known: dict[int, Row] = {}
 
     def row(self, number: int) -> Row:
-        """Return what a key stands for."""
         if number not in self.known:
             self.known[number] = self._make(split_key(number))
         return self.known[number]
@@ -297,15 +290,6 @@ def _timeline(samples: Samples) -> list[Event] | None:
 
 
 def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
-    """Join one run's files to a profile.
-
-    Parameters
-    ----------
-    run
-        The ranks' files, from `load_runs`.
-    command
-        The user's command, for the record.
-    """
     nranks = int(run[0].header["nranks"])
     communicators, index = _communicators(run)
     namers = {raw.rank: _Namer(raw, index) for raw in run}
@@ -366,7 +350,6 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
 def _notes(
     run: Sequence[RawFile], unrecorded: Sequence[int], nranks: int, samples: Samples, lost: int
 ) -> list[str]:
-    """Return what is missing or odd in a run's files."""
     notes = list(run.problems) if isinstance(run, RawRun) else []
     if unrecorded:
         notes.append(
@@ -394,7 +377,6 @@ def _notes(
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    """Return rank numbers as people write them: 0-3, 7."""
     out: list[str] = []
     for r in ranks:
         low, _, high = out[-1].partition("-") if out else ("", "", "")

@@ -30,35 +30,17 @@ _TICKS = ("read_ticks", "write_ticks", "other_ticks")
 
 
 def file_seconds(raw: RawFile) -> float:
-    """Return a rank's time in files outside MPI.
-
-    Parameters
-    ----------
-    raw
-        The rank's file.
-    """
+    """Return a rank's time in files outside MPI."""
     return sum(int(raw.files[k].sum()) for k in _TICKS) * raw.ns_per_tick * 1e-9
 
 
 def file_bytes(raw: RawFile) -> int:
-    """Return the bytes that a rank read and wrote outside MPI.
-
-    Parameters
-    ----------
-    raw
-        The rank's file.
-    """
+    """Return the bytes that a rank read and wrote outside MPI."""
     return sum(int(raw.files[k].sum()) for k in _BYTES[:2])
 
 
 def join_files(run: Sequence[RawFile]) -> list[FileUse]:
-    """Return the files that the ranks used, those that matter most first, the rest as one.
-
-    Parameters
-    ----------
-    run
-        The ranks' files.
-    """
+    """Return the files that the ranks used, those that matter most first, the rest as one."""
     weights: dict[str, float] = {}
     for raw in run:
         for row in raw.files:

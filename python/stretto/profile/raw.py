@@ -166,7 +166,6 @@ class RawFile:
 
     @property
     def rank(self) -> int:
-        """Rank in MPI_COMM_WORLD."""
         return int(self.header["rank"])
 
     @property
@@ -176,7 +175,6 @@ class RawFile:
 
     @property
     def host(self) -> str:
-        """Name of the node."""
         return _text(self.header["host"])
 
     @property
@@ -226,7 +224,6 @@ class RawFile:
 
     @property
     def wall_s(self) -> float:
-        """Seconds that were recorded."""
         return self.whole_s - self.paused_s
 
     @property
@@ -254,10 +251,7 @@ class RawFile:
 def mix(x: Array) -> Array:
     """Scramble 64-bit numbers as ``stretto_mix`` in clock.h does.
 
-    Parameters
-    ----------
-    x
-        Unsigned 64-bit numbers.
+    `x`: unsigned 64-bit numbers.
     """
     factor = np.uint64(0xD6E8FEB86659FD93)
     half = np.uint64(32)
@@ -272,12 +266,7 @@ def mix(x: Array) -> Array:
 def thinned(events: Array, stride_log2: int) -> Array:
     """Return the events that the recorder would keep at a stride, the same on all ranks.
 
-    Parameters
-    ----------
-    events
-        Events of one rank.
-    stride_log2
-        0 keeps all.
+    `stride_log2`: 0 keeps all.
     """
     if not stride_log2:
         return events
@@ -291,13 +280,7 @@ def _text(value: bytes) -> str:
 
 
 def read_raw(path: Path) -> RawFile:
-    """Read one rank's raw file, or raise a `StrettoError` that names it and what is wrong.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """Read one rank's raw file, or raise a `StrettoError` that names it and what is wrong."""
     try:
         with path.open("rb") as stream:
             magic = stream.read(8)
@@ -370,13 +353,7 @@ def _truncated(path: Path, size: int, needed: int) -> StrettoError:
 
 
 def find_raw(directory: Path) -> dict[int, list[Path]]:
-    """Return the raw files of a directory by run (one MPI_COMM_WORLD each), ranks in order.
-
-    Parameters
-    ----------
-    directory
-        What STRETTO_PROFILE_DIR named.
-    """
+    """Return the raw files of a directory by run (one MPI_COMM_WORLD each), ranks in order."""
     runs: dict[int, list[Path]] = {}
     for path in sorted(directory.glob(f"*{SUFFIX}")):
         world, dash, rank = path.stem.partition("-")

@@ -44,18 +44,11 @@ class Recorded:
 
     @property
     def profile(self) -> Profile:
-        """The profile that matters."""
         return self.joined[0].profile
 
 
 def default_path(job: Job) -> Path:
-    """Return a file name made of the program's; where it is in use, it gets a number.
-
-    Parameters
-    ----------
-    job
-        The job to be recorded.
-    """
+    """Return a file name made of the program's; where it is in use, it gets a number."""
     program = job.command.applications[0].program
     word = job.command.words[program] if program is not None else "job"
     return job.cwd / f"{Path(word).name or 'job'}.profile.json"
@@ -116,25 +109,10 @@ def record(
     A command that fails or is killed leaves its profile all the same; look at ``result``. Ctrl-C
     keeps the profile as well and goes on as `Interrupted`.
 
-    Parameters
-    ----------
-    words
-        The user's command.
-    output
-        Where the profile goes, instead of what is there; by default a name made of the program's
-        that is not in use. Profiles of further programs never replace a file.
-    mpi
-        See `stretto.launch.job.understand`.
-    applied
-        Returns what ``stretto run`` would apply to the job, which is recorded with it.
-    timeout
-        Seconds after which the command is stopped.
-    capture
-        What becomes of the command's output.
-    environ
-        Of the run; the process's own by default.
-    typed
-        The command as the profile names it, where it runs with other words.
+    `output`: where the profile goes, instead of what is there; by default a name made of the
+    program's that is not in use. Profiles of further programs never replace a file.
+    `applied`: returns what ``stretto run`` would apply to the job, which is recorded with it.
+    `environ`: of the run; the process's own by default.
     """
     if not words:
         raise UsageError("no command is given", remedy="write it after --: -- mpirun -n 4 ./app")
@@ -182,13 +160,7 @@ def record(
 
 
 def check_result(recorded: Recorded) -> None:
-    """Raise an error with exit code 3 when the user's command failed.
-
-    Parameters
-    ----------
-    recorded
-        The run.
-    """
+    """Raise an error with exit code 3 when the user's command failed."""
     result = recorded.result
     if result.status == 0 and not result.timed_out:
         return
@@ -227,7 +199,6 @@ def _rescue(raw: Path, path: Path) -> Path:
 
 
 def _require_room(raw: Path, nranks: int) -> None:
-    """Raise the error for a run that left no recording since there is no room for one."""
     try:
         look_for_room(raw, ROOM * nranks)
     except OSError as error:
@@ -235,7 +206,6 @@ def _require_room(raw: Path, nranks: int) -> None:
 
 
 def _explain_nothing(job: Job, result: Result) -> None:
-    """Raise the error for a run that left no recording."""
     words = " ".join(job.command.words)
     if result.status != 0 or result.timed_out:
         result.require(job.command.words)

@@ -18,13 +18,7 @@ from stretto.profile.join import rank_words
 
 
 def tools_note(profile: Profile) -> str | None:
-    """Say that a tool hides MPI calls from the recorder; None where none does, or none is known.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    """
+    """Say that a tool hides MPI calls from the recorder; None where none does, or none is known."""
     if not profile.tools:
         return None
     own = profile.executables or []
@@ -48,7 +42,6 @@ class TimePart:
 
     @property
     def mean(self) -> float:
-        """Mean over the ranks."""
         return sum(self.seconds) / len(self.seconds)
 
 
@@ -57,13 +50,7 @@ def _sum(calls: Sequence[Call], value: Callable[[Call], list[float]], n: int) ->
 
 
 def compute_s(profile: Profile) -> list[float]:
-    """Return each rank's time outside MPI and files.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    """
+    """Return each rank's time outside MPI and files."""
     return [
         max(w - m - i, 0.0)
         for w, m, i in zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
@@ -71,25 +58,13 @@ def compute_s(profile: Profile) -> list[float]:
 
 
 def whole_s(profile: Profile) -> float:
-    """Return what shares are of: the run, or the time of all its threads where that is more.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    """
+    """Return what shares are of: the run, or the time of all its threads where that is more."""
     sums = zip(compute_s(profile), profile.mpi_s, profile.io_s, strict=True)
     return max(max(profile.wall_s), sum(map(sum, sums)) / profile.nranks)
 
 
 def threads_note(profile: Profile) -> str | None:
-    """Say that times of several threads are added up, None where one thread calls the MPI.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    """
+    """Say that times of several threads are added up, None where one thread calls the MPI."""
     inside = zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
     # rounding, and files seen between two calls, may make a little more than the run
     many = max(profile.threads or [1])
@@ -104,13 +79,7 @@ def threads_note(profile: Profile) -> str | None:
 
 
 def parts(profile: Profile) -> list[TimePart]:
-    """Return where the time goes; the parts of a rank with one thread sum up to its wall time.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    """
+    """Return where the time goes; the parts of a rank with one thread sum up to its wall time."""
     n = profile.nranks
     groups: dict[str, list[Call]] = {}
     out: list[TimePart] = []
@@ -153,13 +122,6 @@ def _part(name: str, calls: list[Call], n: int) -> TimePart:
 
 
 def awaits_message(call: Call) -> bool:
-    """Tell whether a row is waiting for a point-to-point message.
-
-    Parameters
-    ----------
-    call
-        The row.
-    """
     # a probe on a communicator that found no room in its table is one, too
     return call.kind == "wait" and (
         call.detail in (None, "table full")
@@ -170,16 +132,8 @@ def awaits_message(call: Call) -> bool:
 def group_of(call: Call) -> str:
     """Return what a row's time counts as: its kind, and for waiting what is waited for.
 
-    Parameters
-    ----------
-    call
-        The row.
-
-    Returns
-    -------
-    str
-        ``collective``, ``nonblocking``, ``nonblocking wait``, ``p2p``, ``p2p wait``, ``rma``,
-        ``io``, ``comm`` or ``other``.
+    Returns ``collective``, ``nonblocking``, ``nonblocking wait``, ``p2p``, ``p2p wait``, ``rma``,
+    ``io``, ``comm`` or ``other``.
     """
     if call.kind == "wait":
         if awaits_message(call):
@@ -197,7 +151,6 @@ def group_of(call: Call) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return three digits, and all of a larger number: 1.23, 45.6, 1000; no exponent."""
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
@@ -224,10 +177,7 @@ def _percent(value: float, whole: float) -> str:
 def communicator_words(c: Communicator | None) -> str:
     """Return a communicator shape in few words.
 
-    Parameters
-    ----------
-    c
-        The shape; None for calls that have none.
+    `c`: the shape; None for calls that have none.
     """
     if c is None:
         return ""
@@ -241,28 +191,12 @@ def wide_console(stream: TextIO | None = None) -> Console:
     """Return a console, by default on stdout; where that is no terminal, as wide as the tables.
 
     It takes no markup: communicators and datatypes are called what the application calls them.
-
-    Parameters
-    ----------
-    stream
-        Where it prints.
     """
     console = Console(markup=False, file=stream)
     return console if console.is_terminal else Console(markup=False, width=110, file=stream)
 
 
 def show(profile: Profile, console: Console, top: int = 15) -> None:
-    """Print a profile.
-
-    Parameters
-    ----------
-    profile
-        The profile.
-    console
-        Where to.
-    top
-        Number of call shapes.
-    """
     wall = max(profile.wall_s)
     console.print(
         f"{' '.join(profile.command)}\n{profile.mpi.family} {profile.mpi.version}, "

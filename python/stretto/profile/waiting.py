@@ -28,14 +28,11 @@ MOST_EVENTS = 8_000_000
 class Samples:
     """Joined events: every call of which all members' time stamps were kept.
 
-    Attributes
-    ----------
-    rank, row, start_s, end_s, wait_s, group
-        One value an event; `row` indexes `rows`, `group` numbers the calls.
-    clock_error_s
-        By rank: how far its times may be off those of rank 0.
-    barriers
-        How each rank's barriers divide, once it is known what the other ranks did before them.
+    `rank`, `row`, `start_s`, `end_s`, `wait_s`, `group`: one value an event; `row` indexes `rows`,
+    `group` numbers the calls.
+    `clock_error_s`: by rank: how far its times may be off those of rank 0.
+    `barriers`: how each rank's barriers divide, once it is known what the other ranks did before
+    them.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -75,13 +72,7 @@ class Samples:
         return self._rows_index
 
     def timeline(self, limit: int) -> list[tuple[int, Row, float, float]]:
-        """Return whole calls spread over the run, at most `limit` events: rank, row, start, end.
-
-        Parameters
-        ----------
-        limit
-            Most events.
-        """
+        """Return whole calls spread over the run, at most `limit` events: rank, row, start, end."""
         if not len(self.group):
             return []
         groups = np.unique(self.group)
@@ -101,7 +92,6 @@ class Samples:
 
 
 def _collective(row: Row) -> str:
-    """Return the function that a row's event is of: for a wait the one that is awaited."""
     return row[6] or "" if row[1] == "wait" else row[0]
 
 
@@ -124,11 +114,6 @@ def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float
     """Return for each rank how its clock differs from rank 0's: times, offsets (ns), error (s).
 
     Ranks that share a clock share the measurement that one of them made; None where there is none.
-
-    Parameters
-    ----------
-    run
-        The files of one run.
     """
     zero = (np.zeros(1), np.zeros(1), 0.0)
     domains: dict[int, tuple[Array, Array, float]] = {}
@@ -150,7 +135,6 @@ def clock_offsets(run: Sequence[RawFile]) -> dict[int, tuple[Array, Array, float
 
 
 def _stamps(raw: RawFile, offset: tuple[Array, Array, float], ticks: Array) -> Array:
-    """Return time stamps in ns of rank 0's clock."""
     own = raw.monotonic_ns(ticks)
     at, by, _ = offset
     stamps: Array = own - np.rint(np.interp(own.astype(float), at, by)).astype(np.int64)
@@ -162,17 +146,7 @@ def collect_samples(
     row_of: dict[int, Callable[[int], Row]],
     communicators: Sequence[Communicator],
 ) -> Samples:
-    """Join the ranks' events: the same call of the same communicator on all its members.
-
-    Parameters
-    ----------
-    run
-        The files of one run.
-    row_of
-        By rank: what a key of its file stands for.
-    communicators
-        The shapes that the rows speak of.
-    """
+    """Join the ranks' events: the same call of the same communicator on all its members."""
     offsets = clock_offsets(run)
     out = Samples()
     stride = 0
@@ -262,9 +236,9 @@ def _waiting(
     """Return how long each event's rank waited for other ranks, in ns.
 
     Ranks come when they call, or start what they wait for later. A nonblocking collective that is
-    not complete before the last rank waits for it, too, had no progress until then: that is
-    waiting as well. Of neighbours it is not known who they are: waiting ends at the latest when
-    the last rank of the communicator comes, and leaves the time of the rank that took least.
+    not complete before the last rank waits for it, too, had no progress until then: that is waiting
+    as well. Of neighbours it is not known who they are: waiting ends at the latest when the last
+    rank of the communicator comes, and leaves the time of the rank that took least.
     """
 
     def last_of(stamps: Array) -> Array:

@@ -12,17 +12,24 @@ from stretto.profile.show import group_of
 
 COLLECTIVE = ("collective", "nonblocking_collective", "persistent_collective", "neighborhood")
 
+#: key, name, what could change it, and hue, in the order in which they are stacked
+PARTS = (
+    ("compute", "computation", "outside MPI", "compute"),
+    ("io", "I/O", "reading and writing files", "io"),
+    ("p2p", "point-to-point", "sends, receives and their waits", "p2p"),
+    ("wait", "collectives: waiting", "for the last rank; balance decides it", "wait"),
+    ("transfer", "collectives: transfer", "the algorithm decides it; can be tuned", "blue"),
+    ("unsplit", "collectives: not split", "waiting and transfer together", "unsplit"),
+    ("other", "other MPI", "windows, communicators, set-up", "other-mpi"),
+)
+
 
 @dataclass(frozen=True)
 class Part:
     """One part of the run, in seconds per rank.
 
-    Attributes
-    ----------
-    name, meaning
-        For the reader; `meaning` says what could change it.
-    hue
-        Its colour in `stretto.report.theme`.
+    `name`, `meaning`: for the reader; `meaning` says what could change it.
+    `hue`: its colour in `stretto.report.theme`.
     """
 
     key: str
@@ -33,7 +40,6 @@ class Part:
 
     @property
     def mean(self) -> float:
-        """Return the mean over ranks."""
         return float(self.per_rank.mean())
 
 
@@ -41,20 +47,14 @@ class Part:
 class ShapeSum:
     """One call shape, summed up for the table.
 
-    Attributes
-    ----------
-    time_s
-        Mean over the ranks.
-    share
-        Of the run (`Breakdown.total_s`).
-    wait
-        Fraction of its time spent waiting for the last rank; None when not known.
+    `time_s`: mean over the ranks.
+    `share`: of the run (`Breakdown.total_s`).
+    `wait`: fraction of its time spent waiting for the last rank; None when not known.
     """
 
     call: Call
     calls: int
     time_s: float
-    worst_s: float
     share: float
     wait: float | None
     mean_us: float
@@ -91,17 +91,19 @@ class Breakdown:
         return sum(p.mean for p in self.parts if p.key == key) / total if total > 0 else 0.0
 
     @property
+    def _compute(self) -> np.ndarray:
+        return next(p.per_rank for p in self.parts if p.key == "compute")
+
+    @property
     def slowest(self) -> int:
         """Return the rank that computes longest: the one that others wait for."""
-        compute = next(p for p in self.parts if p.key == "compute")
-        return self.number(int(np.argmax(compute.per_rank)))
+        return self.number(int(np.argmax(self._compute)))
 
     @property
     def imbalance(self) -> float:
         """Return how much longer than the mean the slowest rank computes (0.2 is 20 %)."""
-        compute = next(p for p in self.parts if p.key == "compute").per_rank
-        mean = float(compute.mean())
-        return float(compute.max()) / mean - 1 if mean > 0 else 0.0
+        mean = float(self._compute.mean())
+        return float(self._compute.max()) / mean - 1 if mean > 0 else 0.0
 
 
 def breakdown(profile: Profile) -> Breakdown:
@@ -133,35 +135,9 @@ def breakdown(profile: Profile) -> Breakdown:
             parts["other"] += time
     io = np.maximum(np.asarray(profile.io_s, dtype=float), parts.pop("mpi-io"))
     compute = np.maximum(wall - sum(parts.values()) - io, 0.0)
-    described = [
-        ("compute", "computation", "outside MPI", "compute", compute),
-        ("io", "I/O", "reading and writing files", "io", io),
-        ("p2p", "point-to-point", "sends, receives and their waits", "p2p", parts["p2p"]),
-        (
-            "wait",
-            "collectives: waiting",
-            "for the last rank; balance decides it",
-            "wait",
-            parts["wait"],
-        ),
-        (
-            "transfer",
-            "collectives: transfer",
-            "the algorithm decides it; can be tuned",
-            "blue",
-            parts["transfer"],
-        ),
-        (
-            "unsplit",
-            "collectives: not split",
-            "waiting and transfer together",
-            "unsplit",
-            parts["unsplit"],
-        ),
-        ("other", "other MPI", "windows, communicators, set-up", "other-mpi", parts["other"]),
-    ]
+    parts |= {"compute": compute, "io": io}
     out = Breakdown(
-        [Part(*d) for d in described if d[4].any() or d[0] == "compute"],
+        [Part(*d, parts[d[0]]) for d in PARTS if parts[d[0]].any() or d[0] == "compute"],
         wall,
         [],
         any(c.wait_s is not None for c in profile.calls if c.kind in COLLECTIVE),
@@ -183,7 +159,6 @@ def _shape(call: Call, wall: float) -> ShapeSum | None:
         call,
         calls,
         float(time.mean()),
-        float(time.max()),
         float(time.mean()) / wall if wall > 0 else 0.0,
         wait,
         float(time.sum()) / calls * 1e6,

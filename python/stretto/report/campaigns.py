@@ -14,15 +14,7 @@ File = tuple[str, Path]  # kind and place
 
 
 def below(directory: Path, found: Sequence[File]) -> list[File]:
-    """Return a campaign's results below a directory, with the tables made of them.
-
-    Parameters
-    ----------
-    directory
-        A campaign's, or of one of its MPIs or processors.
-    found
-        What lies in the directory itself.
-    """
+    """Return a campaign's results below a directory, with the tables made of them."""
     have = {path for _, path in found}
     out: list[File] = []
     for path in results_below(directory):
@@ -56,15 +48,7 @@ def _of(table: Path, cpu: str) -> bool:
 
 
 def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]]]:
-    """Return the systems in a directory: the MPIs of a campaign are compared, where they are two.
-
-    Parameters
-    ----------
-    directory
-        What the user named.
-    found
-        All files in it, of `below` too.
-    """
+    """Systems in a directory: the MPIs of a campaign are compared, where they are two."""
     places = sorted({p.parent for kind, p in found if kind == "bench"} - {directory})
     if len(places) < 2:
         return [(directory, list(found))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
 from stretto.report.load import System
-from stretto.report.points import NATIVE, Panel
+from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import importance
 
@@ -35,11 +36,9 @@ class SystemsCompared:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return the names of the systems."""
         return (self.systems[0].name, self.systems[1].name)
 
     def figures(self) -> Iterable[Figure]:
-        """Return all figures once, in the order of the page."""
         yield from [*self.runs, *self.time, *self.latency]
 
 
@@ -82,7 +81,7 @@ def build(a: System, b: System) -> SystemsCompared:
         for p, q in pairs
         if p.variant != q.variant
     ]
-    commands = {findings.command_line(s.verdict.command) for s in (a, b) if s.verdict}
+    commands = {shlex.join(s.verdict.command) for s in (a, b) if s.verdict}
     if len(commands) > 1:
         notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
     notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.busy_notes(s) + findings.notes(s)]
@@ -104,33 +103,30 @@ def build(a: System, b: System) -> SystemsCompared:
     )
 
 
-def _median(panel: Panel, name: str | None, number: int) -> float | None:
-    point = None if name is None else panel.point(name, number)
-    return None if point is None else point.estimate.median
-
-
 def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
     out = []
     for number in sorted(set(a.sizes) & set(b.sizes)):
-        native = [_median(p, NATIVE, number) for p in (a, b)]
-        tuned = [_median(p, p.chosen.get(number), number) for p in (a, b)]
+        native = [_us(p.point(NATIVE, number)) for p in (a, b)]
+        tuned = [_us(p.choice_at(number)) for p in (a, b)]
         out.append(
             {
                 "collective": a.collective,
-                "size": fmt.size(number) if number else "",
                 "bytes": number,
                 "mode": a.mode,
                 "variant": a.variant,
-                "group": f"{a.collective}, {a.mode}",
-                "native": native,
-                "tuned": tuned,
+                "native_us": native,
+                "tuned_us": tuned,
+                "choices": [p.chosen.get(number) or "" for p in (a, b)],
                 "native_ratio": _ratio(*native),
                 "tuned_ratio": _ratio(*tuned),
-                "choices": [p.chosen.get(number) or "" for p in (a, b)],
                 "simulated": a.simulated or b.simulated,
             }
         )
     return out
+
+
+def _us(point: CandidatePoint | None) -> float | None:
+    return None if point is None else point.estimate.median
 
 
 def _ratio(a: float | None, b: float | None) -> float | None:
@@ -138,7 +134,6 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
-    """Return how the second compares with the first, over all shared points."""
     if not rows:
         return "The two systems share no measured point."
     parts = []
@@ -165,19 +160,15 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
 
 
 def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
-    """Return rows of facts: a name, and what it is on each system."""
     columns = []
     for s in both.systems:
-        told = {"verdict": findings.headline(s)[0]}
-        told |= dict(findings.gain_facts(s))
-        told |= dict(facts.identity(s))
-        columns.append(told)
+        found = [("verdict", findings.headline(s)[0])]
+        columns.append(dict(found + findings.gain_facts(s) + facts.identity(s)))
     order = list(dict.fromkeys([*columns[0], *columns[1]]))
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
 
 def headline(both: SystemsCompared) -> str:
-    """Return what is compared, in one line."""
     words = []
     for s in both.systems:
         mpi = ""
@@ -191,7 +182,6 @@ def headline(both: SystemsCompared) -> str:
 
 
 def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> str:
-    """Return the page of two systems."""
     return (
         page.environment(drawn)
         .get_template("compare.html.j2")
@@ -203,6 +193,7 @@ def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> s
             facts=_side_by_side(both),
             files=[facts.files(s) for s in both.systems],
             us=fmt.microseconds,
+            size=fmt.size,
             ratio=fmt.ratio,
         )
     )
@@ -216,20 +207,7 @@ def summary(both: SystemsCompared) -> dict[str, Any]:
         "systems": list(both.names),
         "same_layout": both.same_layout,
         "simulated": any(s.simulated for s in both.systems),
-        "points": [
-            {
-                "collective": r["collective"],
-                "bytes": r["bytes"],
-                "mode": r["mode"],
-                "native_us": r["native"],
-                "tuned_us": r["tuned"],
-                "choices": r["choices"],
-                "native_ratio": r["native_ratio"],
-                "tuned_ratio": r["tuned_ratio"],
-                "simulated": r["simulated"],
-            }
-            for r in both.rows
-        ],
+        "points": [{k: v for k, v in row.items() if k != "variant"} for row in both.rows],
         "notes": both.notes,
         "figures": [f.name for f in both.figures()],
     }

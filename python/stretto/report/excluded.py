@@ -23,13 +23,6 @@ def excluded(bench: Bench, label: Callable[[str], str]) -> list[str]:
     """Say of which candidates no time counts, and why: ``tuned ring: wrong results at 4 B``.
 
     What an MPI refused was never measured, and is not named.
-
-    Parameters
-    ----------
-    bench
-        A results file.
-    label
-        A candidate in words.
     """
     sizes: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for e in standing_exclusions(bench.records).values():
@@ -45,15 +38,7 @@ def excluded(bench: Bench, label: Callable[[str], str]) -> list[str]:
 
 
 def of_all(files: Sequence[Source], label: Callable[[Source, str], str]) -> list[str]:
-    """Say the same of several files, each with its MPI's name before it.
-
-    Parameters
-    ----------
-    files
-        From `sources`.
-    label
-        A candidate of a file in words.
-    """
+    """Say the same of several files, each with its MPI's name before it."""
     return list(
         dict.fromkeys(
             f"{source.mpi}: {text}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from stretto.files.product import product
-from stretto.report import findings, stats
 from stretto.report import format as fmt
+from stretto.report import stats
 from stretto.report.load import System
 from stretto.report.machines import is_node
 from stretto.report.points import NATIVE
@@ -20,9 +22,9 @@ def identity(system: System) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     source = system.verdict or system.profile
     if source is not None:
-        out.append(("command", findings.command_line(source.command)))
+        out.append(("command", shlex.join(source.command)))
     elif system.benches:
-        out.append(("command", findings.command_line(system.benches[0].header.command)))
+        out.append(("command", shlex.join(system.benches[0].header.command)))
     if system.layout is not None:
         out.append(
             ("layout", f"{fmt.layout(system.layout)} ({fmt.plural(system.layout.nranks, 'rank')})")
@@ -44,7 +46,6 @@ def identity(system: System) -> list[tuple[str, str]]:
 
 
 def _machine(system: System) -> str:
-    """Return the nodes and their processor, and what else is known of one of them."""
     words, h = sorted(system.processors), system.host
     if h is not None and is_node(h, system.nodes):
         words += [
@@ -124,7 +125,6 @@ def settings(system: System) -> list[tuple[str, str]]:
 
 
 def _setting(value: object) -> str:
-    """Return a setting for people; empty when it is not set, or says what other sections say."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -139,28 +139,20 @@ def _setting(value: object) -> str:
 
 
 def files(system: System) -> list[dict[str, str]]:
-    """Return what each file is and who made it."""
-    tables, benches = iter(system.tables), iter(system.benches)
-    forecasts, settings = iter(system.forecasts), iter(system.settings)
     out = []
-    for kind, path in system.files:
+    for (kind, path), content in zip(system.files, system.contents, strict=True):
         row = {"kind": kind, "path": str(path)}
         if kind == "table":
-            t = next(tables)
-            row |= {"created": t.created, "stretto": t.stretto, "host": t.host}
-            row["mpi"] = f"{t.family} {t.mpi_version}"
+            mpi = f"{content.family} {content.mpi_version}"
+            row |= {"created": content.created, "host": content.host, "mpi": mpi}
         elif kind == "forecast":
-            f = next(forecasts)
-            row |= {"created": "", "stretto": f.stretto, "host": f.platform, "mpi": "simulated"}
-        elif kind == "settings":
-            s = next(settings)
-            row |= {"created": s.created, "stretto": s.stretto, "host": s.host.name}
-            row["mpi"] = f"{product(s.mpi)} {s.mpi.version}"
+            row |= {"created": "", "host": content.platform, "mpi": "simulated"}
         else:
-            source = {"profile": system.profile, "verdict": system.verdict}.get(kind)
-            one = source.identity if source is not None else next(benches).header.identity
-            row |= {"created": one.created, "stretto": one.stretto, "host": one.host.name}
-            row["mpi"] = f"{product(one.mpi)} {one.mpi.version}"
+            content = content.header if kind == "bench" else content
+            content = content if kind == "settings" else content.identity
+            row |= {"created": content.created, "host": content.host.name}
+            row["mpi"] = f"{product(content.mpi)} {content.mpi.version}"
+        row["stretto"] = content.stretto
         row["created"] = date(row["created"]) if row["created"] else ""
         out.append(row)
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from stretto.files.table import Row
@@ -20,13 +19,7 @@ from stretto.report.points import NATIVE
 from stretto.report.stats import estimate, usable
 
 
-def command_line(words: Sequence[str]) -> str:
-    """Return a command as one would type it."""
-    return shlex.join(words)
-
-
 def conclusion(verdict: VerdictFile) -> str:
-    """Return the verdict's own conclusion as a sentence."""
     text = verdict.conclusion.strip()
     if verdict.metric.pattern is not None:
         for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
@@ -38,13 +31,8 @@ def conclusion(verdict: VerdictFile) -> str:
 def headline(system: System) -> tuple[str, str]:
     """Return the verdict in one sentence, and what kind of verdict it is.
 
-    Returns
-    -------
-    sentence : str
-        For the top of the page.
-    kind : str
-        ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs differ) or
-        ``open`` (the application was not run).
+    Returns kind: ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs
+    differ) or ``open`` (the application was not run).
     """
     verdict = system.verdict
     if verdict is not None:
@@ -81,11 +69,11 @@ def _table_sentence(rows: Sequence[Row]) -> str:
         f"choose{'s' if len(faster) == 1 else ''} "
         "something other than native"
     )
-    known = [(r.ratio, r) for r in faster if r.ratio and r.ratio > 0]
+    known = [r for r in faster if r.ratio and r.ratio > 0]
     if known:
-        ratio, best = min(known, key=lambda k: k[0])
+        best = min(known, key=lambda r: r.ratio or 0)
         text += (
-            f"; at best {fmt.factor(1 / ratio)} faster"
+            f"; at best {fmt.factor(1 / (best.ratio or 1))} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
     sources = [r.evidence.get("source") for r in faster]
@@ -96,7 +84,6 @@ def _table_sentence(rows: Sequence[Row]) -> str:
 
 
 def table_finding(system: System) -> str:
-    """Return what the tables choose, in a sentence."""
     return _table_sentence([r for t in system.tables for r in t.rows])
 
 

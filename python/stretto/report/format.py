@@ -183,7 +183,6 @@ def metric_name(metric: Metric) -> str:
 
 
 def value_text(verdict: VerdictFile, value: float) -> str:
-    """Return a value of the metric with its unit."""
     if verdict.metric.unit == "s":
         return seconds(value)
     text = significant(value, 4) if abs(value) < 1000 else count(round(value))
@@ -191,5 +190,4 @@ def value_text(verdict: VerdictFile, value: float) -> str:
 
 
 def gain_text(g: GainInterval) -> str:
-    """Return a gain with its interval in words."""
     return f"{percent(g.median)} ({percent(g.low)} to {percent(g.high)})"

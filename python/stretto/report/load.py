@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from stretto.errors import StrettoError, UsageError, from_oserror
-from stretto.files.bench import Bench, Header, read_bench
+from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Host, Identity
@@ -30,26 +32,29 @@ PATTERNS = {
     "settings": "*.settings.json",
 }
 _KINDS = ", ".join(PATTERNS.values())
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "profile": read_profile,
+    "bench": read_bench,
+    "table": lambda path: read_table(path, check_names=False),  # a newer Stretto's is shown, too
+    "verdict": read_verdict,
+    "forecast": read_forecast,
+    "settings": read_settings,
+}
 
 
 @dataclass
 class System:
     """Everything that the files say of one MPI on one machine.
 
-    Attributes
-    ----------
-    name
-        The directory's name, or the machine's.
-    files
-        Kind of file and path, in the order read.
-    panels
-        The measured points, with what the tables choose.
-    notes
-        What the reader must know of the files themselves.
+    `name`: the directory's name, or the machine's.
+    `files`, `contents`: kind and path, and what was read, in the order read.
+    `panels`: the measured points, with what the tables choose.
+    `notes`: what the reader must know of the files themselves.
     """
 
     name: str
     files: list[tuple[str, Path]] = field(default_factory=list)
+    contents: list[Any] = field(default_factory=list)
     profile: Profile | None = None
     benches: list[Bench] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -68,7 +73,6 @@ class System:
 
     @property
     def nodes(self) -> set[str]:
-        """Return the nodes that the files name; none where they name none."""
         found = {n.name for n in self.profile.nodes} if self.profile else set()
         return found.union(*map(nodes_of, self.benches)) - {"unknown"}
 
@@ -112,7 +116,6 @@ class System:
 
     @property
     def simulated(self) -> bool:
-        """Return whether anything in it comes from a model."""
         return (
             bool(self.forecasts)
             or any(p.simulated for p in self.panels)
@@ -123,15 +126,8 @@ class System:
 def load(paths: Sequence[Path]) -> list[System]:
     """Read the paths given: one system, or two to be compared.
 
-    Parameters
-    ----------
-    paths
-        Files (together one system), or one directory, or two directories.
-
-    Raises
-    ------
-    StrettoError
-        When a file cannot be read, is foreign or truncated, or does not belong to the others.
+    Raises StrettoError: when a file cannot be read, is foreign or truncated, or does not belong to
+    the others.
     """
     if not paths:
         raise UsageError(
@@ -202,7 +198,7 @@ def kind_of(path: Path) -> str:
         raise from_oserror(error, "cannot read the file", path) from error
     if head.startswith(b"stretto-table"):
         return "table"
-    for kind in ("profile", "bench", "verdict", "forecast", "settings"):
+    for kind in PATTERNS:
         if f'"stretto-{kind}"'.encode() in head:
             return kind
     raise StrettoError(
@@ -244,27 +240,19 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
     out = System(name, files, notes=copies)
     seen: dict[str, Path] = {}
     for kind, path in files:
-        if kind in ("profile", "verdict"):
-            if kind in seen:
-                raise StrettoError(
-                    f"there are two {kind} files, and a report is about one run",
-                    f"{seen[kind]}, {path}",
-                    "name the files that belong together one by one",
-                )
-            seen[kind] = path
-        if kind == "profile":
-            out.profile = read_profile(path)
-        elif kind == "verdict":
-            out.verdict = read_verdict(path)
-        elif kind == "forecast":
-            out.forecasts.append(read_forecast(path))
-        elif kind == "settings":
-            out.settings.append(read_settings(path))
-        elif kind == "table":
-            # names are not checked: a table of a newer Stretto can still be shown
-            out.tables.append(read_table(path, check_names=False))
-        else:
-            out.benches.append(read_bench(path))
+        if kind in ("profile", "verdict") and seen.setdefault(kind, path) != path:
+            raise StrettoError(
+                f"there are two {kind} files, and a report is about one run",
+                f"{seen[kind]}, {path}",
+                "name the files that belong together one by one",
+            )
+        out.contents.append(_READERS[kind](path))
+    by_kind = defaultdict(list)
+    for (kind, _), content in zip(files, out.contents, strict=True):
+        by_kind[kind].append(content)
+    out.profile, out.verdict = (next(iter(by_kind[k]), None) for k in ("profile", "verdict"))
+    out.benches, out.tables = by_kind["bench"], by_kind["table"]
+    out.forecasts, out.settings = by_kind["forecast"], by_kind["settings"]
     _same_mpi(out)
     _same_caches([out])
     points, failed = sums.points_of(out.benches)
@@ -282,29 +270,16 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
 def _same_mpi(system: System) -> None:
     """Refuse files of different MPIs: their times must never share an axis unnamed."""
     first: tuple[str, Path] | None = None
-    tables, benches = iter(system.tables), iter(system.benches)
-    settings = iter(system.settings)
-    for kind, path in system.files:
-        if kind == "forecast":
-            continue  # a model's, of no MPI
-        if kind == "table":
-            table = next(tables)
-            mpi = f"{table.family} {table.mpi_version}"
-        elif kind == "settings":
-            tried = next(settings)
-            mpi = f"{tried.mpi.family} {tried.mpi.version}"
-        else:
-            source = (
-                system.profile
-                if kind == "profile"
-                else system.verdict
-                if kind == "verdict"
-                else next(benches).header
-            )
-            assert source is not None
-            if isinstance(source, Header) and source.settings.get("source") == "simulated":
-                continue  # as a forecast: `tune --platform` puts one beside its table
-            mpi = f"{source.mpi.family} {source.mpi.version}"
+    for (kind, path), content in zip(system.files, system.contents, strict=True):
+        source = content.header if kind == "bench" else content
+        if kind == "forecast" or (kind == "bench" and source.settings.get("source") == "simulated"):
+            continue  # a model's, of no MPI: `tune --platform` puts one beside its table
+        table = kind == "table"
+        mpi = (
+            f"{source.family} {source.mpi_version}"
+            if table
+            else f"{source.mpi.family} {source.mpi.version}"
+        )
         if first is None:
             first = (mpi, path)
         elif mpi != first[0]:
@@ -318,10 +293,12 @@ def _same_mpi(system: System) -> None:
 
 def _same_caches(systems: Sequence[System]) -> None:
     """Refuse times of buffers in no cache beside others; where all are such, say so."""
-    read = []
-    for system in systems:
-        paths = [path for kind, path in system.files if kind == "bench"]
-        read += list(zip(paths, system.benches, strict=True))
+    read = [
+        (path, content)
+        for system in systems
+        for (kind, path), content in zip(system.files, system.contents, strict=True)
+        if kind == "bench"
+    ]
     remedy = "put each kind's files into a directory of its own, and report on each by itself"
     if all_cold(read, remedy) and len(systems) == 1:
         systems[0].notes.append(f"{COLD[:1].upper()}{COLD[1:]}.")
@@ -348,9 +325,9 @@ def _same_layout(system: System) -> None:
 
 
 def _file_notes(system: System) -> None:
-    for (_, path), bench in zip(
-        [f for f in system.files if f[0] == "bench"], system.benches, strict=True
-    ):
+    for (kind, path), bench in zip(system.files, system.contents, strict=True):
+        if kind != "bench":
+            continue
         if bench.truncated:
             system.notes.append(
                 f"The last line of {path.name} was cut off (the campaign was killed while "

@@ -25,27 +25,14 @@ def processor(header: Header) -> str:
 
 
 def is_node(host: Host, nodes: Collection[str]) -> bool:
-    """Return whether a header's host is one of the nodes; it is the only one where none are named.
-
-    Parameters
-    ----------
-    host
-        Of the header.
-    nodes
-        Their names, with or without a domain.
-    """
+    """Whether a header's host is one of the nodes; it is the only one where none are named."""
     return not nodes or host.name.split(".")[0] in {n.split(".")[0] for n in nodes}
 
 
 def listed(names: Iterable[str], most: int = MOST_NAMED) -> str:
     """Return names of nodes, the first few of many: ``n1, n2, n3 and 13 more``.
 
-    Parameters
-    ----------
-    names
-        In any order.
-    most
-        So many are named.
+    `names`: in any order.
     """
     ordered = sorted(names, key=lambda n: (len(n), n))
     rest = len(ordered) - most

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.errors import UsageError, from_oserror
+from stretto.errors import UsageError
 from stretto.report import compare as comparing
 from stretto.report import findings, page, render, sections
 from stretto.report.breakdown import breakdown
@@ -26,26 +26,10 @@ def report(
 ) -> dict[str, Any]:
     """Write the page, and the charts as files where a directory is given.
 
-    Parameters
-    ----------
-    paths
-        One directory or its files, or two directories to compare.
-    output
-        The page's file; an existing one is replaced only when the new one is complete.
-    png, svg
-        Directories for the charts, made when missing.
-    drawn
-        Called with done, total and name for each chart drawn.
-
-    Returns
-    -------
-    dict
-        What the report says and what was written, for ``--json``.
+    `drawn`: called with done, total and name for each chart drawn.
+    What the report says and what was written, for ``--json``.
     """
     systems = load(paths)
-    for directory in (png, svg, output.parent):
-        if directory is not None:
-            _make_directory(directory)
     text: str
     figures: list[Figure]
     if len(systems) == 2:
@@ -60,7 +44,7 @@ def report(
         counter = _counter(figures, png, svg, drawn)
         text = page.html(content, counter)
         out = summary(systems[0], figures)
-    written = [render.save(output, text.encode(errors="backslashreplace"))]
+    written = [render.save(output, text)]
     if png is not None or svg is not None:
         for figure in figures:
             written += render.write(figure, png, svg)
@@ -82,13 +66,6 @@ def _counter(
             drawn(done, total, name)
 
     return count
-
-
-def _make_directory(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise from_oserror(error, "cannot make the directory", directory) from error
 
 
 def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
@@ -130,13 +107,7 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
-    """Write the one small figure for a README or a slide.
-
-    Returns
-    -------
-    dict
-        As from `report`.
-    """
+    """Write the one small figure for a README or a slide."""
     systems = load(paths)
     if len(systems) > 1:
         raise UsageError(
@@ -144,6 +115,5 @@ def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
         )
     (system,) = systems
     figure = picture.picture(system)
-    _make_directory(output.parent)
     written = render.write_to(figure, output)
     return {**summary(system, [figure]), "written": [str(written)]}

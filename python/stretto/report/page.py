@@ -24,10 +24,7 @@ Progress = Callable[[str], None]
 def environment(drawn: Progress | None = None) -> jinja2.Environment:
     """Return the template environment.
 
-    Parameters
-    ----------
-    drawn
-        Called with each figure's name when it has been drawn.
+    `drawn`: called with each figure's name when it has been drawn.
     """
     env = jinja2.Environment(
         loader=jinja2.PackageLoader("stretto.report", "templates"),
@@ -65,7 +62,6 @@ def environment(drawn: Progress | None = None) -> jinja2.Environment:
 
 
 def _key(text: str) -> str:
-    """Return a label as one word, to compare with."""
     return text.replace(" ", "_")
 
 
@@ -117,14 +113,12 @@ def html(content: Content, drawn: Progress | None = None) -> str:
 
 
 def _forest_scale(system: System) -> dict[str, object]:
-    """Return the ends of the interval plots, and where 1 lies between them."""
     bottom = forest_bottom([r for t in system.tables for r in t.rows])
     one = 100 * math.log(1 / bottom) / math.log(FOREST_TOP / bottom)
     return {"low": f"1/{1 / bottom:.0f}", "high": f"{FOREST_TOP:.0f}", "one": round(one, 1)}
 
 
 def _row_views(content: Content, shown: set[str]) -> list[tuple[str, str]]:
-    """Return the layouts by which the table's rows can be picked; none when it has only one."""
     seen: dict[str, tuple[str, str]] = {}
     for v in content.views:
         if v.key in shown:

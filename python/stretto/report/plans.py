@@ -33,12 +33,8 @@ STANDIN = "this-machine"
 class Drawn:
     """One choice, as pictures.
 
-    Attributes
-    ----------
-    title, layout, price
-        What and where, in words.
-    plan, time
-        The pictures as data: URLs. A picture of its own keeps its styles to itself.
+    `title`, `layout`, `price`: what and where, in words.
+    `plan`, `time`: the pictures as data: URLs. A picture of its own keeps its styles to itself.
     """
 
     title: str
@@ -120,13 +116,7 @@ def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
 
 
 def plans(system: System) -> list[Drawn]:
-    """Draw what the tables choose, at most `MOST_PLANS` of them.
-
-    Parameters
-    ----------
-    system
-        Whose tables.
-    """
+    """Draw what the tables choose, at most `MOST_PLANS` of them."""
     platform = platform_name(system)
     out: list[Drawn] = []
     for row in _rows(system):

@@ -5,7 +5,7 @@ Figures and tables are made from these; nothing behind this module sees a single
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -20,17 +20,12 @@ NATIVE = "native"
 class CandidatePoint:
     """What was measured (or simulated) for one candidate at one size.
 
-    Attributes
-    ----------
-    estimate
-        Time per call in microseconds.
-    correct
-        False when any launch found wrong contents in the buffers; such a candidate is never chosen.
-    variant
-        Datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
-    relative
-        Time divided by native's in the same launch, over the launches that measured both; None
-        where no launch did.
+    `estimate`: time per call in microseconds.
+    `correct`: False when any launch found wrong contents in the buffers; such a candidate is never
+    chosen.
+    `variant`: datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
+    `relative`: time divided by native's in the same launch, over the launches that measured both;
+    None where no launch did.
     """
 
     collective: str
@@ -46,7 +41,6 @@ class CandidatePoint:
 
     @property
     def simulated(self) -> bool:
-        """Return whether no machine has run this."""
         return self.source == "simulated"
 
 
@@ -60,12 +54,9 @@ def _slug(words: Iterable[str]) -> str:
 class Panel:
     """All points of one collective, layout, mode and variant, and what the table chose there.
 
-    Attributes
-    ----------
-    chosen
-        Bytes to the name that the table gives; sizes without a row, or a table, are missing.
-    failed
-        Candidates that were to be measured and gave no time or wrong contents, with the reason.
+    `chosen`: bytes to the name that the table gives; sizes without a row, or a table, are missing.
+    `failed`: candidates that were to be measured and gave no time or wrong contents, with the
+    reason.
     """
 
     collective: str
@@ -92,13 +83,19 @@ class Panel:
         return ", ".join(w for w in (fmt.layout(self.layout), self.variant, self.mode) if w)
 
     @property
+    def function(self) -> str:
+        return f"MPI_{self.collective.capitalize()}"
+
+    def title(self, number: int) -> str:
+        """Return the function and the message size; a barrier has none."""
+        return self.function + (f" of {fmt.size(number)}" if number else "")
+
+    @property
     def simulated(self) -> bool:
-        """Return whether any point comes from a simulation."""
         return any(p.simulated for p in self.points)
 
     @property
     def sizes(self) -> list[int]:
-        """Return the sizes measured, ascending."""
         return sorted({p.bytes for p in self.points})
 
     @property
@@ -114,32 +111,34 @@ class Panel:
         )
 
     def of(self, candidate: str) -> list[CandidatePoint]:
-        """Return the points of one candidate, by size."""
         return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
 
     def point(self, candidate: str, number: int) -> CandidatePoint | None:
         """Return the one point, or None."""
-        for p in self.points:
-            if p.bytes == number and p.candidate == candidate:
-                return p
-        return None
+        return next(
+            (p for p in self.points if p.bytes == number and p.candidate == candidate), None
+        )
+
+    def choice_at(self, number: int) -> CandidatePoint | None:
+        """Return the point of what the table chooses at a size; None without one."""
+        choice = self.chosen.get(number)
+        return None if choice is None else self.point(choice, number)
 
     def gain(self, number: int) -> float | None:
         """Return how many times faster than native the choice at this size is."""
-        choice = self.chosen.get(number)
-        native = self.point(NATIVE, number)
-        taken = None if choice is None else self.point(choice, number)
+        native, taken = self.point(NATIVE, number), self.choice_at(number)
         if native is None or taken is None or taken.estimate.median <= 0:
             return None
         return native.estimate.median / taken.estimate.median
 
     def ever_chosen(self) -> list[str]:
-        """Return the names chosen at some size, other than native, most often chosen first."""
-        times: dict[str, int] = defaultdict(int)
-        for name in self.chosen.values():
-            if name != NATIVE:
-                times[name] += 1
-        return sorted(times, key=lambda n: (-times[n], n))
+        return ever_chosen([self])
+
+
+def ever_chosen(panels: Iterable[Panel]) -> list[str]:
+    """Return the names chosen at some size, other than native, most often chosen first."""
+    times = Counter(name for p in panels for name in p.chosen.values() if name != NATIVE)
+    return sorted(times, key=lambda n: (-times[n], n))
 
 
 def panels(points: Iterable[CandidatePoint]) -> list[Panel]:

@@ -62,24 +62,16 @@ class RankedCall:
 class RankingEntry:
     """One algorithm of one MPI (or Stretto's, under that MPI) at one place.
 
-    Attributes
-    ----------
-    kind
-        ``default``: what the MPI does by itself; ``own``: one of its algorithms, forced;
-        ``stretto``: one of Stretto's.
-    time
-        Microseconds a call: median over launches, with its 95% interval.
-    simulated
-        No machine has run this.
-    kinds, reference
-        Launches of a round, and times of the reference by launch, as in `Timing`.
-    file
-        The results file that it comes from: launches of two files are no pairs.
-    busy
-        Launches in which the machine was busy with other things.
-    beside_us, common
-        What it would have taken in the launches of its MPI's default, by the ratio over the
-        launches or rounds that both have, and how many these are. Without a default: its own.
+    `kind`: ``default``: what the MPI does by itself; ``own``: one of its algorithms, forced;
+    ``stretto``: one of Stretto's.
+    `time`: microseconds a call: median over launches, with its 95% interval.
+    `simulated`: no machine has run this.
+    `kinds`, `reference`: launches of a round, and times of the reference by launch, as in `Timing`.
+    `file`: the results file that it comes from: launches of two files are no pairs.
+    `busy`: launches in which the machine was busy with other things.
+    `beside_us`, `common`: what it would have taken in the launches of its MPI's default, by the
+    ratio over the launches or rounds that both have, and how many these are. Without a default: its
+    own.
     """
 
     mpi: str
@@ -107,16 +99,11 @@ class RankingEntry:
 class Gap:
     """How far an MPI's default is from something faster.
 
-    Attributes
-    ----------
-    best
-        The `fastest`; the default itself where nothing was.
-    ratio
-        The default's time / that of `best`: of one file the median over launches or rounds that
-        both have, of two over all pairs of launches.
-    verdict
-        Whether the default is significantly ``slower``; `NONE_OF_ITS_OWN` where there was nothing
-        to compare it with.
+    `best`: the `fastest`; the default itself where nothing was.
+    `ratio`: the default's time / that of `best`: of one file the median over launches or rounds
+    that both have, of two over all pairs of launches.
+    `verdict`: whether the default is significantly ``slower``; `NONE_OF_ITS_OWN` where there was
+    nothing to compare it with.
     """
 
     best: RankingEntry
@@ -163,7 +150,6 @@ def _kind(candidate: str) -> Kind:
 
 
 def _several_types(files: Iterable[Source]) -> set[str]:
-    """Return the collectives that an MPI was measured in with several datatypes of one size."""
     found: dict[tuple[object, ...], set[str]] = defaultdict(set)
     for source in files:
         where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in source.bench.launches}
@@ -176,15 +162,7 @@ def _several_types(files: Iterable[Source]) -> set[str]:
 def _entries(
     source: Source, labels: Mapping[str, str], typed: Collection[str]
 ) -> dict[RankedCall, list[RankingEntry]]:
-    """Return all entries of a file, layout by layout: launches of several are not mixed.
-
-    Parameters
-    ----------
-    source, labels
-        The file, and candidates in words.
-    typed
-        Collectives whose datatypes are told apart.
-    """
+    """Return all entries of a file, layout by layout: launches of several are not mixed."""
     out: dict[RankedCall, list[RankingEntry]] = defaultdict(list)
     layouts: dict[tuple[int, int, int], set[int]] = defaultdict(set)
     for r in source.bench.launches:
@@ -220,17 +198,7 @@ def _entry(
 def labelled(
     candidate: str, mpi: MPIIdentity, nodes: int, labels: Mapping[str, str] | None = None
 ) -> str:
-    """Return a candidate in short: ``tuned ring``; of Stretto's and the MPI by itself, its name.
-
-    Parameters
-    ----------
-    candidate
-        As results files hold it.
-    mpi, nodes
-        Where it ran.
-    labels
-        The MPI's own names of its algorithms.
-    """
+    """Return a candidate in short: ``tuned ring``; of Stretto's and the MPI by itself, its name."""
     # from its version 5 on, HAN stands above coll/tuned wherever there are several nodes
     han = mpi.family == "openmpi" and nodes > 1 and not re.match(r"[0-4](\.|$)", mpi.version)
     # its own settings first: what is on PATH must not change what a figure calls it
@@ -253,17 +221,8 @@ def rank(
 ) -> list[Ranking]:
     """Rank everything, place by place.
 
-    Parameters
-    ----------
-    files
-        From `sources`.
-    labels
-        By MPI (as it is called here): candidates in words.
-    natives_only
-        Leave Stretto's algorithms out.
-    mode
-        ``latency`` or ``throughput``; None: the one that decides (`deciding_mode`), of those that
-        most MPIs have.
+    `mode`: ``latency`` or ``throughput``; None: the one that decides (`deciding_mode`), of those
+    that most MPIs have.
     """
     places: dict[RankedCall, list[RankingEntry]] = defaultdict(list)
     typed = _several_types(files)
@@ -309,16 +268,12 @@ def fastest(entries: Iterable[RankingEntry]) -> RankingEntry:
     Times are those beside the MPIs' defaults: a candidate that was dropped after one launch has
     that launch's luck, and the least of many such times is nobody's speed.
 
-    Parameters
-    ----------
-    entries
-        At least one.
+    `entries`: at least one.
     """
     return min(entries, key=lambda e: (e.few, e.beside_us, e.kind != "default", *_by_time(e)))
 
 
 def _beside_defaults(entries: Sequence[RankingEntry]) -> tuple[RankingEntry, ...]:
-    """Put each entry beside its MPI's default."""
     defaults = {mpi: default_of(entries, mpi) for mpi in {e.mpi for e in entries}}
     out = []
     for e in entries:

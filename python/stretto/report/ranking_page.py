@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from stretto.errors import from_oserror
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import ranking as draw
@@ -44,22 +43,10 @@ def write(
 ) -> list[Path]:
     """Write the page and the charts that were asked for.
 
-    Parameters
-    ----------
-    rankings, files, notes
-        What to show.
-    output
-        The page; None for none.
-    png, svg
-        Directories for the charts; None for none.
+    `output`: the page; None for none.
+    `png`, `svg`: directories for the charts; None for none.
     """
     over, dots = figures(rankings)
-    for directory in (png, svg, output.parent if output else None):
-        if directory is not None:
-            try:
-                directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise from_oserror(error, "cannot make the directory", directory) from error
     written: list[Path] = []
     if output is not None:
         mpis = sorted({e.mpi for r in rankings for e in r.entries})
@@ -82,8 +69,7 @@ def write(
                 short=lambda label: fmt.choice(label, 40),
             )
         )
-        written.append(render.save(output, text.encode(errors="backslashreplace")))
-    if png is not None or svg is not None:
-        for figure in [*over, *dots]:
-            written += render.write(figure, png, svg)
+        written.append(render.save(output, text))
+    for figure in [*over, *dots]:
+        written += render.write(figure, png, svg)
     return written

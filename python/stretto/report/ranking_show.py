@@ -30,13 +30,7 @@ def place_words(place: RankedCall, mode: str) -> str:
 
 
 def entry_lines(ranking: Ranking) -> list[str]:
-    """Return one place's table: every algorithm of every MPI, the fastest first.
-
-    Parameters
-    ----------
-    ranking
-        The place.
-    """
+    """Return one place's table: every algorithm of every MPI, the fastest first."""
     first = fastest(ranking.entries).beside_us
     rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
     for e in ranking.entries:
@@ -66,7 +60,6 @@ def entry_lines(ranking: Ranking) -> list[str]:
 
 
 def _ratio(entry: RankingEntry, to_us: float, itself: bool) -> str:
-    """Return a ratio of times; of too few launches for a test, that there is none."""
     return f"{entry.beside_us / to_us:.2f}" if itself or not entry.few else "not tested"
 
 
@@ -93,11 +86,6 @@ def distance_lines(ranking: Ranking) -> list[str]:
     """Return how far each MPI's default is from its own best and from the best of all.
 
     Where an MPI's default was not measured, its fastest stands in its place.
-
-    Parameters
-    ----------
-    ranking
-        The place.
     """
     out = []
     for d in ranking.distances:
@@ -122,12 +110,7 @@ def distance_lines(ranking: Ranking) -> list[str]:
 def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
     """Return all as text.
 
-    Parameters
-    ----------
-    rankings
-        In the order of the places.
-    whole
-        Every algorithm, not the distances alone.
+    `rankings`: in the order of the places.
     """
     out: list[str] = []
     for ranking in rankings:

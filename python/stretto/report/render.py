@@ -7,6 +7,7 @@ searched and copied. A few lines of script add tooltips from the marks' descript
 
 from __future__ import annotations
 
+import html
 import re
 import textwrap
 from dataclasses import dataclass
@@ -29,20 +30,12 @@ SIMULATED = "source: simulated"
 class Figure:
     """One chart of the report.
 
-    Attributes
-    ----------
-    name
-        File name without extension, and the element's id; unique in a report.
-    title
-        What is shown, in words; inside exported files, above the chart in the page.
-    chart
-        The chart, without title.
-    note
-        A line below the title: layout, what was left out, how it was measured.
-    simulated
-        Whether any mark of it comes from a simulation; the figure then says so itself.
-    light_only
-        Drawn in colours that are inverted, not replaced, in dark mode (heat maps).
+    `name`: file name without extension, and the element's id; unique in a report.
+    `title`: what is shown, in words; inside exported files, above the chart in the page.
+    `chart`: the chart, without title.
+    `note`: a line below the title: layout, what was left out, how it was measured.
+    `simulated`: whether any mark of it comes from a simulation; the figure then says so itself.
+    `light_only`: drawn in colours that are inverted, not replaced, in dark mode (heat maps).
     """
 
     name: str
@@ -112,46 +105,29 @@ def inline(figure: Figure) -> str:
     return head + svg[match.end() :]
 
 
-def write(figure: Figure, png: Path | None, svg: Path | None, scale: float = 2.0) -> list[Path]:
-    """Write a figure as PNG and SVG files into directories that exist.
-
-    Parameters
-    ----------
-    figure
-        What to write.
-    png, svg
-        The directories; None leaves the kind out.
-    scale
-        Pixels of the PNG per SVG unit.
-
-    Returns
-    -------
-    list of Path
-        The files written.
-    """
-    text = _svg(figure, standalone=True)
-    written: list[Path] = []
-    if svg is not None:
-        written.append(save(svg / f"{figure.name}.svg", text.encode()))
-    if png is not None:
-        written.append(save(png / f"{figure.name}.png", vlc.svg_to_png(text, scale=scale)))
-    return written
+def write(figure: Figure, png: Path | None, svg: Path | None) -> list[Path]:
+    """Write a figure into directories for PNG and SVG files; None leaves the kind out."""
+    places = ((svg, "svg"), (png, "png"))
+    return [write_to(figure, d / f"{figure.name}.{kind}") for d, kind in places if d is not None]
 
 
 def write_to(figure: Figure, path: Path) -> Path:
-    """Write one figure to a file whose ending says the format (.svg or .png)."""
-    if path.suffix not in (".svg", ".png"):
+    """Write a figure to a file whose ending gives the format: .svg, .png or .html."""
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".png", ".html"):
         raise StrettoError(
-            f"no picture can be written as {path.suffix or 'a file without ending'!r}",
-            path,
-            "end the name in .svg or .png",
+            "a picture is written as .svg, .png or .html", path, "name it so: picture.svg"
         )
     text = _svg(figure, standalone=True)
-    data = text.encode() if path.suffix == ".svg" else vlc.svg_to_png(text, scale=2.0)
-    return save(path, data)
+    if kind == ".png":
+        write_bytes(path, vlc.svg_to_png(text, scale=2.0), "the picture")
+        return path
+    if kind == ".html":
+        title = html.escape(figure.title)
+        text = f"<!doctype html><meta charset=utf-8><title>{title}</title>{text}\n"
+    return save(path, text, "the picture")
 
 
-def save(path: Path, data: bytes) -> Path:
-    """Write a file, atomically, with the errors of the system explained."""
-    write_bytes(path, data, "the report")
+def save(path: Path, text: str, what: str = "the report") -> Path:
+    write_bytes(path, text.encode(errors="backslashreplace"), what)
     return path

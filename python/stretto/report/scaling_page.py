@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from stretto.errors import from_oserror
 from stretto.files.product import titled
 from stretto.files.scale import ScaleFile
 from stretto.report import format as fmt
@@ -23,29 +22,9 @@ def write(
     output: Path,
     svg: Path | None = None,
 ) -> list[Path]:
-    """Write the page, and the charts as SVG where a directory is given.
-
-    Parameters
-    ----------
-    scale, found
-        What was measured, and what follows.
-    price
-        Of a node for an hour.
-    source
-        The results file, to be named.
-    output
-        The page.
-    svg
-        Directory for the charts.
-    """
+    """Write the page, and the charts as SVG where a directory is given."""
     figures = [f for f in (draw.speedup(found), draw.cost(found, price)) if f is not None]
     head = scale.header
-    for directory in (output.parent, svg):
-        if directory is not None:
-            try:
-                directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise from_oserror(error, "cannot make the directory", directory) from error
     metric = head.metric.name + (f" ({head.metric.unit})" if head.metric.unit else "")
     text = (
         page.environment()
@@ -66,7 +45,7 @@ def write(
             file=str(source),
         )
     )
-    written = [render.save(output, text.encode(errors="backslashreplace"))]
-    for figure in figures if svg is not None else []:
+    written = [render.save(output, text)]
+    for figure in figures:
         written += render.write(figure, None, svg)
     return written

@@ -27,7 +27,7 @@ from stretto.report.figures import (
 )
 from stretto.report.load import System
 from stretto.report.plans import Drawn, plans
-from stretto.report.points import NATIVE, Panel
+from stretto.report.points import NATIVE, Panel, ever_chosen
 from stretto.report.render import Figure
 from stretto.report.tables import View, importance
 
@@ -88,7 +88,6 @@ class Content:
     left_out: str
 
     def figures(self) -> Iterable[Figure]:
-        """Return all figures once, in the order of the page."""
         yield from self.runs
         yield from self.time
         yield from self.timeline
@@ -103,13 +102,7 @@ class Content:
 
 def candidate_colours(system: System) -> dict[str, str]:
     """Return the colour of each chosen candidate, the most often chosen first."""
-    times: dict[str, int] = {}
-    for panel in system.panels:
-        for name in panel.chosen.values():
-            if name != NATIVE:
-                times[name] = times.get(name, 0) + 1
-    ordered = sorted(times, key=lambda n: (-times[n], n))
-    return {name: theme.chosen_colour(i) for i, name in enumerate(ordered)}
+    return {name: theme.chosen_colour(i) for i, name in enumerate(ever_chosen(system.panels))}
 
 
 def views_of(system: System) -> tuple[list[View], str]:
@@ -237,7 +230,6 @@ def _forecasts(system: System) -> list[Outlook]:
 
 
 def _counts(run: SettingRun, tried: SettingTried) -> bool:
-    """Whether a setting's gain rests on a run."""
     own = tried.name if tried.parts else None
     mine = run.setting == tried.name and run.beside == own and not run.confirming
     return mine and run.value is not None

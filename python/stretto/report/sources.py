@@ -40,11 +40,6 @@ def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
     """Name the MPI of each file; files that hold the same are told apart by their paths.
 
     So are those that were measured on other nodes.
-
-    Parameters
-    ----------
-    files
-        Results files with their contents; one that is there twice counts once.
     """
     once: dict[Path, tuple[Path, Bench]] = {}
     for path, bench in files:
@@ -67,7 +62,6 @@ def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
 
 
 def _held(bench: Bench) -> set[tuple[object, ...]]:
-    """Return what a file has times of."""
     where = {r.launch: (r.nodes, r.ppn, r.nranks) for r in bench.launches}
     return {(*where[s.launch], s.collective, s.candidate, s.bytes) for s in bench.samples}
 
@@ -90,7 +84,6 @@ def _words(paths: Sequence[Path]) -> Iterator[list[str]]:
 
 
 def _mixed(words: Sequence[str], benches: Sequence[Bench]) -> bool:
-    """Return whether files with the same word hold the same, or are of different nodes."""
     seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
     nodes: dict[tuple[str, Layout], frozenset[Node]] = {}
     for word, bench in zip(words, benches, strict=True):
@@ -105,17 +98,14 @@ def _mixed(words: Sequence[str], benches: Sequence[Bench]) -> bool:
 
 
 def _is_unnamed(bench: Bench) -> bool:
-    """Return whether nothing but the header tells where a file was measured."""
     return not nodes_of(bench)
 
 
 def _started_on(bench: Bench) -> Node:
-    """Return the header's host, which counts where no nodes are named."""
     return bench.header.host.name, processor(bench.header)
 
 
 def _unnamed_hosts(benches: Iterable[Bench]) -> set[Node]:
-    """Return the machines of files that name no nodes."""
     return {_started_on(b) for b in benches if _is_unnamed(b)}
 
 
@@ -135,13 +125,7 @@ def _nodes(bench: Bench) -> dict[Layout, frozenset[Node]]:
 
 
 def machines_note(files: Sequence[Source]) -> str | None:
-    """Say on which nodes the MPIs were measured, where these are not the same; None where they are.
-
-    Parameters
-    ----------
-    files
-        From `sources`.
-    """
+    """Return a note on the nodes of each MPI where these differ; None where they are the same."""
     layouts: dict[Layout, list[tuple[str, frozenset[Node]]]] = defaultdict(list)
     for f in files:
         for layout, nodes in _nodes(f.bench).items():
@@ -165,7 +149,6 @@ def machines_note(files: Sequence[Source]) -> str | None:
 
 
 def _said(nodes: Iterable[Node], cpus: bool) -> str:
-    """Return the names of nodes, with their processors where these differ."""
     by_cpu: dict[str, set[str]] = defaultdict(set)
     for name, cpu in nodes:
         by_cpu[cpu if cpus else ""].add(name)

@@ -31,14 +31,10 @@ KIND_TEXT: dict[Kind, str] = {
 class MedianInterval:
     """A median and what is known of its uncertainty.
 
-    Attributes
-    ----------
-    median, low, high
-        In the unit of the observations; `low` and `high` equal `median` where `kind` is ``none``.
-    kind
-        What `low` and `high` are: a key of `KIND_TEXT`.
-    launches, observations
-        How many launches, and how many times in all.
+    `median`, `low`, `high`: in the unit of the observations; `low` and `high` equal `median` where
+    `kind` is ``none``.
+    `kind`: what `low` and `high` are: a key of `KIND_TEXT`.
+    `launches`, `observations`: how many launches, and how many times in all.
     """
 
     median: float
@@ -50,7 +46,6 @@ class MedianInterval:
 
 
 def _order_interval(values: np.ndarray) -> tuple[float, float] | None:
-    """Return the 95 % interval of the median by order statistics, as the decisions use it."""
     k = order_rank(len(values))
     if k is None:
         return None
@@ -61,15 +56,8 @@ def _order_interval(values: np.ndarray) -> tuple[float, float] | None:
 def estimate(launches: Sequence[Sequence[float]]) -> MedianInterval | None:
     """Return the median over launches with its interval.
 
-    Parameters
-    ----------
-    launches
-        Per launch, its times (any unit). Empty launches are passed over.
-
-    Returns
-    -------
-    Estimate or None
-        None when there is no time at all.
+    `launches`: per launch, its times (any unit). Empty launches are passed over.
+    None when there is no time at all.
     """
     arrays = [np.asarray(times, dtype=float) for times in launches if len(times)]
     if not arrays:

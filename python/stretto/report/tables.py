@@ -18,6 +18,11 @@ MOST_SHAPES = 15
 MEASURED = "measured"
 #: rows whose ratio is of that very layout; the page says beside each plot which it is
 DRAWN = (MEASURED, "simulated")
+#: evidence that has a column of its own, or words
+_SHOWN = {
+    "ratio", "low", "high", "p", "launches", "source", "sizes", "modes", "best", "best_ratio",
+    "by_fit",
+}  # fmt: skip
 FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
 
 
@@ -33,7 +38,6 @@ class View:
 
     @property
     def where(self) -> str:
-        """Return the layout in words."""
         return fmt.layout(self.layout)
 
 
@@ -95,7 +99,6 @@ def shapes(system: System, parts: Breakdown | None) -> list[dict[str, Any]]:
 
 
 def _advice(system: System, s: ShapeSum, nodes: int | None, ppn: int | None) -> str:
-    """Return what tuning does for a call shape, in a few words."""
     call = s.call
     if call.kind not in COLLECTIVE:
         return ""
@@ -119,7 +122,6 @@ def _advice(system: System, s: ShapeSum, nodes: int | None, ppn: int | None) -> 
 
 
 def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
-    """Return the rows of the tuning tables, with the views in which each is shown."""
     key = importance(system)
     all_rows = [r for t in system.tables for r in t.rows]
     all_rows.sort(
@@ -138,7 +140,6 @@ def rows(system: System, views: Sequence[View]) -> list[dict[str, Any]]:
 
 
 def _source(row: Row) -> str:
-    """Return where a row's ratio comes from, as the table says it."""
     return row.evidence.get("source", "not measured")
 
 
@@ -152,19 +153,6 @@ def _number(row: Row, key: str) -> float | None:
 
 def _row(r: Row, bottom: float) -> dict[str, Any]:
     ratio, low, high = _number(r, "ratio"), _number(r, "low"), _number(r, "high")
-    known = {
-        "ratio",
-        "low",
-        "high",
-        "p",
-        "launches",
-        "source",
-        "sizes",
-        "modes",
-        "best",
-        "best_ratio",
-        "by_fit",
-    }
     layout = (
         f"{'any' if r.nodes is None else r.nodes} {fmt.TIMES} {'any' if r.ppn is None else r.ppn}"
     )
@@ -187,7 +175,7 @@ def _row(r: Row, bottom: float) -> dict[str, Any]:
         if ratio is not None and _source(r) in DRAWN
         else None,
         "more": ", ".join(
-            [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in known)]
+            [*_more(r), *(f"{k} {v}" for k, v in r.evidence.items() if k not in _SHOWN)]
         ),
     }
 

@@ -15,52 +15,31 @@ import re
 from typing import Any
 
 # The light values are distinct from one another, because they are the keys of the replacement.
-LIGHT: dict[str, str] = {
-    "paper": "#ffffff",
-    "ink": "#1b1f24",
-    "muted": "#57606a",
-    "faint": "#8c959f",
-    "rule": "#d0d7de",
-    "grid": "#e6eaee",
-    "native": "#d0500a",
-    "native-band": "#f6c9ae",
-    "blue": "#0067a8",
-    "blue-band": "#b5d5ea",
-    "green": "#00806a",
-    "purple": "#96407f",
-    "sky": "#2d93c8",
-    "brown": "#8a6a14",
-    "slate": "#5b6b7b",
-    "compute": "#c9d1d9",
-    "wait": "#e69f00",
-    "p2p": "#3aa07f",
-    "io": "#c77bab",
-    "other-mpi": "#7a8794",
-    "unsplit": "#7fb2d4",
+PALETTE = {  # in light and in dark
+    "paper": ("#ffffff", "#12161b"),
+    "ink": ("#1b1f24", "#e6ebf0"),
+    "muted": ("#57606a", "#a3adb8"),
+    "faint": ("#8c959f", "#77828e"),
+    "rule": ("#d0d7de", "#3a434d"),
+    "grid": ("#e6eaee", "#262d35"),
+    "native": ("#d0500a", "#ff8f4d"),
+    "native-band": ("#f6c9ae", "#6b3a1c"),
+    "blue": ("#0067a8", "#5db7f5"),
+    "blue-band": ("#b5d5ea", "#1f4a68"),
+    "green": ("#00806a", "#3fcaa6"),
+    "purple": ("#96407f", "#dd93c8"),
+    "sky": ("#2d93c8", "#97d7f5"),
+    "brown": ("#8a6a14", "#dcbb55"),
+    "slate": ("#5b6b7b", "#93a3b3"),
+    "compute": ("#c9d1d9", "#4a545f"),
+    "wait": ("#e69f00", "#f2b632"),
+    "p2p": ("#3aa07f", "#55bd9a"),
+    "io": ("#c77bab", "#d894c0"),
+    "other-mpi": ("#7a8794", "#98a5b2"),
+    "unsplit": ("#7fb2d4", "#3d7297"),
 }
-DARK: dict[str, str] = {
-    "paper": "#12161b",
-    "ink": "#e6ebf0",
-    "muted": "#a3adb8",
-    "faint": "#77828e",
-    "rule": "#3a434d",
-    "grid": "#262d35",
-    "native": "#ff8f4d",
-    "native-band": "#6b3a1c",
-    "blue": "#5db7f5",
-    "blue-band": "#1f4a68",
-    "green": "#3fcaa6",
-    "purple": "#dd93c8",
-    "sky": "#97d7f5",
-    "brown": "#dcbb55",
-    "slate": "#93a3b3",
-    "compute": "#4a545f",
-    "wait": "#f2b632",
-    "p2p": "#55bd9a",
-    "io": "#d894c0",
-    "other-mpi": "#98a5b2",
-    "unsplit": "#3d7297",
-}
+LIGHT = {name: light for name, (light, _) in PALETTE.items()}
+DARK = {name: dark for name, (_, dark) in PALETTE.items()}
 
 CHOSEN_COLOURS = ("blue", "green", "purple", "sky", "brown", "slate")
 
@@ -72,18 +51,24 @@ FONT_SIZE = 12
 
 
 def colour(name: str) -> str:
-    """Return the light value of a named colour."""
     return LIGHT[name]
 
 
 def chosen_colour(position: int) -> str:
-    """Return the colour of the chosen candidate at `position` in the order of the report."""
     return LIGHT[CHOSEN_COLOURS[min(position, len(CHOSEN_COLOURS) - 1)]]
 
 
 def config() -> dict[str, Any]:
     """Return the Vega-Lite configuration that all charts share."""
-    text = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": FONT_SIZE}
+    text = {
+        "labelFont": FONT,
+        "labelFontSize": FONT_SIZE,
+        "labelColor": LIGHT["ink"],
+        "titleFont": FONT,
+        "titleFontSize": FONT_SIZE,
+        "titleFontWeight": "normal",
+        "titleColor": LIGHT["muted"],
+    }
     return {
         "background": LIGHT["paper"],
         "font": FONT,
@@ -91,10 +76,6 @@ def config() -> dict[str, Any]:
         "view": {"stroke": None},
         "axis": {
             **text,
-            "titleFontSize": FONT_SIZE,
-            "titleFontWeight": "normal",
-            "titleColor": LIGHT["muted"],
-            "labelColor": LIGHT["ink"],
             "domainColor": LIGHT["rule"],
             "tickColor": LIGHT["rule"],
             "gridColor": LIGHT["grid"],
@@ -104,10 +85,6 @@ def config() -> dict[str, Any]:
         },
         "legend": {
             **text,
-            "titleFontSize": FONT_SIZE,
-            "titleFontWeight": "normal",
-            "titleColor": LIGHT["muted"],
-            "labelColor": LIGHT["ink"],
             "labelLimit": 260,
             "symbolStrokeWidth": 2,
             "gradientLabelOffset": 6,

@@ -20,18 +20,11 @@ from stretto.measure.verdict import THRESHOLD, judge
 class MeasuredPoint:
     """One point, native or tuned.
 
-    Attributes
-    ----------
-    value
-        Of the metric: median over the runs, with its 95% interval.
-    wall_s
-        Median wall time of a run, in seconds: what a run costs.
-    speedup
-        Against the reference: above 1 is faster.
-    efficiency
-        Speed-up / (cores / the reference's cores).
-    cost
-        Of one run, in the price's unit; None without a price.
+    `value`: of the metric: median over the runs, with its 95% interval.
+    `wall_s`: median wall time of a run, in seconds: what a run costs.
+    `speedup`: against the reference: above 1 is faster.
+    `efficiency`: speed-up / (cores / the reference's cores).
+    `cost`: of one run, in the price's unit; None without a price.
     """
 
     point: RunPoint
@@ -57,15 +50,10 @@ class PointGain:
 class Turn:
     """Where more cores no longer help.
 
-    Attributes
-    ----------
-    best
-        The fastest point by its median.
-    slower
-        Points with more cores that are slower, each with the verdict of the rank test.
-    enough
-        Of the points with fewer cores that are not slower, with the verdict of the test: the one
-        with the fewest; None: all are. Without a test: of those that look as fast.
+    `best`: the fastest point by its median.
+    `slower`: points with more cores that are slower, each with the verdict of the rank test.
+    `enough`: of the points with fewer cores that are not slower, with the verdict of the test: the
+    one with the fewest; None: all are. Without a test: of those that look as fast.
     """
 
     kind: Kind
@@ -83,16 +71,11 @@ class Turn:
 class Findings:
     """All that follows from the runs.
 
-    Attributes
-    ----------
-    reference, reference_kind
-        Whose time speed-up and efficiency refer to: native, unless no native run succeeded.
-    unverified
-        Points of native runs of which none told on how many ranks it ran.
-    unseen_threads
-        Points with threads at which no rank was seen to have that number.
-    busy
-        That the machine was busy, in words; None: it was not, or it is not known.
+    `reference`, `reference_kind`: whose time speed-up and efficiency refer to: native, unless no
+    native run succeeded.
+    `unverified`: points of native runs of which none told on how many ranks it ran.
+    `unseen_threads`: points with threads at which no rank was seen to have that number.
+    `busy`: that the machine was busy, in words; None: it was not, or it is not known.
     """
 
     reference: RunPoint
@@ -114,14 +97,7 @@ class Findings:
 def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Findings | None:
     """Return what the runs say; None where no run succeeded.
 
-    Parameters
-    ----------
-    runs
-        Of one command.
-    metric
-        Which way is better.
-    price
-        Of a node for an hour; None: nothing is said of cost.
+    `price`: of a node for an hour; None: nothing is said of cost.
     """
     values: dict[tuple[RunPoint, Kind], dict[int, ScaleRun]] = defaultdict(dict)
     last: dict[tuple[RunPoint, Kind], str] = {}
@@ -187,7 +163,6 @@ def _time(run: ScaleRun, metric: Metric) -> float:
 
 
 def _tests(points: Sequence[MeasuredPoint], busy: str | None) -> tuple[list[PointGain], list[Turn]]:
-    """Make all rank tests together, so that their p are adjusted for one another."""
     by_key = {(m.point, m.kind): m for m in points}
     pairs = [(m, by_key[m.point, "native"]) for m in points
              if m.kind == "tuned" and (m.point, "native") in by_key]  # fmt: skip

@@ -23,7 +23,7 @@ from stretto.files.scale import Kind, ScaleFile, ScaleHeader, ScaleRun, ScaleWri
 from stretto.files.verdict import Metric
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import RunPoint
-from stretto.measure.cost import ask
+from stretto.measure.request import ask
 from stretto.progress import Progress
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
@@ -40,14 +40,11 @@ MOST_FAILURES = 2
 class Tuned:
     """What a tuned run of a point gets, as `stretto run` would apply it.
 
-    Attributes
-    ----------
-    libraries, variables
-        To preload, and Stretto's settings; none where only settings of the MPI are applied.
-    table
-        Its name with a digest of its contents, and the settings: runs with others do not count.
-    settings
-        Of the MPI, from `stretto tune --settings`.
+    `libraries`, `variables`: to preload, and Stretto's settings; none where only settings of the
+    MPI are applied.
+    `table`: its name with a digest of its contents, and the settings: runs with others do not
+    count.
+    `settings`: of the MPI, from `stretto tune --settings`.
     """
 
     libraries: tuple[Path, ...]
@@ -60,16 +57,10 @@ class Tuned:
 class Wanted:
     """What the user asked for.
 
-    Attributes
-    ----------
-    lines
-        By point, the command that runs there.
-    tuned
-        By point; points to which nothing is applied are measured native only.
-    unshown
-        Points whose command does not tell its number of ranks: runs have to.
-    native_only
-        No tuned runs are wanted, nor those of earlier calls.
+    `lines`: by point, the command that runs there.
+    `tuned`: by point; points to which nothing is applied are measured native only.
+    `unshown`: points whose command does not tell its number of ranks: runs have to.
+    `native_only`: no tuned runs are wanted, nor those of earlier calls.
     """
 
     lines: Mapping[RunPoint, Sequence[str]]
@@ -88,7 +79,6 @@ class Wanted:
 
     @property
     def points(self) -> list[RunPoint]:
-        """Where it runs."""
         return list(self.lines)
 
 
@@ -110,16 +100,7 @@ def steps(
 ) -> list[Step]:
     """Return the runs that are missing: round by round, each in an order of its own.
 
-    Parameters
-    ----------
-    points, tuned
-        Where it runs, and where with a table.
-    rounds
-        Repetitions of each point.
-    seed
-        Of the orders.
-    done
-        Runs that are there already, the failed ones among them.
+    `seed`: of the orders.
     """
     made = {
         (r.round, RunPoint(r.nodes, r.ppn, r.threads), r.kind)
@@ -139,15 +120,8 @@ def of_table(
 ) -> list[ScaleRun]:
     """Leave out tuned runs that were not made with what is applied at their point now.
 
-    Parameters
-    ----------
-    runs
-        As far as they were made.
-    tuned
-        By point: what is applied now.
-    points
-        Those asked for now; what is applied at others is not known, and their runs stay. None: no
-        tuned runs are wanted anywhere.
+    `points`: those asked for now; what is applied at others is not known, and their runs stay.
+    None: no tuned runs are wanted anywhere.
     """
 
     def other(run: ScaleRun) -> bool:
@@ -161,15 +135,7 @@ def of_table(
 
 
 class Measuring:
-    """One call of ``stretto scale``.
-
-    Parameters
-    ----------
-    wanted
-        What the user asked for.
-    say
-        Prints a sentence to the user.
-    """
+    """One call of ``stretto scale``."""
 
     def __init__(self, wanted: Wanted, say: Callable[[str], None]) -> None:
         self.w = wanted
@@ -203,7 +169,6 @@ class Measuring:
         return ScaleFile(header, self.runs)
 
     def _say_tables(self) -> None:
-        """Tell of which tables the tuned runs are that stay, at points not asked for now."""
         others: dict[str, dict[str, None]] = {}
         for r in self.runs:
             point = RunPoint(r.nodes, r.ppn, r.threads)
@@ -341,7 +306,6 @@ class Measuring:
         return self._judged(draft, trial, step, " ".join(self.w.lines[point]))
 
     def _variables(self, step: Step) -> dict[str, str]:
-        """Return what the ranks of a run must have to be its point's: settings, and threads."""
         tuned = self.w.tuned.get(step.point) if step.kind == "tuned" else None
         out = dict(tuned.settings) if tuned else {}
         if step.point.threads is not None:
@@ -349,7 +313,6 @@ class Measuring:
         return out
 
     def _to_be_watched(self, step: Step) -> bool:
-        """Whether it is to be seen on how many ranks a run runs, or what variables they have."""
         good = [r for r in self.runs if _is_of(r, step) and r.status == 0]
         if step.point.threads is not None and not any(r.threads_seen for r in good):
             return True
@@ -358,7 +321,6 @@ class Measuring:
         return step.point in self.w.unshown or bool(self._variables(step))
 
     def _judged(self, draft: ScaleRun, trial: Trial, step: Step, command: str) -> ScaleRun:
-        """Return what a run amounts to: its value, or why it counts for nothing."""
         point, tuned = step.point, self.w.tuned.get(step.point) if step.kind == "tuned" else None
         result, found = trial.result, trial.evidence
         draft = replace(draft, wall_s=result.wall_s, others=trial.others)

@@ -28,10 +28,7 @@ _SHELLS = re.compile(r"\$\{(n|nodes|ppn|threads)\}")
 class PointCommand:
     """What runs at one point.
 
-    Attributes
-    ----------
-    words
-        The command, as it would be typed for this point.
+    `words`: the command, as it would be typed for this point.
     """
 
     words: tuple[str, ...]
@@ -46,15 +43,7 @@ class PointCommand:
 def points_of(
     words: list[str], ranks: str | None, nodes: str | None, ppn: str | None, threads: str | None
 ) -> list[RunPoint]:
-    """Return the points that the options mean; without any: doubling up to CMD's own ranks.
-
-    Parameters
-    ----------
-    words
-        CMD.
-    ranks, nodes, ppn, threads
-        The options' texts.
-    """
+    """Return the points that the options mean; without any: doubling up to CMD's own ranks."""
     _refuse_shells(words)
     if ranks is not None and (nodes is not None or ppn is not None):
         raise UsageError("--ranks means one node", "--ranks", "give --nodes and --ppn instead")
@@ -110,13 +99,7 @@ def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[RunPoint]
 
 
 def parse_numbers(text: str, option: str) -> list[int]:
-    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling), as often as they are typed.
-
-    Parameters
-    ----------
-    text, option
-        The option's text, and its name for the message.
-    """
+    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling), as often as they are typed."""
     if not text or not text.strip():
         raise UsageError(
             f"{option} is empty", option, f"write numbers {NUMBERS}; is a shell variable not set?"
@@ -147,17 +130,6 @@ def lines_of(
 
     Where the command starts several programs (``A : B``), a point is what its line says: the
     numbers that are filled in are of some of them only.
-
-    Parameters
-    ----------
-    words
-        CMD.
-    points
-        As the options mean them.
-    environ, cores
-        As for `resize`.
-    mpi
-        What the user says the MPI is.
     """
     out: dict[RunPoint, PointCommand] = {}
     made: dict[tuple[tuple[str, ...], int | None], RunPoint] = {}
@@ -180,7 +152,6 @@ def lines_of(
 
 
 def _of_several(job: Job, point: RunPoint) -> RunPoint:
-    """Return where a line with several programs runs: on one node its ranks are all that counts."""
     if job.layout.nranks is None or job.layout.nodes != 1 or point.nodes != 1:
         raise UsageError(
             "several programs are started (A : B), so how many ranks are on each of several nodes "
@@ -191,7 +162,6 @@ def _of_several(job: Job, point: RunPoint) -> RunPoint:
 
 
 def _fitting(job: Job, point: RunPoint) -> RunPoint:
-    """Refuse a line that asks for another number of ranks or nodes than it was to."""
     if job.command.launcher is None:
         return point
     if job.layout.nranks is not None and job.layout.nranks != point.nranks:
@@ -214,10 +184,7 @@ def _fitting(job: Job, point: RunPoint) -> RunPoint:
 def missing_program(job: Job) -> str | None:
     """Return the program that a command would start and that is not here, None where all are.
 
-    Parameters
-    ----------
-    job
-        One whose ranks start in another directory (``-wdir``, ``--chdir``) is not judged.
+    `job`: one whose ranks start in another directory (``-wdir``, ``--chdir``) is not judged.
     """
     command = job.command
     if command.values("wdir", "wd", "chdir", "D"):

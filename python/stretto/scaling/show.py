@@ -87,15 +87,7 @@ def sentences(found: Findings, price: float | None) -> list[str]:
 
 
 def turn_words(turn: Turn, found: Findings) -> str:
-    """Say where more cores no longer help; nothing where there is one point to speak of.
-
-    Parameters
-    ----------
-    turn
-        Native or tuned.
-    found
-        All that follows from the runs: points that failed are more cores, too.
-    """
+    """Say where more cores no longer help; nothing where there is one point to speak of."""
     tested = turn.best.value.n >= FEWEST
     times = f"{turn.best.speedup:.2f} times" if tested else "not tested"
     where = f"{turn.kind}: fastest on {turn.best.point.words} ({times})"
@@ -127,7 +119,6 @@ def turn_words(turn: Turn, found: Findings) -> str:
 
 
 def _enough_words(turn: Turn) -> str:
-    """Say on which fewer cores it is as fast; nothing where it is on none."""
     if turn.enough is None:
         return ""
     m, verdict = turn.enough
@@ -138,7 +129,6 @@ def _enough_words(turn: Turn) -> str:
 
 
 def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, Any]:
-    """Return all as plain values."""
     return {
         "metric": vars(metric),
         "price_per_node_hour": price,

@@ -26,14 +26,7 @@ _ANEW = "begin again with --restart (the old file is kept), or name another --ou
 def no_figure(metric: Metric, result: Result, value: float | None) -> str:
     """Return why a run that succeeded has no figure, with what its output ends with.
 
-    Parameters
-    ----------
-    metric
-        With an expression.
-    result
-        Of the run.
-    value
-        What was found; None: nothing, or no number.
+    `value`: what was found; None: nothing, or no number.
     """
     said = result.stdout + "\n" + result.stderr
     found = re.findall(metric.pattern or "", said, re.MULTILINE)
@@ -52,17 +45,7 @@ def _short(text: str) -> str:
 
 
 def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()) -> None:
-    """Refuse results of another command, metric, MPI or environment, before they are gone on with.
-
-    Parameters
-    ----------
-    path
-        The results file; it need not be there.
-    header
-        What is asked for now.
-    set_here
-        Variables that every run gets from its point, whatever the environment says.
-    """
+    """Refuse results of another command, metric, MPI or environment."""
     text = read_text(path, WHAT) if path.exists() else ""
     if "\n" not in text:
         return  # its first line was never finished: it is begun anew

@@ -17,10 +17,10 @@ from stretto.measure.baseline import fair, with_bare
 from stretto.measure.candidates import default_candidates
 from stretto.measure.commandline import Starter
 from stretto.measure.compare import NATIVE, Comparison, decisive, timings
-from stretto.measure.cost import ask
 from stretto.measure.fitting import require_layout
 from stretto.measure.idle import cores
 from stretto.measure.ledger import time_left
+from stretto.measure.request import ask
 from stretto.measure.runner import measure
 from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
 from stretto.tune.complete import CallShape, calls_of

@@ -24,8 +24,8 @@ from stretto.files.settings import (
     write_settings,
 )
 from stretto.launch.ask import ask as ask_ranks
-from stretto.measure.cost import ask
 from stretto.measure.idle import busy_before
+from stretto.measure.request import ask
 from stretto.measure.stats import benjamini_hochberg
 from stretto.measure.verdict import judge
 from stretto.mpi.known import check_settings

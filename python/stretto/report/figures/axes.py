@@ -40,7 +40,6 @@ def log_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
 
 
 def linear_ticks(high: float, at_most: int = 5) -> list[float]:
-    """Return round ticks from 0 up to `high`."""
     if high <= 0:
         return [0.0]
     raw = high / at_most
@@ -59,7 +58,6 @@ def size_ticks(sizes: Sequence[int], at_most: int = 6) -> list[int]:
 
 
 def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
-    """Return the logarithmic axis of message sizes."""
     domain = [min(sizes) / 1.25, max(sizes) * 1.25]
     return alt.X(
         f"{field}:Q",
@@ -123,6 +121,27 @@ def ratio_y(field: str, low: float, high: float) -> alt.Y:
     )
 
 
+def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:
+    """Return an axis of names, without ticks."""
+    plain = alt.Axis(ticks=False, domain=False, **axis)
+    return alt.Y(f"{field}:N", sort=list(order), title=None, axis=plain)
+
+
+def value_x(title: str, values: Sequence[float], pad: float, zero: bool, **axis: Any) -> alt.X:
+    """Return a linear axis of the field ``v``; `pad` is a share of the range, left and right."""
+    low, high = min(values), max(values)
+    room = pad * (high - low) or (1.0 if zero else abs(high) * 0.05 or 1.0)
+    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=zero)
+    return alt.X("v:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def log_cores_x(field: str, values: Sequence[int], title: str, ticks: Sequence[int]) -> alt.X:
+    domain = [values[0] / 1.15, values[-1] * 1.15]
+    scale = alt.Scale(type="log", base=2, domain=domain, nice=False)
+    axis = alt.Axis(values=list(ticks), format="d", grid=False)
+    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+
 def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title: str) -> Any:
     """Return a linear axis of times in seconds that starts at zero."""
     return kind(
@@ -136,19 +155,7 @@ def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title:
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move labels apart so that none overlaps, each as little as possible.
 
-    Parameters
-    ----------
-    positions
-        Where the labels want to be, in pixels, any order.
-    gap
-        The least distance between two.
-    low, high
-        The room there is; when it is too small the gap shrinks.
-
-    Returns
-    -------
-    list of float
-        The new positions, in the order of `positions`.
+    `positions`: where the labels want to be, in pixels, any order.
     """
     n = len(positions)
     if n == 0:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, HUE, layer, looked_up
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer, looked_up
 from stretto.report.figures.lines import MICRO, Colours
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
@@ -23,19 +24,8 @@ CLIP = 3.0  # bars end at so many times native
 def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     """Draw the bars for one size.
 
-    Parameters
-    ----------
-    panel
-        The points.
-    number
-        Message size in bytes.
-    colours
-        Colour of each chosen candidate, the same in the whole report.
-
-    Returns
-    -------
-    Figure or None
-        None when fewer than two candidates have that size.
+    `number`: message size in bytes.
+    None when fewer than two candidates have that size.
     """
     points = panel.at(number)
     if len(points) < 2:
@@ -57,9 +47,7 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         note += f"; {fmt.slowest_left_out(left, len(points), 'candidate')}"
     return Figure(
         f"bars-{panel.name}-{number}B",
-        f"MPI_{panel.collective.capitalize()}"
-        + (f" of {fmt.size(number)}" if number else "")
-        + ": all candidates",
+        f"{panel.title(number)}: all candidates",
         layer(*layers).properties(width=WIDTH, height=alt.Step(STEP)),
         note,
         any(p.simulated for p in kept),
@@ -74,7 +62,6 @@ def _row(
     limit: float,
     colours: Colours,
 ) -> dict[str, object]:
-    """Return a candidate's bar, cut at `limit`; `anchor` is native's time, or the fastest one."""
     e = p.estimate
     if p.candidate == NATIVE:
         colour = theme.colour("native")
@@ -113,15 +100,9 @@ def _layers(
     order = [str(r["name"]) for r in rows]
     names = {str(r["name"]): str(r["label"]) for r in rows}
     base = chart_of(rows)
-    y = alt.Y(
-        "name:N",
-        sort=order,
-        title=None,
-        axis=alt.Axis(labelExpr=looked_up(names), labelLimit=170, ticks=False, domain=False),
-    )
+    y = axes.names_y("name", order, labelExpr=looked_up(names), labelLimit=170)
     x = axes.linear_time(alt.X, "t", limit * MICRO, "Time per call")
-    hue = alt.Color("hue:N", scale=None, legend=None)
-    bars = base.mark_bar(height=14).encode(x=x, y=y, color=hue, description=alt.Description("d:N"))
+    bars = base.mark_bar(height=14).encode(x=x, y=y, color=HUE, description=DESCRIBED)
     # A clipped bar is cut by two strokes in the paper's colour, the usual sign of a broken scale.
     cuts = [
         base.transform_filter("datum.clip")
@@ -143,10 +124,10 @@ def _layers(
     layers = [bars, *cuts, whiskers, *values]
     if native:
         rule = chart_of([{"t": native.estimate.median * MICRO}])
-        layers.insert(
-            0,
-            rule.mark_rule(color=theme.colour("native"), strokeDash=[3, 3], strokeWidth=1).encode(
-                x=x
-            ),
-        )
+        style: dict[str, Any] = {
+            "color": theme.colour("native"),
+            "strokeDash": [3, 3],
+            "strokeWidth": 1,
+        }
+        layers.insert(0, rule.mark_rule(**style).encode(x=x))
     return layers

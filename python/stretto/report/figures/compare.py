@@ -11,12 +11,12 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, HUE, KINDS, SHAPE, keyed, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
-from stretto.report.figures.lines import MICRO, Line
+from stretto.report.figures.lines import Line, time_y
 from stretto.report.figures.lines import chart as line_chart
-from stretto.report.figures.runs import KINDS
-from stretto.report.format import metric_name, value_text
+from stretto.report.figures.runs import metric_x
+from stretto.report.format import value_text
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
 from stretto.report.stats import estimate, usable
@@ -27,10 +27,7 @@ HUES = ("blue", "green")
 def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     """Draw native and chosen times of one collective on both systems.
 
-    Returns
-    -------
-    Figure or None
-        None when fewer than two sizes are shared.
+    None when fewer than two sizes are shared.
     """
     shared = sorted(set(a.sizes) & set(b.sizes) - {0})
     if len(shared) < 2:
@@ -38,9 +35,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     lines = []
     for panel, name, hue in zip((a, b), names, HUES, strict=True):
         native = [p for n in shared if (p := panel.point(NATIVE, n))]
-        tuned = [
-            p for n in shared if (c := panel.chosen.get(n)) and (p := panel.point(c, n)) is not None
-        ]
+        tuned = [p for n in shared if (p := panel.choice_at(n))]
         for kind, points, emphasis in ((NATIVE, native, 0), ("tuned", tuned, 2)):
             points = [p for p in points if p.estimate.low > 0]
             if points:
@@ -53,14 +48,11 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     points = [p for line in lines for p in line.points]
     if not points:
         return None
-    low = min(p.estimate.low for p in points) * MICRO
-    high = max(p.estimate.high for p in points) * MICRO
-    y = axes.log_time_y("t", low, high, "Time per call")
     layouts = " and ".join(dict.fromkeys((fmt.layout(a.layout), fmt.layout(b.layout))))
     return Figure(
         f"compare-{a.name}",
-        f"MPI_{a.collective.capitalize()} on both systems",
-        line_chart(lines, axes.size_x("x", shared), y),
+        f"{a.function} on both systems",
+        line_chart(lines, axes.size_x("x", shared), time_y(points)),
         f"{layouts}, {a.mode}; squares: native, circles: tuned",
         a.simulated or b.simulated,
     )
@@ -92,13 +84,9 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
         .encode(
             x=axes.linear_time(alt.X, "a", high, "Time, mean over the ranks"),
             x2=alt.X2("b:Q"),
-            y=alt.Y("system:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False)),
-            color=alt.Color(
-                "part:N",
-                scale=alt.Scale(domain=list(seen), range=list(seen.values())),
-                legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
-            ),
-            description=alt.Description("d:N"),
+            y=axes.names_y("system", order),
+            color=keyed("part", seen, columns=4, symbolType="square"),
+            description=DESCRIBED,
         )
     )
     return Figure(
@@ -112,10 +100,7 @@ def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
 def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | None:
     """Draw every run of the application on both systems.
 
-    Returns
-    -------
-    Figure or None
-        None when the metrics differ or no run gave a value.
+    None when the metrics differ or no run gave a value.
     """
     if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
         return None
@@ -128,54 +113,25 @@ def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | No
                 continue
             label = f"{name}, {kind}"
             order.append(label)
-            middles.append(
-                {
-                    "row": label,
-                    "v": found.median,
-                    "hue": theme.colour(tone),
-                    "text": value_text(verdict, found.median),
-                }
-            )
+            own: dict[str, object] = {"row": label, "hue": theme.colour(tone)}
+            middles.append(own | {"v": found.median, "text": value_text(verdict, found.median)})
+            own["shape"] = "square" if kind == NATIVE else "circle"
             rows += [
-                {
-                    "row": label,
-                    "v": r.value,
-                    "hue": theme.colour(tone),
-                    "shape": "square" if kind == NATIVE else "circle",
-                    "d": f"{label}: {value_text(verdict, r.value or 0.0)}",
-                }
+                own | {"v": r.value, "d": f"{label}: {value_text(verdict, r.value or 0.0)}"}
                 for r in good
             ]
     if not rows:
         return None
-    values = [float(str(r["v"])) for r in rows]
-    low, high = min(values), max(values)
-    pad = 0.1 * (high - low) or abs(high) * 0.05 or 1.0
-    unit, name = verdicts[0].metric.unit, metric_name(verdicts[0].metric)
-    x = alt.X(
-        "v:Q",
-        title=f"{name[:1].upper()}{name[1:]}" + (f" ({unit})" if unit else ""),
-        scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
-        axis=alt.Axis(tickCount=6, labelExpr=axes.THOUSANDS),
-    )
-    y = alt.Y(
-        "row:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=220)
-    )
-    hue = alt.Color("hue:N", scale=None, legend=None)
+    x = metric_x(verdicts[0].metric, [float(str(r["v"])) for r in rows], 0.1)
+    y = axes.names_y("row", order, labelLimit=220)
     middle = chart_of(middles)
     chart = layer(
-        middle.mark_tick(aria=False, thickness=2.5, size=30).encode(x=x, y=y, color=hue),
+        middle.mark_tick(aria=False, thickness=2.5, size=30).encode(x=x, y=y, color=HUE),
         chart_of(rows)
         .mark_point(filled=True, size=40, opacity=0.7)
-        .encode(
-            x=x,
-            y=y,
-            color=hue,
-            shape=alt.Shape("shape:N", scale=None, legend=None),
-            description=alt.Description("d:N"),
-        ),
+        .encode(x=x, y=y, color=HUE, shape=SHAPE, description=DESCRIBED),
         middle.mark_text(dy=-21, fontWeight="bold").encode(
-            x=x, y=y, color=hue, text=alt.Text("text:N")
+            x=x, y=y, color=HUE, text=alt.Text("text:N")
         ),
     )
     return Figure(

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import altair as alt
-
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
@@ -19,6 +17,7 @@ from stretto.report.figures.lines import (
     Values,
     chart,
     in_seconds,
+    time_y,
 )
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
@@ -43,8 +42,6 @@ def _style(panel: Panel, colours: Colours) -> list[Line]:
 
 
 def _kept(panel: Panel) -> set[str]:
-    """Return the candidates to draw: native, what is chosen, and the best of the others."""
-
     def best(name: str) -> float:
         ratios = [p.relative.median for p in panel.of(name) if p.relative is not None]
         if ratios:
@@ -66,18 +63,8 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     Over several decades lines that differ by half lie on one another; the second figure, in which
     native is the line at 1, is where a choice is seen.
 
-    Parameters
-    ----------
-    panel
-        The points.
-    colours
-        Colour of each chosen candidate, the same in the whole report.
-
-    Returns
-    -------
-    list of Figure
-        Empty when there is only one size (or none above zero bytes): the bars show that. One figure
-        when native was not measured.
+    Empty when there is only one size (or none above zero bytes): the bars show that. One figure
+    when native was not measured.
     """
     points = [p for p in panel.points if p.bytes > 0 and p.estimate.low > 0]
     sizes = sorted({p.bytes for p in points})
@@ -88,9 +75,6 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     drawn = replace(panel, points=points)
     lines = _style(drawn, colours)
     x = axes.size_x("x", sizes)
-    low = min(p.estimate.low for p in points) * MICRO
-    high = max(p.estimate.high for p in points) * MICRO
-    name = f"MPI_{panel.collective.capitalize()}"
     note = panel.setting
     dropped = len(panel.candidates) - len(kept)
     if dropped:
@@ -98,8 +82,8 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     out = [
         Figure(
             f"latency-{panel.name}",
-            f"{name}: time per call",
-            chart(lines, x, axes.log_time_y("t", low, high, "Time per call"), in_seconds, drawn),
+            f"{panel.function}: time per call",
+            chart(lines, x, time_y(points), in_seconds, drawn),
             note,
             panel.simulated,
         )
@@ -122,7 +106,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
         out.append(
             Figure(
                 f"relative-{panel.name}",
-                f"{name}: time relative to native",
+                f"{panel.function}: time relative to native",
                 chart(lines, x, y, relative, drawn),
                 f"{note}; below 1 is faster",
                 panel.simulated,
@@ -134,36 +118,15 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
 def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     """Draw time per call against ranks at one size: native, and the table's choice.
 
-    Parameters
-    ----------
-    panels
-        Panels of one collective and mode, one for each layout.
-    number
-        The message size.
-
-    Returns
-    -------
-    Figure or None
-        None when fewer than two rank counts have that size.
+    None when fewer than two rank counts have that size.
     """
     native = [p for q in panels if (p := q.point(NATIVE, number))]
-    chosen = [
-        p for q in panels if (c := q.chosen.get(number)) is not None and (p := q.point(c, number))
-    ]
+    chosen = [p for q in panels if (p := q.choice_at(number))]
     points = [p for p in native + chosen if p.estimate.low > 0]
     ranks = sorted({p.layout.nranks for p in points})
     if len(ranks) < 2:
         return None
-    collective = panels[0].collective
-    low = min(p.estimate.low for p in points) * MICRO
-    high = max(p.estimate.high for p in points) * MICRO
-    y = axes.log_time_y("t", low, high, "Time per call")
-    x = alt.X(
-        "x:Q",
-        title="Ranks",
-        scale=alt.Scale(type="log", base=2, domain=[ranks[0] / 1.15, ranks[-1] * 1.15], nice=False),
-        axis=alt.Axis(values=axes.size_ticks(ranks, 7), grid=False, format="d"),
-    )
+    x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
     lines = [
         Line(name, label, theme.colour(hue), emphasis, [float(p.layout.nranks) for p in ps], ps)
         for name, label, hue, emphasis, ps in (
@@ -173,8 +136,8 @@ def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     ]
     return Figure(
         f"scaling-{panels[0].kind}-{number}B",
-        f"MPI_{collective.capitalize()}" + (f" of {fmt.size(number)}" if number else ""),
-        chart(lines, x, y, room=SMALL),
+        panels[0].title(number),
+        chart(lines, x, time_y(points), room=SMALL),
         f"time per call against ranks, {panels[0].mode}",
         any(p.simulated for p in points),
     )

@@ -9,18 +9,21 @@ from typing import Any, cast
 import altair as alt
 
 from stretto.report import format as fmt
+from stretto.report import theme
+
+#: what marks show that bring their own colour and tooltip
+HUE = alt.Color("hue:N", scale=None, legend=None)
+DESCRIBED = alt.Description("d:N")
+SHAPE = alt.Shape("shape:N", scale=None, legend=None)
+#: native is square and vermilion, tuned round and blue
+KINDS = {"native": "native", "tuned": "blue"}
 
 
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
     """Return a chart of rows.
 
-    The rows go in as JSON text: Altair copies every list that it is given at each step of
-    building a chart, which makes a report take several times as long.
-
-    Parameters
-    ----------
-    rows
-        One object for each mark.
+    The rows go in as JSON text: Altair copies every list that it is given at each step of building
+    a chart, which makes a report take several times as long.
     """
     text = json.dumps(list(rows), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     text = fmt.drawable(text)
@@ -34,6 +37,21 @@ def looked_up(labels: Mapping[str, str]) -> str:
     """
     drawn = {fmt.drawable(k): fmt.drawable(v) for k, v in labels.items()}
     return f"({json.dumps(drawn)})[datum.value]"
+
+
+def keyed(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
+    """Return the colour of a field by its values, with a legend above."""
+    names = list(colours)
+    return alt.Color(
+        f"{field}:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=list(colours.values())),
+        legend=alt.Legend(title=None, orient="top", **legend),
+    )
+
+
+def by_kind(field: str) -> alt.Color:
+    return keyed(field, {kind: theme.colour(hue) for kind, hue in KINDS.items()})
 
 
 SPECIFICATIONS: dict[str, Any] = {
@@ -53,20 +71,15 @@ class Composed:
         self.kind, self.parts, self._properties = kind, parts, properties
 
     def properties(self, **properties: Any) -> Composed:
-        """Return it with a title, a width or a height."""
         return Composed(self.kind, self.parts, **{**self._properties, **properties})
 
     def resolve_scale(self, **scales: str) -> Composed:
-        """Return it with scales that are "shared" or "independent"."""
         return self.properties(resolve={"scale": scales})
 
     def to_dict(self, validate: bool = True) -> dict[str, Any]:
         """Return the Vega-Lite specification.
 
-        Raises
-        ------
-        altair.utils.schemapi.SchemaValidationError
-            When it is checked and not valid.
+        Raises altair.utils.schemapi.SchemaValidationError: when it is checked and not valid.
         """
         parts: list[dict[str, Any]] = []
         datasets: dict[str, Any] = {}
@@ -93,5 +106,4 @@ def layer(*charts: Chart) -> Composed:
 
 
 def beside(*charts: Chart) -> Composed:
-    """Return charts side by side."""
     return Composed("hconcat", charts, spacing=28)

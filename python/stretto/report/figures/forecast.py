@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import altair as alt
 
 from stretto.files.forecast import ForecastFile
-from stretto.report import theme
+from stretto.report import format as fmt
 from stretto.report.figures import axes
-from stretto.report.figures.data import Chart, layer
+from stretto.report.figures.data import Chart, by_kind, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.points import NATIVE
 from stretto.report.render import Figure
@@ -19,13 +18,7 @@ WIDTH, HEIGHT = 520, 320
 
 
 def elapsed(forecast: ForecastFile) -> Figure:
-    """Draw elapsed time against cores with the model's band, and where more cores are slower.
-
-    Parameters
-    ----------
-    forecast
-        What was forecast.
-    """
+    """Draw elapsed time against cores with the model's band, and where more cores are slower."""
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
     for what in (NATIVE, "tuned"):
@@ -39,15 +32,9 @@ def elapsed(forecast: ForecastFile) -> Figure:
             time = (turn.tuned if tuned else turn.native).total_s
             marks.append({"cores": turn.ranks, "s": time, "what": what,
                           "words": f"{what}: slower beyond {turn.ranks}"})  # fmt: skip
-    hues = [theme.colour("native"), theme.colour("blue")]
-    colour = alt.Color("what:N", title=None, scale=alt.Scale(domain=[NATIVE, "tuned"], range=hues))
+    colour = by_kind("what")
     cores = sorted({row["cores"] for row in rows})
-    x = alt.X(
-        "cores:Q",
-        title="cores",
-        scale=alt.Scale(type="log", base=2),
-        axis=alt.Axis(values=cores, format="d"),
-    )
+    x = axes.log_cores_x("cores", cores, "cores", cores)
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     y = axes.log_time_y("s", low, high, "elapsed time")
     band = chart_of(rows).mark_area(opacity=0.18)
@@ -65,6 +52,5 @@ def elapsed(forecast: ForecastFile) -> Figure:
             )
             layers.append(words.encode(x=x, y=y, text=alt.Text("words:N"), color=colour))
     chart = layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    words = f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}"
-    name = re.sub(r"[^A-Za-z0-9_.-]", "-", words)
+    name = fmt.identifier(f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}")
     return Figure(name, f"{forecast.name}: forecast", chart, forecast.note, True)

@@ -12,7 +12,7 @@ import altair as alt
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import Composed, layer
+from stretto.report.figures.data import DESCRIBED, HUE, SHAPE, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 
@@ -57,8 +57,12 @@ class Line:
     who: str = ""
 
 
+def time_y(points: Sequence[CandidatePoint], title: str = "Time per call") -> alt.Y:
+    low = min(p.estimate.low for p in points) * MICRO
+    return axes.log_time_y("t", low, max(p.estimate.high for p in points) * MICRO, title)
+
+
 def _domain(axis: alt.Y) -> tuple[float, float]:
-    """Return the ends of an axis that was made with a domain."""
     described = cast("dict[str, Any]", axis.to_dict())
     low, high = described["scale"]["domain"]
     return float(low), float(high)
@@ -86,28 +90,18 @@ def _describe(point: CandidatePoint, chosen: bool) -> str:
 
 
 def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:
-    out: list[Row] = []
-    for x, p in zip(line.xs, line.points, strict=True):
-        values = scale(p)
-        if values is None:
-            continue
-        out.append(
-            {
-                "x": x,
-                "t": values[0],
-                "lo": values[1],
-                "hi": values[2],
-                "d": (f"{line.who} | " if line.who else "")
-                + _describe(p, chosen.get(p.bytes) == line.name),
-            }
-        )
-    return out
+    who = f"{line.who} | " if line.who else ""
+    return [
+        {"x": x, "t": v[0], "lo": v[1], "hi": v[2]}
+        | {"d": who + _describe(p, chosen.get(p.bytes) == line.name)}
+        for x, p in zip(line.xs, line.points, strict=True)
+        if (v := scale(p)) is not None
+    ]
 
 
 def _line_layers(
-    lines: Sequence[Line], x: alt.X, y: alt.Y, chosen: Mapping[int, str], scale: Scale = in_seconds
+    lines: Sequence[Line], x: alt.X, y: alt.Y, chosen: Mapping[int, str], scale: Scale
 ) -> list[alt.Chart]:
-    """Return intervals, lines and points of all lines, in three layers; later lines lie on top."""
     low, high = _domain(y)
     rows: list[Row] = []
     for line in lines:
@@ -128,15 +122,14 @@ def _line_layers(
             if low <= float(str(row["t"])) <= high:
                 rows.append(row | style)
     base = chart_of(rows)
-    hue = alt.Color("hue:N", scale=None, legend=None)
     bars = base.mark_rule(strokeWidth=1.2, opacity=0.75).encode(
-        x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=hue
+        x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=HUE
     )
     path = base.mark_line().encode(
         x=x,
         y=y,
         detail=alt.Detail("c:N"),
-        color=hue,
+        color=HUE,
         strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None),
         strokeWidth=alt.StrokeWidth("wide:Q", scale=None, legend=None),
     )
@@ -146,15 +139,13 @@ def _line_layers(
         stroke=alt.Stroke("hue:N", scale=None, legend=None),
         fill=alt.Fill("fill:N", scale=None, legend=None),
         size=alt.Size("size:Q", scale=None, legend=None),
-        shape=alt.Shape("shape:N", scale=None, legend=None),
-        description=alt.Description("d:N"),
+        shape=SHAPE,
+        description=DESCRIBED,
     )
     return [bars, path, dots]
 
 
-def _labels(
-    lines: Sequence[Line], y: alt.Y, scale: Scale = in_seconds, room: Room = LARGE
-) -> list[alt.Chart]:
+def _labels(lines: Sequence[Line], y: alt.Y, scale: Scale, room: Room) -> list[alt.Chart]:
     """Name every line at its end, in its colour; this needs no legend and no guessing."""
     bottom, top = map(math.log, _domain(y))
 
@@ -174,7 +165,6 @@ def _labels(
         for q, at, own in zip(ends, placed, wanted, strict=True)
     ]
     base = chart_of(rows)
-    hue = alt.Color("hue:N", scale=None, legend=None)
     place = alt.Y("at:Q", scale=None, axis=None)
     leaders = (
         base.transform_filter("abs(datum.at - datum.own) > 3")
@@ -184,7 +174,7 @@ def _labels(
             x2=alt.X2Value(room.width + 9),  # type: ignore[no-untyped-call]
             y=alt.Y("own:Q", scale=None, axis=None),
             y2=alt.Y2("at:Q"),
-            color=hue,
+            color=HUE,
         )
     )
     texts = [
@@ -192,19 +182,17 @@ def _labels(
         .mark_text(
             align="left", baseline="middle", fontSize=11, fontWeight="bold" if bold else "normal"
         )
-        .encode(x=alt.XValue(room.width + 12), y=place, text=alt.Text("label:N"), color=hue)  # type: ignore[no-untyped-call]
+        .encode(x=alt.XValue(room.width + 12), y=place, text=alt.Text("label:N"), color=HUE)  # type: ignore[no-untyped-call]
         for bold in (False, True)
     ]
     return [leaders, *texts]
 
 
 def _halo(panel: Panel, x: alt.X, y: alt.Y, scale: Scale) -> list[alt.Chart]:
-    """Return a pale band under the points that the table chose."""
     low, high = _domain(y)
     rows = []
     for n in panel.sizes:
-        name = panel.chosen.get(n)
-        p = None if name is None else panel.point(name, n)
+        p = panel.choice_at(n)
         values = None if p is None else scale(p)
         if values is not None and low <= values[0] <= high:
             rows.append({"x": n, "t": values[0]})
@@ -224,30 +212,10 @@ def chart(
     panel: Panel | None = None,
     room: Room = LARGE,
 ) -> Composed:
-    """Draw lines with their intervals, points and names.
-
-    Parameters
-    ----------
-    lines
-        The last one lies on top.
-    x, y
-        The axes.
-    scale
-        What times are multiplied with.
-    panel
-        Where given, a pale band shows what its table chose.
-    room
-        The size of the plot.
-    """
+    """Draw lines with their intervals, points and names."""
     chosen = panel.chosen if panel is not None else {}
     halo = _halo(panel, x, y, scale) if panel is not None else []
     layers = [*halo, *_line_layers(lines, x, y, chosen, scale)]
-    return _with_labels(layers, _labels(lines, y, scale, room), room)
-
-
-def _with_labels(
-    layers: Sequence[alt.Chart], labels: Sequence[alt.Chart], room: Room = LARGE
-) -> Composed:
-    """Put labels, whose places are pixels, over layers whose places are data."""
-    both = layer(layer(*layers), layer(*labels)).properties(width=room.width, height=room.height)
-    return both.resolve_scale(y="independent")
+    # labels, whose places are pixels, over layers whose places are data
+    both = layer(layer(*layers), layer(*_labels(lines, y, scale, room)))
+    return both.properties(width=room.width, height=room.height).resolve_scale(y="independent")

@@ -14,7 +14,7 @@ import numpy as np
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.axes import _SIZE_EXPR
-from stretto.report.figures.data import Composed, layer
+from stretto.report.figures.data import DESCRIBED, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 
@@ -26,7 +26,6 @@ Entry = tuple[int, int, int, int]
 
 
 def _dense(entries: Sequence[Entry], size: int, step: int) -> np.ndarray:
-    """Return bytes by [source, target], summed in groups of `step`."""
     side = math.ceil(size / step)
     out = np.zeros((side, side))
     if entries:
@@ -73,21 +72,9 @@ def heat(
 ) -> Figure | None:
     """Draw bytes sent by source and target.
 
-    Parameters
-    ----------
-    entries
-        Source, target, messages, bytes.
-    size
-        Number of ranks or nodes.
-    what
-        ``"rank"`` or ``"node"``.
-    names
-        Names of the nodes, for tooltips.
-
-    Returns
-    -------
-    Figure or None
-        None when nothing was sent.
+    `entries`: source, target, messages, bytes.
+    `what`: ``"rank"`` or ``"node"``.
+    None when nothing was sent.
     """
     kept = [e for e in entries if e[3] > 0]
     if not kept or size < 2:
@@ -187,7 +174,7 @@ def _cells(
         y=y,
         y2=alt.Y2("y2:Q"),
         color=colour,
-        description=alt.Description("d:N"),
+        description=DESCRIBED,
     )
     return out
 

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert as vlc
 
-from stretto.errors import StrettoError
-from stretto.files.io import write_bytes
 from stretto.model.fit import Fit
 from stretto.model.sweep import NATIVE, Answer
-from stretto.report import render, theme
-from stretto.report.render import Figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture, by its ending: SVG, PNG or a self-contained HTML page."""
-    chart = figure.chart
-    subtitle = [line for line in (figure.note,) if line]
-    if figure.simulated:
-        subtitle.append(render.SIMULATED)
-    chart = chart.properties(title=alt.TitleParams(text=figure.title, subtitle=subtitle))
-    spec = render.drawable(chart.to_dict())
-    spec["config"] = theme.config()
-    kinds = {".svg": "svg", ".png": "png", ".html": "html"}
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise StrettoError(
-            "a picture is written as .svg, .png or .html", path, "name it so: picture.svg"
-        )
-    data: bytes
-    if kind == "png":
-        data = vlc.vegalite_to_png(spec, scale=2)
-    else:
-        svg = str(vlc.vegalite_to_svg(spec))
-        title = html.escape(figure.title)
-        page = f"<!doctype html><meta charset=utf-8><title>{title}</title>{svg}\n"
-        data = (page if kind == "html" else svg).encode(errors="backslashreplace")
-    write_bytes(path, data, "the picture")
-
+from stretto.report import theme
+from stretto.report.figures.data import keyed
+from stretto.report.render import Figure, write_to
 
 _SIZE = alt.X(
     "bytes:Q", title="bytes", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="~s")
@@ -52,8 +22,9 @@ _SIZE = alt.X(
 def fit_picture(fit: Fit, path: Path) -> None:
     """Draw measurements as points and the fit as lines."""
     panels = []
+    colours = {"measured": theme.colour("native"), "fitted": theme.colour("blue")}
     for kind in dict.fromkeys(r.kind for r in fit.residuals):
-        unit = "MB/s" if "bandwidth" in kind or kind == "multi_pair" else "us"
+        unit = next(r.unit for r in fit.residuals if r.kind == kind)
         rows = [
             {"bytes": max(r.bytes, 1), "value": v, "what": what}
             for r in fit.residuals if r.kind == kind
@@ -62,20 +33,14 @@ def fit_picture(fit: Fit, path: Path) -> None:
         base = alt.Chart(alt.InlineData(values=rows)).encode(
             x=_SIZE,
             y=alt.Y("value:Q", title=f"{kind} ({unit})", scale=alt.Scale(type="log")),
-            color=alt.Color(
-                "what:N", title=None,
-                scale=alt.Scale(
-                    domain=["measured", "fitted"],
-                    range=[theme.colour("native"), theme.colour("blue")],
-                ),
-            ),
+            color=keyed("what", colours),
         )  # fmt: skip
         points = base.transform_filter("datum.what == 'measured'").mark_square(size=30)
         line = base.transform_filter("datum.what == 'fitted'").mark_line()
         panels.append((line + points).properties(width=260, height=200))
     chart: Any = alt.vconcat(*(alt.hconcat(*panels[i : i + 3]) for i in range(0, len(panels), 3)))
     note = f"median factor {fit.median_factor:.2f}"
-    save(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
+    write_to(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
 
 
 def _panel(answer: Answer, by_size: bool) -> str:
@@ -96,7 +61,8 @@ def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int
          "panel": _panel(a, by_size)}
         for a in answers for c in [NATIVE, *chosen] if c in a.seconds
     ]  # fmt: skip
-    colours = [theme.colour("native"), *(theme.chosen_colour(i) for i in range(len(chosen)))]
+    colours = {NATIVE: theme.colour("native")}
+    colours |= {name: theme.chosen_colour(i) for i, name in enumerate(chosen)}
     x = _SIZE if by_size else alt.X("nodes:Q", title="nodes", scale=alt.Scale(type="log", base=2))
     chart: Any = (
         alt.Chart(alt.InlineData(values=rows))
@@ -104,11 +70,9 @@ def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int
         .encode(
             x=x,
             y=alt.Y("us:Q", title="time per call (us)", scale=alt.Scale(type="log")),
-            color=alt.Color(
-                "what:N", title=None, scale=alt.Scale(domain=[NATIVE, *chosen], range=colours)
-            ),
+            color=keyed("what", colours),
         )
         .properties(width=300, height=220)
         .facet(facet=alt.Facet("panel:N", title=None), columns=3)
     )
-    save(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)
+    write_to(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)

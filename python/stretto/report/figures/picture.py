@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import altair as alt
 
 from stretto.errors import StrettoError
@@ -10,7 +12,7 @@ from stretto.report import findings, theme
 from stretto.report import format as fmt
 from stretto.report.figures import axes, bars, runs
 from stretto.report.figures.data import Chart, beside
-from stretto.report.figures.lines import MICRO, Line
+from stretto.report.figures.lines import Line, time_y
 from stretto.report.figures.lines import chart as line_chart
 from stretto.report.load import System
 from stretto.report.points import NATIVE, Panel
@@ -19,7 +21,6 @@ from stretto.report.tables import importance
 
 
 def _best_panel(system: System) -> Panel | None:
-    """Return the panel that the application uses most, else the one that gains most."""
     own = system.layout
     usable = [p for p in system.panels if p.layout == own and any(p.gain(n) for n in p.sizes)]
     if not usable:
@@ -42,10 +43,7 @@ def _latency(panel: Panel) -> Chart:
         number = max(panel.sizes, key=lambda n: panel.gain(n) or 0.0)
         one = bars.candidates(panel, number, {})
         assert one is not None  # there is a gain: native and the choice both have a point
-        what = f"MPI_{panel.collective.capitalize()}"
-        return one.chart.properties(
-            title=alt.TitleParams(f"{what} of {fmt.size(number)}" if number else what)
-        )
+        return one.chart.properties(title=alt.TitleParams(panel.title(number)))
     native = [p for p in panel.of(NATIVE) if p.bytes > 0 and p.estimate.low > 0]
     tuned = [
         p
@@ -57,12 +55,7 @@ def _latency(panel: Panel) -> Chart:
         Line(NATIVE, NATIVE, theme.colour("native"), 2, [float(p.bytes) for p in native], native),
     ]
     points = native + tuned
-    y = axes.log_time_y(
-        "t",
-        min(p.estimate.low for p in points) * MICRO,
-        max(p.estimate.high for p in points) * MICRO,
-        f"MPI_{panel.collective.capitalize()}, time per call",
-    )
+    y = time_y(points, f"{panel.function}, time per call")
     sizes = sorted({p.bytes for p in points})
     return line_chart(lines, axes.size_x("x", sizes), y)
 
@@ -70,10 +63,7 @@ def _latency(panel: Panel) -> Chart:
 def picture(system: System) -> Figure:
     """Return the figure: the gain as its title, latency at the left, the application at the right.
 
-    Raises
-    ------
-    StrettoError
-        When the files hold neither.
+    Raises StrettoError: when the files hold neither.
     """
     panel = _best_panel(system)
     dots = runs.dots(system.verdict, 100) if system.verdict else None
@@ -90,7 +80,7 @@ def picture(system: System) -> Figure:
         charts.append(dots.chart)
     facts = []
     if system.verdict is not None:
-        facts.append(findings.command_line(system.verdict.command))
+        facts.append(shlex.join(system.verdict.command))
     if system.layout is not None:
         facts.append(fmt.layout(system.layout))
     if system.identities:

@@ -12,7 +12,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes
-from stretto.report.figures.data import Chart, layer
+from stretto.report.figures.data import DESCRIBED, HUE, Chart, keyed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 
@@ -49,8 +49,8 @@ def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
     bars = base.mark_bar(height=34, stroke=theme.colour("paper"), strokeWidth=1).encode(
         x=x,
         x2=alt.X2("b:Q"),
-        color=alt.Color("hue:N", scale=None, legend=None),
-        description=alt.Description("d:N"),
+        color=HUE,
+        description=DESCRIBED,
     )
     middle = alt.X("mid:Q")
     texts = base.mark_text(dy=-27, fontSize=12, fontWeight="bold").encode(
@@ -106,7 +106,7 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     )
     y = axes.linear_time(alt.Y, "t", high, "Time")
     y.stack = "zero"
-    names = [p.name for p in parts.parts]
+    colours = {p.name: theme.colour(p.hue) for p in parts.parts}
     bars = (
         chart_of(rows)
         .mark_bar(size=bar)
@@ -114,13 +114,8 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
             x=x,
             y=y,
             order=alt.Order("order:Q"),
-            color=alt.Color(
-                "name:N",
-                sort=names,
-                scale=alt.Scale(domain=names, range=[theme.colour(p.hue) for p in parts.parts]),
-                legend=alt.Legend(title=None, orient="top", columns=4, symbolType="square"),
-            ),
-            description=alt.Description("d:N"),
+            color=keyed("name", colours, columns=4, symbolType="square"),
+            description=DESCRIBED,
         )
     )
     chart = _with_nodes(bars, profile, x)

@@ -10,12 +10,12 @@ from stretto.files.layout import RankLayout
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, SHAPE, keyed, layer, looked_up
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer, looked_up
+from stretto.report.figures.lines import MICRO
 from stretto.report.ranking import Ranking, RankingEntry, default_of
 from stretto.report.render import Figure
 
-MICRO = 1e-6
 #: more rows than this are no picture; the slowest are left out, and counted
 MOST_ROWS = 48
 
@@ -27,14 +27,13 @@ def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
 
 
 def _colour(rows: Sequence[Mapping[str, object]], colours: Mapping[str, str]) -> alt.Color:
-    """Return the colours of what is drawn: an MPI without a point has no place in the legend."""
     drawn = {r["mpi"] for r in rows}
     own = {name: colour for name, colour in colours.items() if name in drawn}
-    return alt.Color(
-        "mpi:N",
-        scale=alt.Scale(domain=list(own), range=list(own.values())),
-        legend=alt.Legend(title=None, orient="top", columns=4),
-    )
+    return keyed("mpi", own, columns=4)
+
+
+def _function(collective: str) -> str:
+    return f"MPI_{collective.capitalize()}"
 
 
 def name_of(ranking: Ranking) -> str:
@@ -57,15 +56,7 @@ def kept(ranking: Ranking) -> tuple[list[RankingEntry], int]:
 
 
 def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
-    """Draw every algorithm's time at one place: squares for defaults, circles for the rest.
-
-    Parameters
-    ----------
-    ranking
-        The place.
-    colours
-        From `hues`.
-    """
+    """Draw every algorithm's time at one place: squares for defaults, circles for the rest."""
     entries, left = kept(ranking)
     rows = []
     labels: dict[str, str] = {}
@@ -96,20 +87,13 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
     lowest, highest = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
     x = axes.log_time_x("t", lowest, highest, "Time per call")
     left_end = axes.log_time_x("a", lowest, highest, "Time per call")
-    y = alt.Y(
-        "row:N", sort=order, title=None,
-        axis=alt.Axis(
-            ticks=False, domain=False, labelLimit=420, grid=True,
-            labelExpr=looked_up(labels),
-        ),
-    )  # fmt: skip
+    y = axes.names_y("row", order, labelLimit=420, grid=True, labelExpr=looked_up(labels))
     colour = _colour(rows, colours)
     base = chart_of(rows)
     picture = layer(
         base.mark_rule(strokeWidth=2).encode(x=left_end, x2=alt.X2("b:Q"), y=y, color=colour),
         base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, color=colour, description=alt.Description("d:N"),
-            shape=alt.Shape("shape:N", scale=None, legend=None),
+            x=x, y=y, color=colour, description=DESCRIBED, shape=SHAPE
         ),
     )  # fmt: skip
     p = ranking.place
@@ -121,7 +105,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
         note += "; the slowest " + ("is left out" if left == 1 else f"{left} are left out")
     return Figure(
         f"ranking-{name_of(ranking)}",
-        f"MPI_{p.collective.capitalize()}{size}: all MPIs, all algorithms",
+        f"{_function(p.collective)}{size}: all MPIs, all algorithms",
         # Browsers' fonts may be wider than the one that was measured with.
         picture.properties(width=520, height=alt.Step(18), padding={"left": 60, "right": 4}),
         note,
@@ -130,15 +114,7 @@ def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
 
 
 def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure | None:
-    """Draw how many times longer than the best of all each MPI's default takes, over sizes.
-
-    Parameters
-    ----------
-    rankings
-        Of one collective, layout, shape and mode.
-    colours
-        From `hues`.
-    """
+    """Draw how many times longer than the best of all each MPI's default takes, over sizes."""
     rows = [
         {
             "mpi": d.mpi,
@@ -174,7 +150,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
     picture = layer(
         base.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
         base.mark_point(filled=True, size=36, opacity=1).encode(
-            x=x, y=y, color=colour, description=alt.Description("d:N")
+            x=x, y=y, color=colour, description=DESCRIBED
         ),
     )
     first = rankings[0]
@@ -184,7 +160,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
         fmt.identifier(
             f"defaults-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}"
         ),
-        f"MPI_{p.collective.capitalize()}: how far each MPI's default is from the best",
+        f"{_function(p.collective)}: how far each MPI's default is from the best",
         picture.properties(width=560, height=280),
         f"{fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))}, {p.shape or 'any type'}; solid: best "
         "of all, dashed: its own best",

@@ -7,31 +7,14 @@ import altair as alt
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, KINDS, by_kind, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
 from stretto.report.render import Figure
-from stretto.scaling.analyse import Findings, MeasuredPoint
+from stretto.scaling.analyse import Findings
 
-HUES = {"native": "native", "tuned": "blue"}
-
-
-def _colour() -> alt.Color:
-    return alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=list(HUES), range=[theme.colour(h) for h in HUES.values()]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
-
-
-def _shape() -> alt.Shape:
-    return alt.Shape(
-        "kind:N", scale=alt.Scale(domain=list(HUES), range=["square", "circle"]), legend=None
-    )
-
-
-def _series(m: MeasuredPoint) -> str:
-    """Return what a line joins: points of one kind, number of threads, and ranks per node."""
-    return f"{m.kind} {m.point.threads or ''}"
+SHAPES = alt.Shape(
+    "kind:N", scale=alt.Scale(domain=list(KINDS), range=["square", "circle"]), legend=None
+)
 
 
 def speedup(found: Findings) -> Figure | None:
@@ -44,7 +27,6 @@ def speedup(found: Findings) -> Figure | None:
             "x": m.point.cores,
             "y": m.speedup,
             "kind": m.kind,
-            "series": _series(m),
             "label": m.point.words if m.kind == "native" else "",
             "d": f"{m.kind}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
             f"{fmt.percent(m.efficiency)}, {fmt.plural(m.value.n, 'run')}",
@@ -61,25 +43,21 @@ def speedup(found: Findings) -> Figure | None:
     ideal = [{"x": c, "y": c / first} for c in (cores[0], cores[-1])]
     low = min([float(str(r["y"])) for r in rows] + [ideal[0]["y"]])
     high = max([float(str(r["y"])) for r in rows] + [ideal[1]["y"]])
-    x = alt.X(
-        "x:Q", title="Cores",
-        scale=alt.Scale(type="log", base=2, domain=[cores[0] / 1.15, cores[-1] * 1.15], nice=False),
-        axis=alt.Axis(values=cores, format="d", grid=False),
-    )  # fmt: skip
+    x = axes.log_cores_x("x", cores, "Cores", cores)
     ticks = axes.log_ticks(low / 1.2, high * 1.2)
     y = alt.Y(
         "y:Q", title="Speed-up",
         scale=alt.Scale(type="log", domain=[low / 1.2, high * 1.2], nice=False),
         axis=alt.Axis(values=ticks, format="~g"),
     )  # fmt: skip
-    line = chart_of(list(best.values()))
+    line, colour = chart_of(list(best.values())), by_kind("kind")
     picture = layer(
         chart_of(ideal).mark_line(
             aria=False, strokeDash=[4, 3], color=theme.colour("faint")
         ).encode(x=x, y=y),
-        line.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=_colour()),
+        line.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour),
         chart_of(rows).mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=_colour(), shape=_shape(), description=alt.Description("d:N")
+            x=x, y=y, color=by_kind("kind"), shape=SHAPES, description=DESCRIBED
         ),
         chart_of(rows).mark_text(dy=16, fontSize=10, color=theme.colour("muted")).encode(
             x=x, y=y, text=alt.Text("label:N")
@@ -120,7 +98,7 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     base = chart_of(rows)
     picture = layer(
         base.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=_colour(), shape=_shape(), description=alt.Description("d:N")
+            x=x, y=y, color=by_kind("kind"), shape=SHAPES, description=DESCRIBED
         ),
         base.mark_text(dy=-12, fontSize=10, color=theme.colour("muted")).encode(
             x=x, y=y, text=alt.Text("label:N")

@@ -5,83 +5,30 @@ from __future__ import annotations
 import altair as alt
 
 from stretto.files.settings import SettingsFile
-from stretto.report import theme
-from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.data import layer
-from stretto.report.format import gain_text, metric_name
+from stretto.files.verdict import GainInterval
+from stretto.report.figures.runs import gain_chart, gain_row
 from stretto.report.render import Figure
 
 BAND = 26
 
 
 def gains(found: SettingsFile, number: int = 1) -> Figure | None:
-    """Draw the gain of each setting that was measured, the best first; None when none was.
+    """Draw the gain of each setting that was measured, the best first; None when none was."""
 
-    Parameters
-    ----------
-    found
-        What was tried.
-    number
-        Of the figure, where a report has several.
-    """
-    tried = sorted(
-        (t for t in found.tried if t.gain is not None),
-        key=lambda t: -t.gain.median if t.gain else 0,
-    )
-    rows: list[dict[str, object]] = [
-        {
-            "name": t.name,
-            "v": 100 * t.gain.median,
-            "lo": 100 * t.gain.low,
-            "hi": 100 * t.gain.high,
-            "hue": theme.colour("blue" if t.name == found.setting else "native"),
-            "d": f"{t.name}: {gain_text(t.gain)}; {t.outcome}",
-        }
-        for t in tried
-        if t.gain is not None
-    ]
-    if not rows:
+    def row(name: str, gain: GainInterval, chosen: bool, note: str = "") -> dict[str, object]:
+        return gain_row(name, gain, "blue" if chosen else "native", note)
+
+    measured = [(t, t.gain) for t in found.tried if t.gain is not None]
+    if not measured:
         return None
+    rows = [
+        row(t.name, gain, t.name == found.setting, f"; {t.outcome}")
+        for t, gain in sorted(measured, key=lambda m: -m[1].median)
+    ]
     if found.confirmed is not None:
-        g, name = found.confirmed, found.confirmed_of or found.setting
-        rows.insert(
-            0,
-            {
-                "name": f"{name}, fresh runs",
-                "v": 100 * g.median,
-                "lo": 100 * g.low,
-                "hi": 100 * g.high,
-                "hue": theme.colour("blue" if found.setting else "native"),
-                "d": f"{name}, fresh runs: {gain_text(g)}",
-            },
-        )
-    low = min(0.0, *(float(str(r["lo"])) for r in rows))
-    high = max(0.0, *(float(str(r["hi"])) for r in rows))
-    pad = 0.06 * (high - low) or 1.0
-    word = f"{'less' if found.metric.better == 'lower' else 'more'} {metric_name(found.metric)}"
-    x = alt.X(
-        "v:Q",
-        title=f"Gain (% {word})",
-        scale=alt.Scale(domain=[low - pad, high + pad], nice=False),
-        axis=alt.Axis(tickCount=6),
-    )
-    y = alt.Y(
-        "name:N",
-        sort=[str(r["name"]) for r in rows],
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=320),
-    )
-    base = chart_of(rows)
-    hue = alt.Color("hue:N", scale=None, legend=None)
-    picture = layer(
-        chart_of([{"v": 0}]).mark_rule(color=theme.colour("faint"), strokeDash=[3, 3]).encode(x=x),
-        base.mark_rule(aria=False, strokeWidth=3).encode(
-            x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y, color=hue
-        ),
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, color=hue, description=alt.Description("d:N")
-        ),
-    )
+        name = f"{found.confirmed_of or found.setting}, fresh runs"
+        rows.insert(0, row(name, found.confirmed, bool(found.setting)))
+    picture = gain_chart(rows, found.metric, texts=False, labelLimit=320)
     return Figure(
         f"settings-{number}",
         "Gain of each setting on the command itself",

@@ -11,6 +11,7 @@ from stretto.files.profile import Event, Profile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import DESCRIBED, keyed
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 
@@ -21,13 +22,7 @@ HUES = ("blue", "wait", "green", "purple", "brown")
 
 
 def timeline(profile: Profile) -> list[Figure]:
-    """Draw the timeline of a profile: the run, and the call that took a rank longest.
-
-    Parameters
-    ----------
-    profile
-        With its timeline; without one there is no figure.
-    """
+    """Draw the timeline of a profile: the run, and the call that took a rank longest."""
     events = profile.timeline or []
     last = max((e.end_s for e in events), default=0.0)
     if last <= 0:
@@ -70,7 +65,6 @@ def _lanes(ranks: Sequence[int]) -> list[int]:
 
 
 def _colours(events: Sequence[Event]) -> dict[str, str]:
-    """Return a colour for each function, those with the most time first."""
     time: dict[str, float] = {}
     for e in events:
         time[e.function] = time.get(e.function, 0.0) + e.end_s - e.start_s
@@ -90,7 +84,6 @@ def _thinned(events: Sequence[Event], width: float) -> list[Event]:
 
 
 def _call_of(event: Event, events: Sequence[Event]) -> list[Event]:
-    """Return the events of the same call: on other ranks, alike, and at the same time."""
     found = {event.rank: event}
     for e in events:
         alike = (e.function, e.communicator) == (event.function, event.communicator)
@@ -124,7 +117,7 @@ def _figure(
     ]
     x = axes.linear_time(alt.X, "a", high - low, "Time since the start" if low == 0 else "Time")
     lane = max(15, min(28, 90 // len(lanes)))
-    present = [f for f in colours if any(r["f"] == f for r in rows)]
+    present = {f: c for f, c in colours.items() if any(r["f"] == f for r in rows)}
     marks = (
         chart_of(rows)
         .mark_bar(height=lane - 4)
@@ -133,13 +126,8 @@ def _figure(
             x2=alt.X2("b:Q"),
             y=alt.Y("r:N", title="Rank", sort=[f"{r}" for r in lanes],
                     scale=alt.Scale(domain=[f"{r}" for r in lanes])),
-            color=alt.Color(
-                "f:N",
-                sort=present,
-                scale=alt.Scale(domain=present, range=[colours[f] for f in present]),
-                legend=alt.Legend(title=None, orient="top", columns=5, symbolType="square"),
-            ),
-            description=alt.Description("d:N"),
+            color=keyed("f", present, columns=5, symbolType="square"),
+            description=DESCRIBED,
         )
         .properties(width=WIDTH, height=lane * len(lanes))
     )  # fmt: skip
