@@ -188,7 +188,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     return P2PLaunch(
         head["level"],  # type: ignore[arg-type]
         str(head["library"]),
-        tuple(str(h) for h in head["hosts"]),  # type: ignore[attr-defined]
+        tuple(str(h) for h in head["hosts"]),
         {p: tuple(b) for p, b in batches.items()},
         cut,
     )
