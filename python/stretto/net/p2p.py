@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from stretto.built import library
 from stretto.counted import counted
@@ -17,6 +17,7 @@ from stretto.measure.stats import Interval, median_interval
 Level = Literal["single", "funneled", "serialized", "multiple"]
 #: what the test needs; without an entry: any level
 _LEVELS: dict[str, Level] = {"turns": "serialized", "threads": "multiple", "shared": "multiple"}
+LEVELS: tuple[Level, ...] = ("single", "funneled", "serialized", "multiple")
 WINDOW = 64
 #: bytes at which message rates are published (AWS, OSU)
 RATE_BYTES = 2048
@@ -58,6 +59,9 @@ class Point:
     def level(self) -> Level:
         """The thread level that it needs."""
         return _LEVELS.get(self.test, "single")
+
+
+PING = Point("latency", 8)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     place
         The command, for errors.
     """
-    head: dict[str, object] = {}
+    head: dict[str, Any] = {}
     batches: dict[Point, list[Batch]] = {}
     cut = True
     for line in output.splitlines():
@@ -186,7 +190,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     if not head:
         raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
     return P2PLaunch(
-        head["level"],  # type: ignore[arg-type]
+        head["level"],
         str(head["library"]),
         tuple(str(h) for h in head["hosts"]),
         {p: tuple(b) for p, b in batches.items()},
@@ -227,10 +231,9 @@ def measure(
     for point in wanted:
         by_level.setdefault(point.level, []).append(point)
     if len(by_level) > 1:  # what a level costs, by the same ping-pong
-        for level in ("funneled", "serialized", "multiple"):
-            by_level.setdefault(level, []).insert(0, Point("latency", 8))  # type: ignore[arg-type]
-        if Point("latency", 8) not in by_level.setdefault("single", []):
-            by_level["single"].insert(0, Point("latency", 8))
+        for level in LEVELS:
+            if PING not in by_level.setdefault(level, []):
+                by_level[level].insert(0, PING)
     out: list[P2PLaunch] = []
     number, total = 0, launches * len(by_level)
     for _ in range(launches):
