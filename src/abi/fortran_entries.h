@@ -10,7 +10,7 @@
 #define STRETTO_ENTRY_IF_1 STRETTO_FORTRAN_ENTRY
 #define STRETTO_ENTRY_IF_0(type, name, parameters, arguments)
 
-#define R(type, name, parameters, arguments)                                                       \
+#define R(kind, type, name, parameters, arguments)                                                 \
     STRETTO_ENTRY_IF(STRETTO_MARKED(STRETTO_FORTRAN_##name))(type, name, parameters, arguments)
-#define F(name, parameters, arguments) R(int, name, parameters, arguments)
+#define F(kind, name, parameters, arguments) R(kind, int, name, parameters, arguments)
 #include "abi/functions.def"

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 static const char *const names[] = {
-#define F(name, parameters, arguments) "MPI_" #name,
-#define R(type, name, parameters, arguments) "MPI_" #name,
+#define F(kind, name, parameters, arguments) "MPI_" #name,
+#define R(kind, type, name, parameters, arguments) "MPI_" #name,
 #include "abi/functions.def"
 };
 enum { LONGEST_NAME = 64 };

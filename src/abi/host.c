@@ -137,8 +137,8 @@ MPI_Errhandler stretto_errhandler(int standard) {
 #endif
 
 static const char *const names[] = {
-#define F(name, parameters, arguments) #name,
-#define R(type, name, parameters, arguments) #name,
+#define F(kind, name, parameters, arguments) #name,
+#define R(kind, type, name, parameters, arguments) #name,
 #include "abi/functions.def"
 };
 /* The table, a struct of nothing but function pointers, by position in functions.def. */
@@ -160,9 +160,9 @@ static void fill(void *handle) {
 #define H(type, name, symbol) stretto_handles.h_##name = (type)data(handle, #symbol);
 #include "abi/openmpi_handles.def"
 #endif
-#define F(name, parameters, arguments)                                                             \
+#define F(kind, name, parameters, arguments)                                                       \
     __atomic_store_n(&stretto_host_table.name, host.table.name, __ATOMIC_RELEASE);
-#define R(type, name, parameters, arguments) F(name, parameters, arguments)
+#define R(kind, type, name, parameters, arguments) F(kind, name, parameters, arguments)
 #include "abi/functions.def"
 }
 

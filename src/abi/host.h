@@ -19,8 +19,8 @@
 
 /* NULL where the host lacks the function, and all NULL before the table is loaded. */
 typedef struct {
-#define F(name, parameters, arguments) int(*name) parameters;
-#define R(type, name, parameters, arguments) type(*name) parameters;
+#define F(kind, name, parameters, arguments) int(*name) parameters;
+#define R(kind, type, name, parameters, arguments) type(*name) parameters;
 #include "abi/functions.def"
 } stretto_host;
 
@@ -80,13 +80,15 @@ void *stretto_host_next(const char *name);
             stretto_host_refuse("MPI_" #name);                                                     \
         return stretto_host_table.name arguments;                                                  \
     }
-#define F(name, parameters, arguments) STRETTO_HOST_CALL(int, PMPI_, name, parameters, arguments)
-#define R(type, name, parameters, arguments)                                                       \
+#define F(kind, name, parameters, arguments)                                                       \
+    STRETTO_HOST_CALL(int, PMPI_, name, parameters, arguments)
+#define R(kind, type, name, parameters, arguments)                                                 \
     STRETTO_HOST_CALL(type, PMPI_, name, parameters, arguments)
 #include "abi/functions.def"
 #if defined(STRETTO_HOST_MPI) && !defined(STRETTO_RECORDER)
-#define F(name, parameters, arguments) STRETTO_HOST_CALL(int, MPI_, name, parameters, arguments)
-#define R(type, name, parameters, arguments)                                                       \
+#define F(kind, name, parameters, arguments)                                                       \
+    STRETTO_HOST_CALL(int, MPI_, name, parameters, arguments)
+#define R(kind, type, name, parameters, arguments)                                                 \
     STRETTO_HOST_CALL(type, MPI_, name, parameters, arguments)
 #include "abi/functions.def"
 #endif

@@ -25,8 +25,8 @@
 
 /* A program (stretto-bench) exports nothing, and there host.h uses these names. */
 #if !defined(STRETTO_HOST_MPI) || defined(STRETTO_RECORDER)
-#define F(name, parameters, arguments) STRETTO_EXPORT int MPI_##name parameters;
-#define R(type, name, parameters, arguments) STRETTO_EXPORT type MPI_##name parameters;
+#define F(kind, name, parameters, arguments) STRETTO_EXPORT int MPI_##name parameters;
+#define R(kind, type, name, parameters, arguments) STRETTO_EXPORT type MPI_##name parameters;
 #include "abi/functions.def"
 #endif
 

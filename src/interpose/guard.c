@@ -1,6 +1,6 @@
 /* The MPI's blocking and polling functions that this library does not answer itself: exported only
- * so that collectives of ours go on while the application is inside them. classes.h says which
- * function is treated how, functions.def brings the prototypes.
+ * so that collectives of ours go on while the application is inside them. functions.def says which
+ * function is treated how, and brings the prototypes.
  *
  * Of Open MPI's family are left out the large-count forms (version 5 has none either) and, but for
  * the library that is for version 5, what version 4 lacks: a program that looks for a function must
@@ -8,7 +8,6 @@
 #include "interpose/guard.h"
 
 #include "abi/fortran.h"
-#include "interpose/classes.h"
 #include "engine/engine.h"
 
 #define GUARD_LOCAL(name, parameters, arguments)
@@ -88,18 +87,16 @@ void stretto_find_room(int sends) {
 #endif
 #ifdef STRETTO_ABI_OPENMPI
 #define GUARD_OPAQUE_5 GUARD_LOCAL
-#define L(name, parameters, arguments)
+#define L(kind, name, parameters, arguments)
 #else
 #define GUARD_OPAQUE_5 GUARD_OPAQUE
 #endif
 
-#define GUARD__(class, name, parameters, arguments) GUARD_##class(name, parameters, arguments)
-#define GUARD_(class, name, parameters, arguments) GUARD__(class, name, parameters, arguments)
-#define F(name, parameters, arguments) GUARD_(STRETTO_CLASS_##name, name, parameters, arguments)
-#define R(type, name, parameters, arguments) STRETTO_ONE_OF(STRETTO_CLASS_##name, name)
+#define GUARD_(kind, name, parameters, arguments) GUARD_##kind(name, parameters, arguments)
+#define F(kind, name, parameters, arguments) GUARD_(kind, name, parameters, arguments)
+#define R(kind, type, name, parameters, arguments) STRETTO_ONE_OF(kind, name)
 /* What returns no int never waits. */
-#define STRETTO_ONE_OF(class, name) STRETTO_ONE_OF_(class, name)
-#define STRETTO_ONE_OF_(class, name) STRETTO_PLAIN_##class(name)
+#define STRETTO_ONE_OF(kind, name) STRETTO_PLAIN_##kind(name)
 #define STRETTO_PLAIN_LOCAL(name)
 #define STRETTO_PLAIN_ELSEWHERE(name)
 #include "abi/functions.def"

@@ -3,7 +3,7 @@
  * the same classes, raised by the MPI on the same communicator.
  *
  * Not here: MPI_Bsend, which is local, and MPI_Sendrecv_replace, which has no nonblocking form
- * before MPI-4 and is lent (classes.h). */
+ * before MPI-4 and is lent (functions.def). */
 #include "abi/host.h"
 #include "interpose/guard.h"
 #include "engine/engine.h"

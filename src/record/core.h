@@ -25,8 +25,8 @@ typedef enum {
 
 /* A number for every function of the list, large-count forms under the name of the plain one. */
 enum {
-#define F(name, parameters, arguments) STRETTO_FN_##name,
-#define L(name, parameters, arguments)
+#define F(kind, name, parameters, arguments) STRETTO_FN_##name,
+#define L(kind, name, parameters, arguments)
 #include "abi/functions.def"
     STRETTO_FUNCTIONS
 };

@@ -18,5 +18,5 @@
 #define ENTRY_1(name, parameters, arguments) STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)
 #define ENTRY__(has, name, parameters, arguments) ENTRY_##has(name, parameters, arguments)
 #define ENTRY_(has, name, parameters, arguments) ENTRY__(has, name, parameters, arguments)
-#define F(name, parameters, arguments) ENTRY_(HAS_ROW(name), name, parameters, arguments)
+#define F(kind, name, parameters, arguments) ENTRY_(HAS_ROW(name), name, parameters, arguments)
 #include "abi/functions.def"

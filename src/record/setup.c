@@ -24,8 +24,9 @@ static const struct {
     const char *name;
     stretto_kind kind;
 } functions[STRETTO_FUNCTIONS] = {
-#define F(name, parameters, arguments) [STRETTO_FN_##name] = {"MPI_" #name, STRETTO_KIND_OTHER},
-#define L(name, parameters, arguments)
+#define F(kind, name, parameters, arguments)                                                       \
+    [STRETTO_FN_##name] = {"MPI_" #name, STRETTO_KIND_OTHER},
+#define L(kind, name, parameters, arguments)
 #include "abi/functions.def"
 };
 

@@ -217,7 +217,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     WRAP__(action, of, base, name, parameters, arguments)
 #define WRAP(name, parameters, arguments)                                                          \
     WRAP_(ACTION(name), MEASURE(name), BASE(name), name, parameters, arguments)
-#define F(name, parameters, arguments) WRAP(name, parameters, arguments)
+#define F(kind, name, parameters, arguments) WRAP(name, parameters, arguments)
 #define WRAP_OF(action, of, base, name, parameters, arguments)                                     \
     WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of), )
 /* Of those that are counted in a communicator's sequence. Not stretto_comm_of(): the handle may be
@@ -293,8 +293,8 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 
 stretto_kind stretto_kind_of(int function) {
     static const unsigned char kinds[STRETTO_FUNCTIONS] = {
-#define F(name, parameters, arguments) [STRETTO_FN_##name] = KIND_(ACTION(name)),
-#define L(name, parameters, arguments)
+#define F(kind, name, parameters, arguments) [STRETTO_FN_##name] = KIND_(ACTION(name)),
+#define L(kind, name, parameters, arguments)
 #include "abi/functions.def"
     };
     return kinds[function];

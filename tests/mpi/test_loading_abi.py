@@ -92,8 +92,8 @@ MAIN = """
 long long ours(int i);
 long long theirs(int i);
 static const char *const functions[] = {
-#define F(name, parameters, arguments) #name,
-#define R(type, name, parameters, arguments) #name,
+#define F(kind, name, parameters, arguments) #name,
+#define R(kind, type, name, parameters, arguments) #name,
 #include "abi/functions.def"
 };
 int main(int argc, char **argv)

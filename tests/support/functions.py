@@ -19,14 +19,15 @@ FAMILY_MACRO = {
 }
 FAMILIES = list(FAMILY_MACRO)
 PROGRAMS = REPOSITORY / "tests" / "c" / "loading"
-_ROW = re.compile(r"^(F|FC|L|R)\((?:(\w+), )?(\w+), \((.*)\), \((.*)\)\)$")
+_ROW = re.compile(r"^(F|FC|L|R)\((\w+), (?:(\w+), )?(\w+), \((.*)\), \((.*)\)\)$")
 
 
 @dataclass(frozen=True)
 class Function:
-    """One row of functions.def; ``kind`` is F, FC, L or R, as explained there."""
+    """One row of functions.def; ``kind`` is F, FC, L or R, ``treated`` the first word in it."""
 
     kind: str
+    treated: str
     type: str
     name: str
     parameters: str
@@ -41,10 +42,10 @@ def functions() -> dict[str, Function]:
             continue
         row = _ROW.match(line)
         assert row, f"functions.def:{number}: not a row: {line}"
-        kind, kind_type, name, parameters, arguments = row.groups()
+        kind, treated, kind_type, name, parameters, arguments = row.groups()
         assert (kind == "R") == (kind_type is not None), f"functions.def:{number}"
         assert name not in found, f"functions.def:{number}: {name} is there twice"
-        found[name] = Function(kind, kind_type or "int", name, parameters, arguments)
+        found[name] = Function(kind, treated, kind_type or "int", name, parameters, arguments)
     return found
 
 
