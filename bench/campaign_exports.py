@@ -181,7 +181,7 @@ class Loop:
             )
         )
         out = self.folder / "campaign"
-        print(self.job("tune", ["tune", "--campaign", str(file), "-o", str(out), "--yes"]))
+        print(self.job("tune", ["campaign", "run", str(file), "-o", str(out), "--yes"]))
 
     def check(self, out: Path, status: int) -> tuple[list[dict[str, Any]], float]:
         """Check an export on the nodes; return its verdicts, and how long it took in seconds."""

@@ -178,7 +178,7 @@ class Job:
         self.env = environment(self.cluster)
         self.script = self.cluster.shared / "job.sh"
         core = min(os.sched_getaffinity(0))
-        tune = f"{sys.executable} -m stretto tune --campaign {self.file} --yes"
+        tune = f"{sys.executable} -m stretto campaign run {self.file} --yes"
         self.script.write_text(
             f"#!/bin/bash\n#SBATCH --nodes=4 --ntasks-per-node=2\nexec taskset -c {core} {tune}\n"
         )

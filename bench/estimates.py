@@ -71,7 +71,7 @@ def hold(arguments: argparse.Namespace, mpi: str, out: Path) -> Held:
     policy = Policy()
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"], check=False
+        [sys.executable, "-m", "stretto", "campaign", "run", str(file), "--yes"], check=False
     )
     took = time.monotonic() - began
     if done.returncode != 0:

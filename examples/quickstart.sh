@@ -25,4 +25,4 @@ stretto tune --budget "$budget" --pairs "${PAIRS:-6}" --out "$out/tuned" \
     --metric 'iterations per second: ([0-9.]+)' --metric-better higher --metric-unit iterations/s \
     -- "${job[@]}"
 say "stretto report"
-stretto report "$out/tuned" --output "$out/report.html"
+stretto report "$out/tuned" --out "$out/report.html"

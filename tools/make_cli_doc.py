@@ -24,6 +24,32 @@ HEAD = f"""# Commands
 
 {NOTE}`stretto COMMAND --help` prints the same text as these pages.
 
+## Conventions
+
+An option means the same in every command that has it.
+
+| option | meaning |
+|---|---|
+| `-- CMD` | the command as you would type it, launcher included, after all options |
+| `-o`, `--out` | what the command writes: a file, or the directory of several files |
+| `-n`, `--ranks` | number of MPI ranks in all; `--ppn` ranks per node, `--nodes` number of nodes |
+| numbers | `64`, `2,4,8`, or `2:128` (doubling, ends included) |
+| `--bytes` | `8`, `64K`, `8:1M` (doubling), `8:1M:4` (times four), or `8,1K,64K` |
+| `-c`, `--collective` | `allreduce,bcast` |
+| `--hosts` | names of nodes: `a,b,c` |
+| `--budget` | time limit of the whole command: `90s`, `10m`, `1h` |
+| `--timeout` | time limit of one run of CMD |
+| `--dry-run` | print the cost, run nothing |
+| `--restart` | begin again instead of continuing earlier work |
+| `-y`, `--yes` | do not ask for confirmation |
+| `--json` | print one JSON document on standard output; all other words go to standard error |
+| `--seed` | random seed; the same seed gives the same order |
+
+`stretto completion bash` (`zsh`, `fish`) prints a script that completes commands, options,
+collectives, algorithms, platforms and files.
+
+## Pages
+
 | command | purpose |
 |---|---|
 """
@@ -63,10 +89,14 @@ def section(name: str, command: Any, level: int) -> str:
     if level == 1:
         lines += NOTE
     lines += "\n".join(line.strip() for line in text.splitlines()).replace("<", "\\<") + "\n"
-    visible = [p for p in command.params if not getattr(p, "hidden", False)]
-    if visible:
-        lines += "\n| option | meaning | default |\n|---|---|---|\n"
-        lines += "".join(row(p) for p in visible)
+    groups: dict[str, list[Any]] = {}
+    for parameter in command.params:
+        if not getattr(parameter, "hidden", False):
+            group = getattr(parameter, "rich_help_panel", None) or "Arguments and options"
+            groups.setdefault(group, []).append(parameter)
+    for group, parameters in groups.items():
+        lines += f"\n| {group} | meaning | default |\n|---|---|---|\n"
+        lines += "".join(row(p) for p in parameters)
     return lines
 
 

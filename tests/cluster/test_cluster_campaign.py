@@ -177,7 +177,7 @@ def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str
     out = file.with_suffix(".campaign")
     here = nodes.shared / f"{name}.pid"
     core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # as many as a node has
-    tune = [*core, sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
+    tune = [*core, sys.executable, "-m", "stretto", "campaign", "run", str(file), "--yes"]
     shell = ["bash", "-c", 'echo $$ > "$0"; exec "$@"', str(here), *tune]
     words = ["salloc", "-N", "2", "--ntasks-per-node=2", "--quiet", *shell]
     with beside_others():

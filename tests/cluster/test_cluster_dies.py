@@ -66,7 +66,7 @@ def test_a_host_dies_and_comes_back(nodes: testbed.Cluster) -> None:
     mpi = clusters.launcher(nodes, NAME, 1, 1)[0]
     file.write_text(CAMPAIGN.format(mpi=mpi, hosts=json.dumps(hosts)))
     out = file.with_suffix(".campaign")
-    words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
+    words = [sys.executable, "-m", "stretto", "campaign", "run", str(file), "--yes"]
     with beside_others():
         process = subprocess.Popen(
             words, env=clusters.environment(nodes, NAME), cwd=nodes.shared,

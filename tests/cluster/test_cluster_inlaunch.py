@@ -75,7 +75,7 @@ def test_a_campaign_alternates_them_in_one_start(nodes: testbed.Cluster, name: s
     script, log = nodes.shared / f"{name}.sh", nodes.shared / f"{name}.log"
     script.write_text(
         "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2\n"
-        f"exec {sys.executable} -m stretto tune --campaign {file} --yes\n"
+        f"exec {sys.executable} -m stretto campaign run {file} --yes\n"
     )
     with beside_others():
         subprocess.run(

@@ -84,7 +84,20 @@ def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str)
     data = nodes.shared / f"data-{name}"  # a home that all nodes see
     home = {"XDG_DATA_HOME": str(data)}
     hosts = ",".join(n.name for n in nodes.nodes[:2])
-    tune = ["tune", "-n", "4", "--ppn", "2", "--hosts", hosts, "--bytes", "8", "--launches", "1"]
+    tune = [
+        "table",
+        "make",
+        "-n",
+        "4",
+        "--ppn",
+        "2",
+        "--hosts",
+        hosts,
+        "--bytes",
+        "8",
+        "--launches",
+        "1",
+    ]
     tune += ["--mpi", launcher(nodes, name, 1, 1)[0], "--collective", "allreduce"]
     tune += ["--candidates", "native,shm+recursive_doubling", "--budget", "10s"]
     stretto(nodes, name, *tune, **home)

@@ -57,7 +57,7 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
     mpi = clusters.launcher(nodes, name, 1, 1)[0]
     file.write_text(CAMPAIGN.format(mpi=mpi) + f"hosts = {json.dumps(hosts)}\n")
     argv = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
-    argv += [sys.executable, "-m", "stretto", "tune", "--campaign", str(file), "--yes"]
+    argv += [sys.executable, "-m", "stretto", "campaign", "run", str(file), "--yes"]
     watch = Watch(nodes)
     with beside_others():
         process = subprocess.Popen(

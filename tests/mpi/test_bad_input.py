@@ -134,10 +134,10 @@ def test_no_room_for_the_recording(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("command", ["bench", "tune"])
+@pytest.mark.parametrize("command", ["bench", "table make"])
 def test_no_room_for_measurements(command: str, tmp_path: Path) -> None:
     words = [
-        command,
+        *command.split(),
         "-n",
         "2",
         "--collective",
@@ -147,7 +147,7 @@ def test_no_room_for_measurements(command: str, tmp_path: Path) -> None:
         "-o",
         "x.bench.jsonl",
     ]
-    if command == "tune":
+    if command == "table make":
         words[-1] = "x.table"
     done = on_full_disk([*words, "--mpi", "/usr/bin/mpirun"], tmp_path, FILLED)
     assert done.returncode == 1, done.stderr

@@ -72,8 +72,8 @@ def test_only_the_command_that_runs_is_imported() -> None:
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    expected = "['stretto.cli.app', 'stretto.cli.options', 'stretto.cli.run']"
-    assert done.stderr.strip() == expected
+    own = ", ".join(f"'stretto.cli.{x}'" for x in ("app", "complete", "options", "run"))
+    assert done.stderr.strip() == f"[{own}]"
 
 
 @pytest.mark.parametrize("words", [["nosuch"], ["run", "--nosuch"], [], ["env"]])
@@ -480,26 +480,3 @@ def test_a_candidate_with_a_comma_needs_semicolons(text: str) -> None:
     assert "';'" in str(found.value.remedy)
     assert split_candidates("native:A=1,B=2;") == ["native:A=1,B=2"]
     assert split_candidates("bare, native:A=1,native:ring") == ["bare", "native:A=1", "native:ring"]
-
-
-def test_a_platform_means_prices_where_there_are_hosts_to_measure_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """As in a campaign's file; without hosts it means simulation."""
-    from stretto.campaign import command
-    from stretto.cli import tune_simulated
-
-    seen: list[object] = []
-
-    def campaign(file: object, options: dict[str, object], *_: object) -> int:
-        seen.append(options["platform"])
-        return 0
-
-    monkeypatch.setattr(command, "tune_campaign", campaign)
-    monkeypatch.setattr(tune_simulated, "tune_by_simulation", lambda *_: seen.append("simulated"))
-    file = tmp_path / "a.toml"
-    words = ["tune", "--platform", "hpc7g"]
-    assert cli.main([*words, "--campaign", str(file)]) == 0
-    assert cli.main([*words, "--nodes", "1,2", "--hosts", "a,b"]) == 0
-    assert cli.main([*words, "--nodes", "2-8", "--ppn", "4"]) == 0
-    assert seen == ["hpc7g", "hpc7g", "simulated"]

@@ -257,15 +257,15 @@ def test_a_directory_where_nothing_can_be_written_is_checked_from_elsewhere(
     (tmp_path / "file").touch()
     with pytest.raises(StrettoError, match="small files that all hosts see") as error:
         probe._folder(tmp_path / "file" / "below")
-    assert error.value.remedy == "name one in which you may write: -o DIR"
+    assert error.value.remedy == "name one in which you may write: --times DIR"
     given: list[object] = []
     monkeypatch.setattr(check, "check", lambda out, plan, quiet: given.append(plan.folder) or [])
     monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
-    assert main(["export", "--check", "--out", str(out), "-o", str(tmp_path / "x")]) == 0
+    assert main(["export", "--check", "--out", str(out), "--times", str(tmp_path / "x")]) == 0
     assert given == [tmp_path / "x"]
     capsys.readouterr()
-    assert main(["export", "--out", str(out), "-o", "x", "r.bench.jsonl"]) == 2
-    assert "--output is for --check and --time" in capsys.readouterr().err
+    assert main(["export", "--out", str(out), "--times", "x", "r.bench.jsonl"]) == 2
+    assert "--times is for --check and --time" in capsys.readouterr().err
 
 
 def test_the_script_of_the_working_directory_is_named_so_that_a_shell_finds_it(

@@ -314,8 +314,8 @@ def test_bad_input_is_named(
     said = capsys.readouterr().err
     assert NAME in said and "stretto export --to" in said
     (tmp_path / "file").write_text("")
-    assert four.run("-o", str(tmp_path / "file")) == 2
-    assert "--output" in capsys.readouterr().err
+    assert four.run("--times", str(tmp_path / "file")) == 2
+    assert "--times" in capsys.readouterr().err
     assert four.run("--mpi", "/nowhere") != 0
     assert "/nowhere" in capsys.readouterr().err
     manifest = EXPORT.read(four.out / NAME)

@@ -89,9 +89,9 @@ def test_bench_and_tune_say_it_before_they_measure(
     monkeypatch.setenv(DYNAMIC, "1")
     job = ["--dry-run", "--", str(MPIS["openmpi4"].launcher(1)[0]), "-n", "{n}", "true"]
     scale = ["scale", "--ranks", "1,2", *job]
-    settings = ["tune", "--settings", *(w.replace("{n}", "2") for w in job)]
+    settings = ["settings", *(w.replace("{n}", "2") for w in job)]
     monkeypatch.chdir(tmp_path)
-    for command in (["bench", *words], ["tune", *words, *out], scale, settings):
+    for command in (["bench", *words], ["table", "make", *words, *out], scale, settings):
         monkeypatch.setenv(RING, "4")
         monkeypatch.delenv(FILENAME, raising=False)
         assert main(command) == 0

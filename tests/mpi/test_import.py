@@ -121,7 +121,7 @@ def test_a_campaign_of_a_real_cluster_is_tuned_from(
     assert [s.times_us for s in bare[:2]] == [[96.06], [92.02]]
     assert bare[0].mode == "latency" and bare[0].source == "measured"
 
-    assert main(["tune", "--from", str(path)]) == 0
+    assert main(["table", "decide", str(path)]) == 0
     said = capsys.readouterr().out
     assert "coll_tuned_bcast_algorithm=7" in said and "faster" in said
     table = read_table(path.with_name("openmpi-4-8x36.table"))
@@ -137,7 +137,7 @@ def test_one_run_says_that_nothing_can_be_said(
     assert main(["import", "osu", *words, "-o", str(tmp_path / "out")]) == 0
     assert "no test can be made" in capsys.readouterr().err
     (path,) = (tmp_path / "out").glob("*.jsonl")
-    assert main(["tune", "--from", str(path)]) == 0
+    assert main(["table", "decide", str(path)]) == 0
     assert "faster than what" not in capsys.readouterr().out
     assert main(["import", "osu", *words, "-o", str(tmp_path / "out")]) == 1, "not overwritten"
 
@@ -155,7 +155,7 @@ def test_results_without_the_mpi_by_itself_decide_nothing(
     assert main(["import", "osu", *words, str(tmp_path / "none")]) == 0
     (none,) = (tmp_path / "none").iterdir()
     capsys.readouterr()
-    assert main(["tune", "--from", str(none)]) == 1
+    assert main(["table", "decide", str(none)]) == 1
     said = capsys.readouterr()
     assert "lack the baseline" in said.err and str(none) in said.err and not said.out
     assert list(none.parent.iterdir()) == [none]
@@ -164,7 +164,7 @@ def test_results_without_the_mpi_by_itself_decide_nothing(
         path.write_text("".join(x for x in text.splitlines(True) if not x.startswith("1 ")))
     assert main(["import", "osu", *words, str(tmp_path / "some")]) == 0
     (some,) = (tmp_path / "some").iterdir()
-    assert main(["tune", "--from", str(some)]) == 0
+    assert main(["table", "decide", str(some)]) == 0
     said = capsys.readouterr()
     assert "bcast of 1 B: the baseline is missing" in said.err
     assert re.search(r"^best +not known +tuned ", said.out, re.MULTILINE)
@@ -421,20 +421,6 @@ def test_nothing_to_import_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     assert "nothing to import" in capsys.readouterr().err
 
 
-def test_deciding_from_results_takes_no_other_options(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = str(tmp_path / "a.bench.jsonl")
-    assert main(["tune", "--from", file, "--launches", "3"]) == 2
-    assert "no meaning with --from" in capsys.readouterr().err
-    for words in (["--nodes", "2"], ["--settings"], ["-n", "4"], ["--campaign", "a.toml"]):
-        assert main(["tune", "--from", file, *words]) == 2
-        assert "no meaning with --from" in capsys.readouterr().err
-    assert main(["tune", "--from", file, "b.bench.jsonl"]) == 2
-    assert "--from A --from B" in capsys.readouterr().err
-    assert main(["tune", "--from", file]) == 1, "there is no such file"
-
-
 def test_a_copy_of_a_measurement_is_no_second_launch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -529,6 +515,6 @@ def test_tune_from_results_of_several_machines_is_refused(
         assert main(["import", "osu", str(log), *words]) == 0
         made.append(str(tmp_path / f"{mpi.replace('@', '-')}-{nodes}x2.bench.jsonl"))
     for other, words_ in ((1, "kinds of nodes are never mixed"), (3, "a table is for one MPI")):
-        assert main(["tune", "--from", made[0], "--from", made[other]]) == 1
+        assert main(["table", "decide", made[0], made[other]]) == 1
         assert words_ in capsys.readouterr().err
-    assert main(["tune", "--from", made[0], "--from", made[2]]) == 0
+    assert main(["table", "decide", made[0], made[2]]) == 0

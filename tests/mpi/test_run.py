@@ -166,7 +166,7 @@ def test_a_table_of_another_text_of_the_shell(folder: Path, stand_ins: Path) -> 
 
 
 def settings_file(path: Path, words: list[str], chosen: dict[str, str]) -> None:
-    """Write what `tune --settings` would have left for a command of one node, two ranks."""
+    """Write what `settings` would have left for a command of one node, two ranks."""
     found = from_launcher(Path(words[0]), MPIS["openmpi4"].environment)
     tried = [Tried("it", "", chosen, "faster")]
     write_settings(

@@ -27,12 +27,13 @@ from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, resize
+from stretto.measure.settings import parse_counts
 from stretto.measure.stats import Interval
 from stretto.measure.verdict import judge
 from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
-from stretto.scaling.points import _fitting, parse_numbers, points_of
+from stretto.scaling.points import _fitting, points_of
 from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
 from stretto.tune.trials import Trial, find_value, make_metric
@@ -167,7 +168,7 @@ def test_a_point_runs_on_its_own_number_of_nodes(
 
 def test_points() -> None:
     job = ["./job.sh", "{n}"]
-    assert parse_numbers("1,2-16,3", "-n") == [1, 2, 4, 8, 16, 3]
+    assert parse_counts("1,2:16,3", "-n") == [1, 2, 4, 8, 16, 3]
     assert points_of(job, "1,2", None, None, None) == [RunPoint(1, 1), RunPoint(1, 2)]
     assert points_of(job, None, "1,2", "4", None) == [RunPoint(1, 4), RunPoint(2, 4)]
     pairs = points_of(job, None, None, "1,2,4", "4,2,1")
@@ -177,8 +178,8 @@ def test_points() -> None:
     for bad in (("1", "2", None), (None, "2", None), (None, None, None)):
         with pytest.raises(UsageError):
             points_of(job, *bad, None)
-    with pytest.raises(UsageError, match="no list"):
-        parse_numbers("1,x", "-n")
+    with pytest.raises(UsageError, match="'x' is not a number"):
+        parse_counts("1,x", "-n")
     assert points_of(job, "2,2,1", None, None, "1,1") == [RunPoint(1, 1, 1), RunPoint(1, 2, 1)]
 
 
@@ -424,7 +425,7 @@ def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--ranks", "4-2"], "no list of numbers"),
+        (["--ranks", "4:2"], "'4:2' is not a range"),
         (["--ranks", "2", "--metric", "("], "not a regular expression"),
         (["--ranks", "2", "--price", "nan"], "no number"),
         (["--ranks", "2", "--budget", "soon"], "not a time"),

@@ -303,7 +303,7 @@ def test_what_cannot_be_copied_is_told_in_words(
 
 
 @pytest.mark.parametrize("option", [("--metric-better", "higher"), ("--metric-unit", "it/s")])
-@pytest.mark.parametrize("verb", [["scale", "--ranks", "1"], ["tune"], ["tune", "--settings"]])
+@pytest.mark.parametrize("verb", [["scale", "--ranks", "1"], ["tune"], ["settings"]])
 def test_options_of_a_metric_that_is_not_given_are_refused(
     launcher: list[str],
     capsys: pytest.CaptureFixture[str],
@@ -324,7 +324,7 @@ def test_a_run_that_fails_in_silence_has_no_last_words(
 
 
 def chosen(words: list[str], environment: dict[str, str]) -> None:
-    """Leave what `stretto tune --settings` would have chosen for a script."""
+    """Leave what `stretto settings` would have chosen for a script."""
     mpi = find_installation(MPIRUN[0]).identity
     name = ",".join(f"{n}={v}" for n, v in environment.items())
     tried = Tried(name, "w", environment, "faster")
@@ -340,7 +340,7 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What `tune --settings` had chosen never came into them: 0 points were tuned."""
+    """What `settings` had chosen never came into them: 0 points were tuned."""
     MPIS["openmpi4"].require()
     rank = until_seen(tmp_path, monkeypatch)
     script = Path("job.sh")

@@ -19,7 +19,7 @@ from stretto.model.sweep import Answer, SimulatedCell, messages_of, rows, second
 
 
 def test_counts() -> None:
-    assert parse_counts("2-16", "--nodes") == [2, 4, 8, 16]
+    assert parse_counts("2:16", "--nodes") == [2, 4, 8, 16]
     assert parse_counts("2:12", "--nodes") == [2, 4, 8, 12]
     assert parse_counts("3,5", "--nodes") == [3, 5]
     with pytest.raises(StrettoError):
@@ -79,11 +79,11 @@ def test_a_hierarchy_beats_flat_trees_between_slow_nodes() -> None:
     assert answer.seconds["native"] > 1.5 * answer.seconds[answer.best]
 
 
-def test_tune_for_a_platform_writes_a_table_that_is_read(
+def test_table_simulate_writes_a_table_that_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "new.table"
-    argv = ["tune", "--platform", "hpc7g", "--nodes", "2-4", "--ppn", "4", "--collective",
+    argv = ["table", "simulate", "-p", "hpc7g", "--nodes", "2:4", "--ppn", "4", "--collective",
             "allreduce", "--bytes", "8,1M", "--out", str(path)]  # fmt: skip
     assert main(argv) == 0
     table = read_table(path)
@@ -144,7 +144,6 @@ def test_what_would_take_minutes_is_recognised() -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        ["-c", "allreduce"],
         ["-p", "hpc7g"],
         ["-p", "hpc7g", "-c", "allroundreduce"],
         ["-p", "hpc7g", "-c", "allreduce", "--nodes", "1", "--ppn", "1"],
@@ -216,9 +215,9 @@ def test_a_table_is_worth_what_it_chooses_not_what_would_be_best(
         assert " ring " in line and float(line.split("x")[-1].split()[0]) < 1, line
 
 
-def test_what_tune_leaves_for_a_platform_can_be_reported_on(tmp_path: Path) -> None:
+def test_what_table_simulate_leaves_can_be_reported_on(tmp_path: Path) -> None:
     """The table is for the MPI here, its results are of a model and of none."""
-    words = ["tune", "--platform", "hpc7g", "--nodes", "2", "--ppn", "2", "--bytes", "8,64"]
+    words = ["table", "simulate", "-p", "hpc7g", "--nodes", "2", "--ppn", "2", "--bytes", "8,64"]
     out = tmp_path / "in" / "x.table"
     assert main([*words, "--collective", "allreduce", "--mpi", "openmpi", "--out", str(out)]) == 0
     page = tmp_path / "r.html"

@@ -15,16 +15,13 @@ import pytest
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
-from stretto.cli.tune_show import job_words
 from stretto.errors import UsageError
-from stretto.files.verdict import Metric
 from stretto.launch.command import Command, parse_command
+from stretto.launch.typed import job_words
 from stretto.mpi.settings import Setting
 from stretto.tune import seen as tune_seen
 from stretto.tune.named import decided, environment_of, left, named, option_names
-from stretto.tune.place import Place
 from stretto.tune.seen import RanksSeen, watching
-from stretto.tune.stage import Options
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
@@ -178,7 +175,7 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
     rank = until_seen(tmp_path, monkeypatch)
     script.write_text(f"#!/bin/sh\nexport {VARIABLE}=2048\n{launcher} {rank}\n")
     script.chmod(0o755)
-    words = ["tune", "--settings", "--candidates", f"{EAGER}=16384", "--json"]
+    words = ["settings", "--candidates", f"{EAGER}=16384", "--json"]
     with beside_others():
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -195,8 +192,6 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
 
 
 @pytest.mark.parametrize("mpi", ["mpich", None])
-def test_what_is_to_be_run_next_has_the_mpi_that_was_told(tmp_path: Path, mpi: str | None) -> None:
+def test_what_is_to_be_run_next_has_the_mpi_that_was_told(mpi: str | None) -> None:
     """A script does not show its MPI to `stretto run` either."""
-    place = Place(tmp_path, tmp_path / "copies")
-    options = Options(["./f.sh", "a b"], tmp_path, Metric(), place, mpi=mpi)
-    assert job_words(options) == ("--mpi mpich " if mpi else "") + "-- ./f.sh 'a b'"
+    assert job_words(["./f.sh", "a b"], mpi) == ("--mpi mpich " if mpi else "") + "-- ./f.sh 'a b'"

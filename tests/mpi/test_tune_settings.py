@@ -154,7 +154,7 @@ def invented(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tune(*words: str) -> int:
     with beside_others():
-        return main(["tune", "--settings", "--metric", r"time: ([\d.]+)", *words])
+        return main(["settings", "--metric", r"time: ([\d.]+)", *words])
 
 
 THREE = ["--candidates", f"{EAGER}=1024;{EAGER}=16384;{EAGER}=32768"]
@@ -431,13 +431,13 @@ def test_a_combination_that_is_not_confirmed_leaves_its_place(
     words = ["--candidates", "alpha=1;beta=1", "--json", *helping(case, "alter")]
     rate = ["--metric", r"rate: (\d+)", "--metric-better", "higher", "--ignore", "time:|rate:"]
     with beside_others():
-        assert main(["tune", "--settings", *rate, *words]) == 0
+        assert main(["settings", *rate, *words]) == 0
     found = chosen(capsys)
     assert found["setting"] == found["confirmed_of"] == "beta=1"
     assert "outputs differ" in found["conclusion"] and "this is significant" in found["conclusion"]
     assert found["confirmed"]["median"] == pytest.approx(1 / 0.705 - 1, abs=0.002)
     with beside_others():
-        assert main(["tune", "--settings", *rate, *words]) == 0
+        assert main(["settings", *rate, *words]) == 0
     again = chosen(capsys)
     assert again["runs"] == found["runs"] and again["setting"] == "beta=1", "no run again"
 

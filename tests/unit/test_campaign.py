@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 
 import sweeps
-from stretto.campaign.command import lines_of, request_of, tune_campaign
+from stretto.campaign.command import lines_of, request_of
 from stretto.campaign.conclude import conclude
 from stretto.campaign.elimination import Policy, proven
 from stretto.campaign.expected import at_most_s, expected_s, pace
@@ -51,7 +51,7 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
     assert request.sizes == (8, 32, 128, 512, 1000) and request.file == path
     assert {x.name for x in request.layouts} == {"1x2", "2x1", "2x2", "4x1", "4x2"}
     assert request.interpolate == (Layout(3, 2),)
-    other = request_of(path, {"nodes": "2-8", "ppn": "1", "candidates": "ring,native:coll_A=1;x",
+    other = request_of(path, {"nodes": "2:8", "ppn": "1", "candidates": "ring,native:coll_A=1;x",
                               "collectives": "MPI_Bcast", "out": str(tmp_path / "o")})  # fmt: skip
     assert {x.name for x in other.layouts} == {"2x1", "4x1", "8x1"}
     assert other.candidates == ("ring,native:coll_A=1", "x") and other.collectives == ("bcast",)
@@ -236,9 +236,10 @@ def test_a_campaign_that_measured_nothing_says_so(
     assert "nothing was measured" in " ".join(lines_of(outcome))
     assert "native stays" not in " ".join(lines_of(outcome))
     monkeypatch.setattr("stretto.campaign.command.run_campaign", lambda *words, **more: [outcome])
-    with pytest.raises(StrettoError, match="nothing was measured: 16 x 1: no such nodes"):
-        tune_campaign(None, {"nodes": "16"}, lambda text: None, True, False, False)
-    assert "nothing was measured" in capsys.readouterr().out
+    assert main(["campaign", "run", "--nodes", "16"]) == 1
+    said = capsys.readouterr()
+    assert "nothing was measured" in said.out
+    assert "nothing was measured: 16 x 1: no such nodes" in said.err
 
 
 def test_two_kinds_of_nodes_have_two_tables(tmp_path: Path) -> None:
@@ -258,17 +259,6 @@ def test_status_of_a_damaged_campaign(tmp_path: Path, more: str) -> None:
     (tmp_path / "campaign.json").write_text(f'{{"schema": "stretto-campaign", "version": 1{more}}}')
     with pytest.raises(StrettoError, match="does not say"):
         read_status(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "words", [["-n", "8"], ["--settings"], ["--metric", "x"], ["--pairs", "6"]]
-)
-def test_options_that_a_campaign_would_pass_over_are_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """``-n 8 --nodes 2`` is not measured on 2 x 1 without a word."""
-    assert main(["tune", "--nodes", "2", "--hosts", "a,b", *words]) == 2
-    assert "no meaning with a campaign" in capsys.readouterr().err
 
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:

@@ -232,4 +232,4 @@ def test_a_row_that_is_not_marked_as_simulated_is_refused(
         return
     with pytest.raises(UsageError, match=r"is not simulated: it lacks source=simulated") as error:
         read_simulated(path, "openmpi")
-    assert error.value.place == f"{path}:8" and "tune --platform" in (error.value.remedy or "")
+    assert error.value.place == f"{path}:8" and "table simulate" in (error.value.remedy or "")

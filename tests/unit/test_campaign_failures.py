@@ -243,10 +243,8 @@ def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """0: all is measured; 130: something is missing; 1, with the reason's own remedy: nothing."""
 
     def go(*found: Outcome) -> int:
-        monkeypatch.setattr(command, "run_campaign", lambda *of, **more: list(found))
-        return command.tune_campaign(
-            None, {"nodes": "2", "out": str(tmp_path / "c")}, lambda text: None, True, False, True
-        )
+        request = command.request_of(None, {"nodes": "2", "out": str(tmp_path / "c")})
+        return command.finish(request, found, lambda text: None)
 
     assert go(outcome()) == 0
     assert go(outcome(complete=False, left_out=["2 x 1: b is dead"])) == EXIT_INTERRUPTED

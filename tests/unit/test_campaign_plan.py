@@ -105,9 +105,20 @@ def test_a_campaign_by_srun_can_be_planned_outside_of_slurm(here: FakeMPI, tmp_p
 def test_the_plan_as_json(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["tune", "--nodes", "2,4", "--ppn", "1", "--hosts", "a,b", "--candidates", "ring"]
+    words = [
+        "campaign",
+        "plan",
+        "--nodes",
+        "2,4",
+        "--ppn",
+        "1",
+        "--hosts",
+        "a,b",
+        "--candidates",
+        "ring",
+    ]
     words += ["--collective", "allreduce,allgather", "--bytes", "8,64", "--launches", "2"]
-    words += ["--out", str(tmp_path / "c"), "--dry-run", "--json"]
+    words += ["--out", str(tmp_path / "c"), "--json"]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
@@ -152,8 +163,17 @@ def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path)
 def test_a_collective_that_loses_all_its_sizes_is_refused(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["tune", "--nodes", "1", "--collective", "allreduce,bcast", "--bytes", "9,13"]
-    assert cli.main([*words, "--out", str(tmp_path / "c"), "--dry-run"]) == 2
+    words = [
+        "campaign",
+        "plan",
+        "--nodes",
+        "1",
+        "--collective",
+        "allreduce,bcast",
+        "--bytes",
+        "9,13",
+    ]
+    assert cli.main([*words, "--out", str(tmp_path / "c")]) == 2
     said = capsys.readouterr().err
     assert "allreduce has no size to be measured at" in said and "--bytes" in said
     make_request({"bytes": "9,13"}, tmp_path / "c", "here")  # nobody has named it
@@ -171,8 +191,19 @@ def test_shared_cores_are_in_the_plan(here: FakeMPI, tmp_path: Path) -> None:
 def test_a_budget_is_in_the_plan(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["tune", "--nodes", "1", "--ppn", "2", "--candidates", "shm", "--collective", "bcast"]
-    words += ["--out", str(tmp_path / "c"), "--dry-run", "--json"]
+    words = [
+        "campaign",
+        "plan",
+        "--nodes",
+        "1",
+        "--ppn",
+        "2",
+        "--candidates",
+        "shm",
+        "--collective",
+        "bcast",
+    ]
+    words += ["--out", str(tmp_path / "c"), "--json"]
     for budget, short in (("1s", True), ("10h", False)):
         assert cli.main([*words, "--budget", budget]) == 0
         out, err = capsys.readouterr()
@@ -182,14 +213,14 @@ def test_a_budget_is_in_the_plan(
 
 
 @pytest.mark.parametrize("where", ["a file", "below a file", "/proc"])
-@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("verb", ["plan", "run"])
 def test_a_directory_that_cannot_be_written_is_refused(
-    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, dry_run: bool
+    here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, verb: str
 ) -> None:
     (tmp_path / "f").write_text("")
     out = {"a file": tmp_path / "f", "below a file": tmp_path / "f" / "c"}.get(where, "/proc/c")
-    words = ["tune", "--nodes", "1", "--collective", "bcast", "--out", str(out)]
-    assert cli.main([*words, *(["--dry-run"] if dry_run else [])]) == 1
+    words = ["campaign", verb, "--nodes", "1", "--collective", "bcast", "--out", str(out)]
+    assert cli.main(words) == 1
     said = capsys.readouterr().err
     assert "directory cannot be written" in said and f"at: {out}" in said and "--out" in said
     assert "expected in all" not in said
@@ -200,8 +231,8 @@ def test_a_campaigns_file_is_no_command_and_no_directory(
 ) -> None:
     file = tmp_path / "ok.toml"
     file.write_text("nodes = [1]\n")
-    assert cli.main(["tune", str(file), "--dry-run"]) == 2
-    assert f"did you mean --campaign {file}?" in capsys.readouterr().err
+    assert cli.main(["tune", "--", str(file)]) == 2
+    assert f"did you mean: stretto campaign run {file}?" in capsys.readouterr().err
     assert cli.main(["campaign", "status", str(file)]) == 2
     assert f"stretto campaign status {tmp_path / 'ok.campaign'}" in capsys.readouterr().err
 

@@ -33,7 +33,7 @@ def commands(cold: Path, warm: Path, out: Path) -> dict[str, list[str]]:
     files = [str(cold), str(warm)]
     return {
         "compare": ["compare", *files],
-        "tune": ["tune", "--from", files[0], "--from", files[1], "-o", str(out / "a.table")],
+        "table": ["table", "decide", files[0], files[1], "-o", str(out / "a.table")],
         "export": ["export", "--to", "openmpi-5", "--out", str(out / "tuning"), *files],
         "report": ["report", "-o", str(out / "a.html"), *files],
         "two systems": [
@@ -45,7 +45,7 @@ def commands(cold: Path, warm: Path, out: Path) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("what", ["compare", "tune", "export", "report", "two systems"])
+@pytest.mark.parametrize("what", ["compare", "table", "export", "report", "two systems"])
 def test_the_two_are_never_mixed(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,7 +75,7 @@ def test_what_rests_on_cold_buffers_says_so(
         path = results(where / "a.bench.jsonl", cold)
         assert (SAID in run(["compare", str(path)], capsys)) is cold
         table = where / "a.table"
-        assert (SAID in run(["tune", "--from", str(path), "-o", str(table)], capsys)) is cold
+        assert (SAID in run(["table", "decide", str(path), "-o", str(table)], capsys)) is cold
         (row,) = [r for r in read_table(table).rows if r.choice == "shm"]
         assert row.evidence.get("caches") == ("cold" if cold else None)
         out = where / "tuning"

@@ -1,4 +1,4 @@
-"""Excluded candidates are named, and labels short: what `compare` and `tune --from` say."""
+"""Excluded candidates are named, and labels short: what `compare` and `table decide` say."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_deciding_names_what_is_excluded(
 ) -> None:
     """There was an empty line, and that nothing was faster."""
     path = half_wrong(tmp_path / "a.bench.jsonl", wrong)
-    assert main(["tune", "--from", str(path)]) == 0
+    assert main(["table", "decide", str(path)]) == 0
     said = capsys.readouterr()
     assert "is excluded for allgather: wrong results at 8 B" in said.err
     assert ("bare is excluded" in said.err) == ("bare" in wrong)
     assert "nothing was compared" in said.out and "was faster" not in said.out
     assert not said.out.startswith("\n") or len(wrong) == 1
-    assert main(["tune", "--from", str(path), "--json"]) == 0
+    assert main(["table", "decide", str(path), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["excluded"]) == len(wrong)
 
 
@@ -91,7 +91,7 @@ def test_decisions_are_printed_in_short_and_followed_by_what_can_be_typed(
 ) -> None:
     """Columns were as wide as settings, and the export was to FAMILY."""
     path = half_wrong(tmp_path / "a.bench.jsonl", {})
-    assert main(["tune", "--from", str(path)]) == 0
+    assert main(["table", "decide", str(path)]) == 0
     printed = capsys.readouterr().out
     table = printed.partition("faster and - slower")[0]
     assert "tuned " in table and "native:" not in table
@@ -103,10 +103,10 @@ def test_a_directory_of_results_is_decided_from(
 ) -> None:
     """It was to be a file, though export and compare take directories."""
     path = half_wrong(tmp_path / "in" / "a.bench.jsonl", {})
-    assert main(["tune", "--from", str(path.parent)]) == 0
+    assert main(["table", "decide", str(path.parent)]) == 0
     assert str(path.with_name("a.table")) in capsys.readouterr().out
     (tmp_path / "none").mkdir()
-    assert main(["tune", "--from", str(tmp_path / "none")]) == 1
+    assert main(["table", "decide", str(tmp_path / "none")]) == 1
     assert "no bench results in this directory" in capsys.readouterr().err
 
 

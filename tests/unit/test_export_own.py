@@ -214,7 +214,7 @@ def test_a_table_where_results_belong_is_told(tmp_path: Path, capsys: Out) -> No
     """It was "not valid JSON ... the file is damaged or of another kind; make it again"."""
     times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
     _, table = decide_from([result_file(tmp_path / "r.bench.jsonl", times)], None)
-    for words in ([*OWN, str(tmp_path / "o")], ["compare"], ["tune", "--from"]):
+    for words in ([*OWN, str(tmp_path / "o")], ["compare"], ["table", "decide"]):
         assert main([*words, str(table)]) == 1
         said = capsys.readouterr().err
         assert "and this is a table" in said and f"at: {table}" in said and "JSON" not in said
@@ -238,7 +238,7 @@ def test_simulated_results_have_their_table_already(
     words = [*OWN, str(tmp_path / "o"), str(path)]
     assert main(words) == 1
     said = capsys.readouterr().err
-    assert "these results are simulated, and a table" in said and "tune --platform" in said
+    assert "these results are simulated, and a table" in said and "table simulate" in said
     table = path.with_name("5.table")
     table.write_text("")
     assert main(words) == 1

@@ -265,7 +265,7 @@ def test_commands_on_a_truncated_bench_file_say_so(
         (text[:20], 1, "the file ends before its first line does"),
     ):
         path.write_text(kept, encoding="utf-8")
-        assert main(["tune", "--from", str(path), "-o", out]) == code
+        assert main(["table", "decide", str(path), "-o", out]) == code
         assert words in " ".join(capsys.readouterr().err.split()), words
     path.write_text(text[:-9], encoding="utf-8")
     assert main(["compare", str(path)]) == 0

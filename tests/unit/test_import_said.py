@@ -341,7 +341,7 @@ def test_import_without_version_names_files_unknown(tmp_path: Path, imports: Imp
     assert imports(tmp_path / "logs", *words).code == 0
     two, four = (imports.out / f"openmpi-unknown-{n}x2.bench.jsonl" for n in (2, 4))
     assert sorted(imports.out.iterdir()) == [two, four]
-    assert f"next: stretto tune --from {two} --from {four}\n" in imports.printed
+    assert f"next: stretto table decide {two} {four}\n" in imports.printed
 
 
 def test_agreed_versions_are_the_most_exact() -> None:
@@ -504,7 +504,7 @@ def test_import_onto_a_full_disk_leaves_nothing(
 def test_import_prints_the_next_command_quoted(tmp_path: Path, imports: Import) -> None:
     out = tmp_path / "im p" / "$x"
     assert imports(log_of(tmp_path / "a.log"), *MINE, "-o", str(out)).code == 0
-    assert f"stretto tune --from '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
+    assert f"stretto table decide '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
     assert f"stretto compare '{out}'/*.bench.jsonl" in imports.printed
 
 
@@ -514,7 +514,7 @@ def test_tune_from_imported_native_results_chooses_native(tmp_path: Path, import
         for run in range(6):
             log_of(tmp_path / "logs" / f"run{run}" / f"{name}.log", run, factor=factor)
     assert imports(tmp_path / "logs", *WHERE, "--setting", SETTING).code == 0, imports.said
-    assert main(["tune", "--from", str(imports.out / imports.names[0])]) == 0
+    assert main(["table", "decide", str(imports.out / imports.names[0])]) == 0
     found = read_table(imports.out / "openmpi-4.1.4-1x4.table")
     assert {row.choice for row in found.rows} == {"native"}
 

@@ -30,8 +30,8 @@ def made(values: dict[str, object]) -> Request:
     ("values", "key", "said"),
     [
         ({"nodes": [10**8], "ppn": [10**6]}, "nodes", f"nodes must be at most {MOST_RANKS}"),
-        ({"nodes": "1-99999999999999999999", "ppn": 1}, "nodes", "nodes must be at most"),
-        ({"nodes": "1-99999999999", "ppn": 1}, "nodes", "nodes must be at most"),
+        ({"nodes": "1:99999999999999999999", "ppn": 1}, "nodes", "nodes must be at most"),
+        ({"nodes": "1:99999999999", "ppn": 1}, "nodes", "nodes must be at most"),
         ({"nodes": "9" * 5000}, "nodes", "nodes must be at most"),
         ({"ppn": END}, "ppn", "ppn must be at most"),
         ({"nodes": [2, 8192], "ppn": [1, 4096]}, "nodes, ppn", "8192 x 4096 is more ranks than"),
@@ -78,7 +78,7 @@ def test_what_is_refused(values: dict[str, object], key: str, said: str) -> None
 def test_options_have_the_same_limits(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["tune", *words, "--dry-run"]) == 2
+    assert cli.main(["campaign", "plan", *words]) == 2
     assert f"at: {said}" in capsys.readouterr().err
 
 
@@ -92,8 +92,17 @@ def test_a_number_that_python_does_not_read(tmp_path: Path) -> None:
 def test_at_the_limits(here: FakeMPI, tmp_path: Path) -> None:
     """As large as it may be, a plan is there soon."""
     begun = time.monotonic()
-    words = ["tune", "--collective", "allreduce", "--bytes", "8", "--candidates", "ring"]
-    words += ["--out", str(tmp_path / "c"), "--dry-run", "--launches", str(limits.MOST_LAUNCHES)]
+    words = [
+        "campaign",
+        "plan",
+        "--collective",
+        "allreduce",
+        "--bytes",
+        "8",
+        "--candidates",
+        "ring",
+    ]
+    words += ["--out", str(tmp_path / "c"), "--launches", str(limits.MOST_LAUNCHES)]
     for nodes, ppn in ((MOST_RANKS, 1), (2, MOST_RANKS // 2)):
         assert cli.main([*words, "--nodes", str(nodes), "--ppn", str(ppn)]) == 0
     one = range(1, 17)

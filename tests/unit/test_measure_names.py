@@ -71,7 +71,7 @@ def test_what_is_no_name_is_refused_in_a_dry_run(
     with pytest.raises(UsageError) as error:
         read_names([typed], "hosts")
     assert said in error.value.message and remedy in (error.value.remedy or "")
-    assert cli.main(["tune", "--nodes", "2", f"--hosts={typed}", "--dry-run"]) == 2
+    assert cli.main(["campaign", "plan", "--nodes", "2", f"--hosts={typed}"]) == 2
     text = capsys.readouterr().err
     assert said in text and "at: the options: hosts" in text
 

@@ -60,7 +60,7 @@ def carry_out(
     monkeypatch.setattr(command, "run_campaign", run_campaign)
     options = {"nodes": "2", "out": str(tmp_path / "c"), "refine": str(tmp_path / "c" / "x" / "y")}
     with pytest.raises((StrettoError, OSError)) as error:
-        command.tune_campaign(None, options, lambda text: None, True, False, True)
+        command.carry_out(command.request_of(None, options), [], lambda text: None, True)
     assert isinstance(error.value, StrettoError)
     return error.value
 
@@ -114,7 +114,7 @@ def test_commands_can_be_typed(
     assert capsys.readouterr().out.endswith(f"next: {quoted}\n")
     found = outcome(complete=False, left_out=["2 x 1: b is dead"], results=[Path("d d/r")])
     monkeypatch.setattr(command, "run_campaign", lambda *of, **more: [found])
-    assert cli.main(["tune", "--campaign", str(file)]) == 130
+    assert cli.main(["campaign", "run", str(file)]) == 130
     out, err = capsys.readouterr()
     assert f"`{quoted}`" in err and "interrupted" not in err
     assert "results for stretto export: 'd d'/*.bench.jsonl" in out

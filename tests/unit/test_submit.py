@@ -278,7 +278,7 @@ def test_what_is_known_to_be_refused_is_not_submitted(
         assert f"warning: what it will take cannot be told here: {error}" in said.err
         return
     assert not said.out and list(tmp_path.glob("c.campaign/*")) == []
-    assert code == cli.main(["tune", "--campaign", str(file), "--dry-run"])
+    assert code == cli.main(["campaign", "plan", str(file)])
     assert capsys.readouterr().err == said.err == "".join(f"{x}\n" for x in error.lines())
 
 

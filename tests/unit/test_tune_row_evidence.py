@@ -7,12 +7,12 @@ from pathlib import Path
 
 from stretto.campaign import conclude
 from stretto.campaign.command import lines_of
-from stretto.cli.tune_show import rows_lines
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.rows import Row
 from stretto.measure.compare import Cell, Comparison
 from stretto.measure.stats import Interval
 from stretto.tune.decide import decide
+from stretto.tune.evidence import rows_lines
 
 
 def comparison(size: int, ratio: float, outcome: Outcome, q: float, root: int = 0) -> Comparison:

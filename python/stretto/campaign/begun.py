@@ -21,7 +21,7 @@ _WHAT = "a campaign's directory"
 def read_about(directory: Path) -> dict[str, Any]:
     """Return what a campaign's directory says of how it was begun."""
     path = directory / CAMPAIGN
-    text = read_text(path, _WHAT, "give the directory of: stretto tune --campaign FILE")
+    text = read_text(path, _WHAT, "give the directory of: stretto campaign run FILE")
     remedy = "the file is damaged; the command that measures writes it anew"
     try:
         value = parse_json(text, str(path), _WHAT)

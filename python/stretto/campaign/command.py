@@ -1,11 +1,10 @@
-"""``stretto tune --campaign FILE``, and the same by options."""
+"""What ``stretto campaign run`` and ``plan`` do, and what they say of it."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,24 +13,18 @@ from stretto.campaign.conclude import Outcome
 from stretto.campaign.outlook import budget_lines
 from stretto.campaign.request import Request, make_request, read_values
 from stretto.campaign.run import run_campaign
-from stretto.errors import EXIT_INTERRUPTED, StrettoError, UsageError
+from stretto.errors import EXIT_INTERRUPTED, StrettoError
 from stretto.measure.request import split_candidates
-from stretto.output import print_json
-from stretto.tune.evidence import weaker_words
+from stretto.tune.evidence import rows_lines
 
 
-def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]) -> Request:
-    """Return the campaign that a file says, with what options say in its place.
-
-    `file`: the campaign file, None: options only.
-    `options`: by the file's keys, as typed; None where not given.
-    """
+def request_of(file: Path | None, options: Mapping[str, object]) -> Request:
+    """Return the campaign of a file (None: none) and of options by the file's keys, as typed."""
     values: dict[str, Any] = {} if file is None else read_values(file)
     default = Path("stretto.campaign")
     if file is not None:
         default = file.with_name(file.name.removesuffix(".toml") + ".campaign")
-    given = {k: v for k, v in options.items() if v is not None}
-    for key, value in given.items():
+    for key, value in options.items():
         if key == "candidates":
             values[key] = split_candidates(str(value))
         elif key in ("mpis", "collectives", "interpolate"):
@@ -43,22 +36,25 @@ def request_of(file: Path | None, options: Mapping[str, str | int | bool | None]
     return replace(make_request(values, default, str(file or "the options")), file=file)
 
 
-def tune_campaign(
-    file: Path | None,
-    options: Mapping[str, str | int | bool | None],
-    say: Callable[[str], None],
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> int:
-    """Run a campaign from the command line; return the exit code."""
-    if file is not None and file.is_dir():
-        raise UsageError(f"{file} is a directory", "--campaign", "name the campaign's file")
-    request = request_of(file, options)
+def plan_of(request: Request, say: Callable[[str], None]) -> dict[str, Any]:
+    """Say what a campaign would measure, and return it as plain values."""
     plans: list[dict[str, Any]] = []
-    words = ["stretto", *sys.argv[1:]]
+    run_campaign(request, [], say, dry_run=True, plans=plans)
+    begins = "warning: "
+    lines = budget_lines(request, sum(p["left_s"] for p in plans))
+    return {
+        "directory": str(request.out), "plan": plans,
+        "expected_s": sum(p["expected_s"] for p in plans), "budget_s": request.budget_s,
+        "warnings": [x.removeprefix(begins) for x in lines if x.startswith(begins)],
+    }  # fmt: skip
+
+
+def carry_out(
+    request: Request, words: list[str], say: Callable[[str], None], yes: bool
+) -> list[Outcome]:
+    """Run a campaign; say so where its directory was taken away meanwhile."""
     try:
-        outcomes = run_campaign(request, words, say, yes, dry_run, plans=plans)
+        return run_campaign(request, words, say, yes)
     except (StrettoError, OSError) as error:
         gone = removed(request, error)
         if gone is None:
@@ -68,39 +64,25 @@ def tune_campaign(
             "measurements in it are gone, unless it was moved: move it back, and the same command "
             "goes on; without it the command begins anew",
         ) from error  # fmt: skip
-    if dry_run:
-        if as_json:
-            print_json({
-                "directory": str(request.out), "plan": plans,
-                "expected_s": sum(p["expected_s"] for p in plans),
-                "budget_s": request.budget_s,
-                "warnings": [
-                    x.removeprefix("warning: ")
-                    for x in budget_lines(request, sum(p["left_s"] for p in plans))
-                    if x.startswith("warning: ")
-                ],
-            })  # fmt: skip
-        return 0
-    if as_json:
-        print_json({"directory": str(request.out), "mpis": [_json(o) for o in outcomes]})
-    else:
-        for outcome in outcomes:
-            print("\n".join(lines_of(outcome)))
+
+
+def finish(request: Request, outcomes: Sequence[Outcome], say: Callable[[str], None]) -> int:
+    """Return the exit code; refuse to call it a success where nothing was measured."""
     if all(o.table is None and o.ended for o in outcomes):
         first = next((x for o in outcomes for x in o.left_out), "there is no layout to measure")
         remedy = next((o.remedy for o in outcomes if o.remedy), None) or (
-            "name nodes that can be used (--hosts), or layouts that fit; --dry-run shows the plan"
+            "name nodes that can be used (--hosts), or layouts that fit (stretto campaign plan)"
         )
         raise StrettoError(
             f"nothing was measured: {first.removesuffix(f'; {remedy}')}", request.out, remedy
         )
-    if not all(o.complete for o in outcomes):
-        say(
-            f"stretto: not complete: everything so far is in {request.out}; the same command goes "
-            f"on, and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
-        )
-        return EXIT_INTERRUPTED
-    return 0
+    if all(o.complete for o in outcomes):
+        return 0
+    say(
+        f"stretto: not complete: everything so far is in {request.out}; the same command goes on, "
+        f"and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
+    )
+    return EXIT_INTERRUPTED
 
 
 def removed(request: Request, error: BaseException) -> Path | None:
@@ -122,22 +104,13 @@ def removed(request: Request, error: BaseException) -> Path | None:
 
 def lines_of(outcome: Outcome) -> list[str]:
     """Return what came of a campaign with one MPI, for people."""
-    out = [f"{outcome.mpi}:"]
-    for row in outcome.rows:
-        if row.choice == "native":
-            continue
-        high = "inf" if row.high is None else row.high
-        source = row.evidence.get("source", "measured")
-        mark = "" if source == "measured" else f", {source}"
-        out.append(
-            f"  {row.collective:12} {row.nodes}x{row.ppn:<4} {row.low}-{high} B: {row.choice}, "
-            f"time x {row.evidence.get('ratio')}{weaker_words(row.evidence)}{mark}"
-        )
+    rows = rows_lines(outcome.rows)
+    out = [f"{outcome.mpi}:", *rows[1:]]
     if outcome.table is None:
         out.append("  nothing was measured by this start, so it makes no table")
     elif outcome.inconclusive:
         out.append(f"  {outcome.inconclusive}")
-    elif len(out) == 1:
+    elif not rows:
         out.append("  native stays everywhere: nothing was faster than it with significance")
     if outcome.regret:
         out.append(f"  {outcome.regret}")
@@ -149,7 +122,7 @@ def lines_of(outcome: Outcome) -> list[str]:
     return out
 
 
-def _json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "mpi": outcome.mpi,
         "table": None if outcome.table is None else str(outcome.table),

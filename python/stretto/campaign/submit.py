@@ -127,7 +127,7 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
     out = request.out.absolute()
     head = _directives(request, file, job)
     keep = {k: environ[k] for k in ("PYTHONPATH", "STRETTO_LIB_DIR") if environ.get(k)}
-    words = [sys.executable, "-m", "stretto", "tune", "--campaign", str(file.absolute())]
+    words = [sys.executable, "-m", "stretto", "campaign", "run", str(file.absolute())]
     words += ["--out", str(out), "--yes"]
     return "\n".join(
         [

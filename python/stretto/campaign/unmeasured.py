@@ -199,7 +199,7 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
 
     A choice without evidence, as a hand writes it, is not taken for a simulated one.
 
-    `path`: what ``stretto tune --platform`` wrote.
+    `path`: what ``stretto table simulate`` wrote.
     `family`: of the MPI that is measured: choices such as ``native:...`` mean nothing to another.
     """
     table = read_table(path)
@@ -207,7 +207,7 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
         raise UsageError(
             f"this table is for {table.family}, and {family} is measured",
             str(path),
-            f"make it for {family}: stretto tune --platform ... --mpi {family}",
+            f"make it for {family}: stretto table simulate -p ... --mpi {family}",
         )
     for at, r in enumerate(table.rows):
         if not r.simulated and (r.evidence or r.choice != NATIVE):
@@ -215,7 +215,7 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
                 f"a row of this table is not simulated: it lacks source=simulated "
                 f"({r.collective}, {star(r.nodes)}x{star(r.ppn)}: {r.choice})",
                 f"{path}:{_line(path, at)}",
-                "name a table of stretto tune --platform, as it was written: what several "
+                "name a table of stretto table simulate, as it was written: what several "
                 "campaigns measured, or a hand wrote, is not mixed in",
             )
     return table.rows

@@ -46,13 +46,7 @@ MENDABLE = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    argv
-        The arguments after the program's name; the process's own when not given.
-    """
+    """Run the command line and return its exit code."""
     _standard_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:

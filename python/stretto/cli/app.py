@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from stretto.errors import EXIT_DONE
 from stretto.signals import Stopped
@@ -22,8 +22,10 @@ COMMANDS: list[tuple[str, str]] = [
     ("check", "Check MPI, launcher, network, binding and kernel of a job."),
     ("profile", "Run CMD with the recorder: collectives, messages, waiting, I/O."),
     ("bench", "Measure collectives: native algorithms and those of Stretto."),
-    ("tune", "Measure, decide, write the table; with CMD, verify the gain on it."),
-    ("campaign", "Show the state of a tuning campaign, or submit it to Slurm."),
+    ("tune", "Tune the collectives of CMD, and verify the gain on CMD."),
+    ("settings", "Try settings of the MPI on CMD, and keep the fastest."),
+    ("table", "Tables for all applications: make, decide, simulate, show."),
+    ("campaign", "Tables for all layouts of a cluster: plan, run, status, submit."),
     ("run", "Run CMD with the tuned collectives of a table."),
     ("env", "Print the lines for a job script without Python."),
     ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),
@@ -35,8 +37,8 @@ COMMANDS: list[tuple[str, str]] = [
     ("platform", "Platforms for simulation: list, show, fit."),
     ("plan", "One algorithm: show, verify, price, draw."),
     ("serial", "Compile an MPI program for one process, without an MPI."),
-    ("table", "Look at table files: show, check, find."),
     ("report", "Write one HTML page from the files of the other commands."),
+    ("completion", "Print the completion script of a shell."),
 ]
 
 #: options end at the first word that is not one, so that CMD's own options are never eaten
@@ -68,6 +70,23 @@ class _Root(TyperGroup):
             return super().invoke(*args, **more)
 
 
+class _Command(TyperCommand):
+    """A command whose --help shows its options in groups, in the order of its parameters."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            group = getattr(parameter, "rich_help_panel", None)
+            if group is None:
+                group = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(group, []).append(record)
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(records)
+
+
 def _placeholder() -> None:
     """Stand in, in the list of commands, for one that is not being run."""
 
@@ -79,13 +98,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def build_app(name: str | None) -> typer.Typer:
-    """Build the Typer application, with only the command `name` imported.
-
-    Parameters
-    ----------
-    name
-        The command that will run; the others appear in ``--help`` by name and one line.
-    """
+    """Build the Typer application, with only the command `name` imported."""
     app = typer.Typer(
         name="stretto",
         cls=_Root,
@@ -121,12 +134,15 @@ def build_app(name: str | None) -> typer.Typer:
         epilog = "Example:\n\n\b\n" + "\n".join(f"  {line}" for line in example.splitlines())
         group: typer.Typer | None = getattr(module, "app", None)
         if group is not None:
+            for inner in group.registered_commands:
+                inner.cls = _Command
             app.add_typer(group, name=command, help=summary, epilog=epilog)
         else:
             function: Callable[..., Any] = module.command
             text = (inspect.getdoc(function) or summary).split("\n\nParameters\n")[0]
             app.command(
                 command,
+                cls=_Command,
                 help=text,
                 short_help=summary,
                 epilog=epilog,
@@ -136,13 +152,7 @@ def build_app(name: str | None) -> typer.Typer:
 
 
 def run(arguments: Sequence[str]) -> object:
-    """Run the command that the arguments name, and return what it returns.
-
-    Parameters
-    ----------
-    arguments
-        Those after the program's name.
-    """
+    """Run the command that the arguments name, and return what it returns."""
     name = next((a for a in arguments if not a.startswith("-")), None)
     try:
         return build_app(name)(list(arguments), prog_name="stretto", standalone_mode=False)

@@ -33,13 +33,8 @@ def applied_to(
 ) -> Applied:
     """Find table and settings for a job and return what applying them takes.
 
-    Parameters
-    ----------
-    job, table, choice, verbose
-        As for `settings_for`.
-    settings
-        The user's file of settings; None: the one that `tune --settings` has left for this job,
-        unless the user names a table or choices.
+    `settings`: the user's file of settings; None: the one that `settings` has left for this job,
+    unless the user names a table or choices.
     """
     found = settings_for(job, table, choice, verbose)
     path = settings
@@ -58,12 +53,12 @@ def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied
     if tried.mpi.family != job.mpi.family:
         raise StrettoError(
             f"these settings are of {tried.mpi.family}, and the job uses {job.mpi.name}", path,
-            "try them with this MPI: stretto tune --settings -- CMD",
+            "try them with this MPI: stretto settings -- CMD",
         )  # fmt: skip
     if strange := sorted(set(tried.chosen) - NAMES):
         raise StrettoError(
             f"a settings file may not set {strange[0]}: it is not among the variables that stretto "
-            "tune --settings tries by itself", path,
+            "settings tries by itself", path,
             "set it in front of stretto run (NAME=VALUE), if you know what it does",
         )  # fmt: skip
     if not tried.chosen:
@@ -127,7 +122,7 @@ def _same_text(tried: Sequence[str], job: Job) -> bool:
 
 
 def _own_settings(job: Job) -> Path | None:
-    """Return what `stretto tune --settings -- CMD` has left for this very job."""
+    """Return what `stretto settings -- CMD` has left for this very job."""
     if not job.command.applications:
         return None
     path = tuned_directory(job) / f"{app_name(job)}.settings.json"
@@ -143,7 +138,7 @@ def _own_settings(job: Job) -> Path | None:
     found = read_settings(path)
     differences = _differences(found, job)
     differences += [
-        f"it sets {name}, and stretto tune --settings does not try that by itself; if you know "
+        f"it sets {name}, and stretto settings does not try that by itself; if you know "
         "what it does, set it in front of stretto run (NAME=VALUE)"
         for name in sorted(set(found.chosen) - NAMES)
     ]
@@ -154,19 +149,7 @@ def _own_settings(job: Job) -> Path | None:
 
 
 def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool) -> Applied:
-    """Find the table for a job and return what applying it takes.
-
-    Parameters
-    ----------
-    job
-        The job.
-    table
-        The user's table, None to look for one.
-    choice
-        Forced choices.
-    verbose
-        The ranks are to say what runs.
-    """
+    """Find the table for a job and return what applying it takes."""
     told = _told(job)
     place = "STRETTO_CHOICE" if choice is None else "--choice"
     choice = told.get("STRETTO_CHOICE") if choice is None else choice

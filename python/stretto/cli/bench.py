@@ -6,19 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from stretto.cli.options import (
-    Budget,
-    DryRun,
-    Hosts,
-    Json,
-    Mpi,
-    RestartFile,
-    SeparateLaunches,
-    Yes,
-    finite,
-)
+from stretto.cli import options as o
+from stretto.cli.complete import choices
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.output import print_json, say
@@ -36,69 +25,60 @@ stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
 
 
-_Nranks = Annotated[int, typer.Option("-n", "--ranks", min=1, help="Number of ranks.")]
-_Ppn = Annotated[
-    int | None, typer.Option(min=1, help="Ranks per node (by default as the launcher does).")
-]
-_Collective = Annotated[
-    str | None, typer.Option(help="Collectives: allreduce,bcast (default: all).")
-]
-_Sizes = Annotated[
-    str, typer.Option("--bytes", help="Sizes: 8:1M (powers of two), 8:1M:4, 8,1K,64K.")
-]
 _Candidates = Annotated[
     str | None,
-    typer.Option(
-        help="native, shm, bruck_k(8); bare (nothing preloaded); native:ring (one native "
+    o.option(
+        o.WHAT,
+        "native, shm, bruck_k(8); bare (nothing preloaded); native:ring (one native "
         "algorithm); native:all (all of them); native:every (also with parameters); "
         "native:NAME=VALUE. Separated by commas or semicolons. Default: native and all "
-        "algorithms of Stretto that fit."
+        "algorithms of Stretto that fit.",
+        autocompletion=choices,
     ),
 ]
-_Launches = Annotated[int, typer.Option(min=1, help="Repeated launches; a test needs six.")]
-_Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
-_Operation = Annotated[str, typer.Option(help="MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
-_Datatype = Annotated[str | None, typer.Option(help="MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
-_Cold = Annotated[bool, typer.Option(help="Rotate through buffers larger than caches.")]
-_Seed = Annotated[int, typer.Option(help="Random seed.")]
+_Launches = Annotated[int, o.option(o.WHAT, "Repeated launches; a test needs six.", min=1)]
+_Root = Annotated[int, o.option(o.WHAT, "Root of bcast, reduce, gather and scatter.", min=0)]
+_Operation = Annotated[str, o.option(o.WHAT, "MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
+_Datatype = Annotated[str | None, o.option(o.WHAT, "MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
+_Cold = Annotated[bool, o.option(o.WHAT, "Rotate through buffers larger than caches.")]
 _Stall = Annotated[
     float,
-    typer.Option(
-        min=1, callback=finite, help="Abort a launch after this many seconds without output."
+    o.option(
+        o.COST, "Abort a launch after this many seconds without output.", min=1, callback=o.finite
     ),
 ]
-_Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="Results file; existing results are kept."),
+_ListNative = Annotated[
+    bool, o.option(o.OUTPUT, "List the algorithms of the MPI; measure nothing.", "--list")
 ]
-_ListNative = Annotated[bool, typer.Option("--list", help="List the algorithms of the MPI.")]
-_Osu = Annotated[bool, typer.Option("--osu", help="Print in the OSU benchmarks' form.")]
+_Osu = Annotated[bool, o.option(o.OUTPUT, "Print in the form of the OSU benchmarks.", "--osu")]
 
 
 def command(
-    nranks: _Nranks = 2,
-    ppn: _Ppn = None,
-    hosts: Hosts = None,
-    mpi: Mpi = None,
-    collective: _Collective = None,
-    sizes: _Sizes = "8:1M:4",
+    ranks: o.Ranks = 2,
+    ppn: o.Ppn = None,
+    hosts: o.Hosts = None,
+    mpi: o.Mpi = None,
+    collective: o.Collective = None,
+    sizes: o.Sizes = "8:1M:4",
     candidates: _Candidates = None,
     launches: _Launches = 6,
     root: _Root = 0,
     operation: _Operation = "MPI_SUM",
     datatype: _Datatype = None,
-    budget: Budget = None,
+    budget: o.Budget = None,
     cold: _Cold = False,
-    seed: _Seed = 1,
+    seed: o.Seed = 1,
     stall: _Stall = 60.0,
-    separate_launches: SeparateLaunches = False,
-    output: _Output = None,
-    restart: RestartFile = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
+    separate_launches: o.SeparateLaunches = False,
+    out: Annotated[
+        Path | None, o.out_file("Results file (default: FAMILY-NxP.bench.jsonl); it is added to.")
+    ] = None,
+    restart: o.RestartFile = False,
+    yes: o.Yes = False,
+    dry_run: o.DryRun = False,
     list_native: _ListNative = False,
     osu: _Osu = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Measure collectives in repeated launches, with the candidates interleaved.
 
@@ -113,11 +93,11 @@ def command(
     names = s.parse_collectives(collective)
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
-    if root >= nranks:
+    if root >= ranks:
         raise UsageError(
-            f"--root {root} is not one of {counted(nranks, 'rank')}", "--root", "0 is always one"
+            f"--root {root} is not one of {counted(ranks, 'rank')}", "--root", "0 is always one"
         )
-    place = where(nranks, ppn, hosts, mpi)
+    place = where(ranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)
     if given == []:
@@ -127,7 +107,7 @@ def command(
         return
     cases = _cases(names, wanted, given, place, datatype, operation, root)
     settings = s.Settings(
-        nranks=nranks,
+        nranks=ranks,
         cases=tuple(cases),
         variants=s.variants_of(
             cases, {} if separate_launches else shared_launches(installation, cases, place.nodes)
@@ -141,7 +121,7 @@ def command(
         oversubscribed=place.oversubscribed,
         stall_s=stall,
     )
-    path = output or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    path = out or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
         if as_json:
             print_json(planned(settings, path, restart))

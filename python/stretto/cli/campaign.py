@@ -1,46 +1,147 @@
-"""``stretto campaign``: looks at a campaign (``stretto tune --campaign``), and submits one."""
+"""``stretto campaign``: measures all layouts of a cluster, and makes one table for each MPI."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import files, mpis, platforms
+from stretto.errors import UsageError
 from stretto.output import print_json, say
 
-EXAMPLE = """stretto tune --campaign cluster.toml --dry-run     # what it would measure, how long
-stretto tune --campaign cluster.toml               # measures; the same command goes on
+if TYPE_CHECKING:
+    from stretto.campaign.request import Request
+
+EXAMPLE = """stretto campaign plan cluster.toml        # what it would measure, and how long
+stretto campaign run cluster.toml         # measures; the same command continues
+stretto campaign run --nodes 1,2,4 --ppn 1,2 --hosts a,b,c,d --collective allreduce
 stretto campaign status cluster.campaign
 stretto campaign submit cluster.toml --time 4:00:00 --print"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+def _options(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The campaign's file; options override it.", autocompletion=files(".toml")
+        ),
+    ] = None,
+    collectives: o.Collective = None,
+    sizes: Annotated[str | None, o.option(o.WHAT, f"Sizes in bytes: {o.SIZES}.", "--bytes")] = None,
+    candidates: o.Candidates = None,
+    platform: Annotated[
+        str | None,
+        o.option(
+            o.WHAT,
+            "Platform whose simulated prices exclude slow candidates.",
+            autocompletion=platforms,
+        ),
+    ] = None,
+    interpolate: Annotated[
+        str | None, o.option(o.WHAT, "Layouts that get interpolated rows: 3x2,6x2.")
+    ] = None,
+    refine: Annotated[
+        Path | None,
+        o.option(
+            o.WHAT,
+            "Simulated table for layouts that are not measured.",
+            autocompletion=files(".table"),
+        ),
+    ] = None,
+    separate_launches: o.SeparateLaunches = False,
+    seed: Annotated[int | None, o.option(o.WHAT, "Random seed (1).")] = None,
+    nodes: Annotated[str | None, o.option(o.JOB, f"Nodes: {o.COUNTS}.")] = None,
+    ppn: Annotated[str | None, o.option(o.JOB, f"Ranks per node: {o.COUNTS}.")] = None,
+    hosts: o.Hosts = None,
+    mpis: Annotated[
+        str | None,
+        o.option(o.JOB, "MPIs, one after another: openmpi,mpich.", "--mpi", autocompletion=mpis),
+    ] = None,
+    launcher: Annotated[str | None, o.option(o.JOB, "mpirun, srun or auto.")] = None,
+    parallel: Annotated[
+        bool, o.option(o.JOB, "Measure layouts side by side on disjoint nodes.", "--parallel")
+    ] = False,
+    launches: Annotated[
+        int | None, o.option(o.COST, "Most launches of a candidate (36).", min=1)
+    ] = None,
+    budget: o.Budget = None,
+    out: Annotated[Path | None, o.out_file("Directory (default: NAME.campaign).")] = None,
+    as_json: o.Json = False,
+) -> None:
+    """What `run` and `plan` have in common."""
+
+
+def _request(file: Path | None, given: dict[str, Any]) -> Request:
+    """Return the campaign of a file and of the options that were typed."""
+    from stretto.campaign.command import request_of
+
+    if file is not None and file.is_dir():
+        raise UsageError(
+            f"{file} is a directory", "FILE",
+            f"name the campaign's file, or: stretto campaign status {shlex.quote(str(file))}",
+        )  # fmt: skip
+    given["bytes"] = given.pop("sizes", None)
+    return request_of(file, {k: v for k, v in given.items() if v is not None and v is not False})
+
+
+@app.command("plan")
+@o.sharing(_options)
+def plan(file: Path | None, as_json: bool, **given: Any) -> None:
+    """Print what a campaign would measure and how long that takes; measure nothing."""
+    from stretto.campaign.command import plan_of
+
+    found = plan_of(_request(file, given), say)
+    if as_json:
+        print_json(found)
+
+
+@app.command("run")
+@o.sharing(_options)
+def run(file: Path | None, as_json: bool, yes: o.Yes = False, **given: Any) -> None:
+    """Measure all layouts of a cluster, and write one table for each MPI.
+
+    The same command continues after an interruption. Several processes may share a directory.
+    """
+    from stretto.campaign.command import carry_out, finish, lines_of, outcome_json
+
+    request = _request(file, given)
+    outcomes = carry_out(request, ["stretto", *sys.argv[1:]], say, yes)
+    if as_json:
+        mpis = [outcome_json(o) for o in outcomes]
+        print_json({"directory": str(request.out), "mpis": mpis})
+    else:
+        print("\n".join(line for outcome in outcomes for line in lines_of(outcome)))
+    raise typer.Exit(finish(request, outcomes, say))
 
 
 @app.command("status")
 def status(
-    directory: Annotated[Path, typer.Argument(help="The campaign's directory.")],
+    directory: Annotated[
+        Path, typer.Argument(help="The campaign's directory.", autocompletion=files())
+    ],
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Every candidate that was dropped, and why.")
+        bool, o.option(o.OUTPUT, "Every candidate that was dropped, and why.", "--verbose", "-v")
     ] = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Show how far a campaign is: per layout, excluded candidates, time left."""
-    import shlex
-
     from stretto.campaign.command import request_of
     from stretto.campaign.status import read_status, status_lines
-    from stretto.errors import UsageError
 
     if directory.suffix == ".toml" and directory.is_file():
         out = shlex.quote(str(request_of(directory, {}).out))
         raise UsageError(
-            "this is a campaign's file, not its directory",
-            str(directory),
+            "this is a campaign's file, not its directory", str(directory),
             f"stretto campaign status {out}",
-        )
+        )  # fmt: skip
     found = read_status(directory)
     if as_json:
         print_json(found)
@@ -50,60 +151,49 @@ def status(
 
 @app.command("submit")
 def submit(
-    file: Annotated[Path, typer.Argument(help="The campaign's file.")],
+    file: Annotated[
+        Path, typer.Argument(help="The campaign's file.", autocompletion=files(".toml"))
+    ],
     time: Annotated[
         str,
-        typer.Option(help="Limit for each job: as sbatch takes it, 90m, 4h; at least 5 minutes."),
+        o.option(o.COST, "Limit for each job: as sbatch takes it, 90m, 4h; at least 5 minutes."),
     ] = "4:00:00",
     jobs: Annotated[
-        int, typer.Option(min=1, help="Jobs at once (an array), each on nodes of its own.")
+        int, o.option(o.JOB, "Jobs at once (an array), each on nodes of its own.", min=1)
     ] = 1,
     sbatch: Annotated[
         list[str] | None,
-        typer.Option(help="One more option for sbatch: '--partition=hpc' (may be repeated)."),
+        o.option(o.JOB, "One more option for sbatch: '--partition=hpc' (may be repeated)."),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--print", help="Print the script; submit nothing.")
+        bool, o.option(o.OUTPUT, "Print the script; submit nothing.", "--print")
     ] = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Submit a campaign to Slurm: it measures on the nodes of the job.
 
     The job asks for the nodes of the largest layout, or for those of `hosts` if there are as many.
     It ends before its time limit and goes back into the queue, where it continues.
     """
-    import os
-    import shlex
-
+    from stretto.campaign import submit as slurm
     from stretto.campaign.begun import refuse_place
-    from stretto.campaign.command import request_of
     from stretto.campaign.sbatch import refuse_short
-    from stretto.campaign.submit import (
-        SlurmJob,
-        cost_lines,
-        host_lines,
-        refuse_job,
-        sbatch_time,
-        script,
-    )
-    from stretto.campaign.submit import submit as hand_in
-    from stretto.errors import UsageError
 
-    for option in sbatch or []:
-        if not option.startswith("-") or "\n" in option:
-            raise UsageError(f"{option!r} is no option", "--sbatch", "write '--partition=hpc'")
-    job = SlurmJob(sbatch_time(time), jobs, tuple(sbatch or []))
+    for text in sbatch or []:
+        if not text.startswith("-") or "\n" in text:
+            raise UsageError(f"{text!r} is no option", "--sbatch", "write '--partition=hpc'")
+    job = slurm.SlurmJob(slurm.sbatch_time(time), jobs, tuple(sbatch or []))
     refuse_short(job.time, job.options)
-    request = request_of(file, {})
-    refuse_job(request, job)
+    request = _request(file, {})
+    slurm.refuse_job(request, job)
     if not show:
         refuse_place(request.out)
-    for line in [*cost_lines(request, say), *host_lines(request, job)]:
+    for line in [*slurm.cost_lines(request, say), *slurm.host_lines(request, job)]:
         say(f"stretto: {line}")
     if show:
-        print(script(request, file, job, os.environ), end="")
+        print(slurm.script(request, file, job, os.environ), end="")
         return
-    path, number = hand_in(request, file, job)
+    path, number = slurm.submit(request, file, job)
     if as_json:
         print_json({"job": number, "script": str(path), "directory": str(request.out)})
         return

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-import typer
-
 from stretto.check.facts import collect_facts, try_cma
 from stretto.check.finding import Finding, by_cost, worst
 from stretto.check.job import Started, judge_installations, judge_job, probe
 from stretto.check.machine import judge, judge_nodes
 from stretto.check.network import known_instance
-from stretto.cli.options import CommandLine
+from stretto.cli import options as o
 from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, EXIT_WARNINGS
 from stretto.files.schema import encode
@@ -31,24 +29,21 @@ _MARKS = {"note": "note   ", "warning": "WARNING", "problem": "PROBLEM"}
 
 
 def command(
-    cmd: CommandLine = None,
-    mpi: Annotated[
-        str | None,
-        typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),
-    ] = None,
+    cmd: o.CommandLine = None,
+    mpi: o.ScriptMpi = None,
     launch: Annotated[
         bool,
-        typer.Option(
-            help="Start a small program with CMD's launcher and options, to see the binding."
+        o.option(
+            o.RUNS, "Start a small program with CMD's launcher and options, to see the binding."
         ),
     ] = True,
     instance: Annotated[
         str | None,
-        typer.Option(
-            help="Instance type of the nodes where they do not show it, e.g. hpc7a.96xlarge."
+        o.option(
+            o.JOB, "Instance type of the nodes where they do not show it, e.g. hpc7a.96xlarge."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print facts and findings as JSON.")] = False,
+    as_json: o.Json = False,
 ) -> int:
     """Check the machine, the MPI and, with CMD, the job; name what is wrong.
 
@@ -56,11 +51,6 @@ def command(
     starts a small MPI program in CMD's place, which reports each node, where the ranks run, and
     which network the MPI uses. The exit code is 1 if something will not work, 4 if there are
     warnings, else 0.
-
-    Parameters
-    ----------
-    cmd, mpi, launch, instance, json
-        See the help text.
     """
     facts = collect_facts(cma=try_cma())
     if instance is not None:
@@ -83,7 +73,7 @@ def command(
             ranks = Counter(r.node for r in started.placed)
         findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
     findings = by_cost(findings)
-    if json:
+    if as_json:
         print_json(
             {
                 "nodes": {name: encode(node) for name, node in nodes.items()},

@@ -19,15 +19,6 @@ def split_choices(job: Job, choice: str, place: str) -> tuple[str, dict[str, str
 
     ``bcast=native:knomial`` is the native knomial: Stretto passes bcast through
     (``bcast=native``), and the variables of the MPI select it, as in `stretto bench`.
-
-    Parameters
-    ----------
-    job
-        The job; its MPI is asked for the names.
-    choice
-        ``allreduce=shm;bcast=native:knomial``.
-    place
-        Where it was given, for errors: ``--choice`` or ``STRETTO_CHOICE``.
     """
     check_choices(choice, place)
     rest: list[str] = []

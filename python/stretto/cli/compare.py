@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli.options import Json, Svg
+from stretto.cli import options as o
+from stretto.cli.complete import files as completed
 from stretto.errors import StrettoError
 from stretto.output import print_json, say
 
@@ -19,6 +20,7 @@ done
 stretto compare *.bench.jsonl --collective allreduce --bytes 1K
 stretto compare imported/ -o compared.html --svg figures/"""
 
+FILTER = "Selection"
 #: excluded candidates that are named one by one
 MOST_NAMED = 10
 #: paths and options in any order: nothing of a user's command stands here
@@ -31,43 +33,37 @@ _Paths = Annotated[
         metavar="PATH",
         help="Bench results, directories of them, or a campaign's.",
         show_default=False,
+        autocompletion=completed(".bench.jsonl"),
     ),
 ]
-_Collective = Annotated[
-    str | None, typer.Option(help="Only these: allreduce,bcast (all by default).")
-]
-_Sizes = Annotated[str | None, typer.Option("--bytes", help="Only these sizes: 8,1K,64K.")]
-_Nodes = Annotated[int | None, typer.Option(min=1, help="Only on so many nodes.")]
-_Ppn = Annotated[int | None, typer.Option(min=1, help="Only with so many ranks a node.")]
+_Sizes = Annotated[str | None, o.option(FILTER, f"Only these sizes: {o.SIZES}.", "--bytes")]
+_Nodes = Annotated[int | None, o.option(FILTER, "Only this number of nodes.", min=1)]
+_Ppn = Annotated[int | None, o.option(FILTER, "Only this number of ranks per node.", min=1)]
 _Mode = Annotated[
     str | None,
-    typer.Option(help="latency or throughput; by default the one that decides for a size."),
+    o.option(FILTER, "latency or throughput; by default the one that decides for a size."),
 ]
 _NativesOnly = Annotated[
-    bool, typer.Option("--natives-only", help="Leave Stretto's own algorithms out.")
+    bool, o.option(FILTER, "Leave Stretto's own algorithms out.", "--natives-only")
 ]
 _Whole = Annotated[
-    bool, typer.Option("--all", help="Print every algorithm also where there are many calls.")
+    bool, o.option(o.OUTPUT, "Print every algorithm also where there are many calls.", "--all")
 ]
-_Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Also write a page: compared.html.")
-]
-_Png = Annotated[Path | None, typer.Option(help="Directory for the charts as PNG.")]
 
 
 def command(
     paths: _Paths,
-    collective: _Collective = None,
+    collective: o.Collective = None,
     sizes: _Sizes = None,
     nodes: _Nodes = None,
     ppn: _Ppn = None,
     mode: _Mode = None,
     natives_only: _NativesOnly = False,
     whole: _Whole = False,
-    output: _Output = None,
-    png: _Png = None,
-    svg: Svg = None,
-    as_json: Json = False,
+    out: Annotated[Path | None, o.out_file("Page to write: compared.html (default: none).")] = None,
+    png: o.Png = None,
+    svg: o.Svg = None,
+    as_json: o.Json = False,
 ) -> None:
     """Show every algorithm of every MPI for a call, each MPI's default marked.
 
@@ -122,10 +118,10 @@ def command(
         for note in notes:
             say(f"stretto: note: {note}")
         print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
-    if output is not None or png is not None or svg is not None:
+    if out is not None or png is not None or svg is not None:
         from stretto.report.ranking_page import write
 
-        for path in write(rankings, files, notes, output, png, svg):
+        for path in write(rankings, files, notes, out, png, svg):
             say(f"stretto: {path}")
 
 

@@ -16,13 +16,7 @@ from stretto.version import __version__
 
 
 def report(error: Exception) -> None:
-    """Keep the traceback in a file, and say so.
-
-    Parameters
-    ----------
-    error
-        That nobody has expected.
-    """
+    """Keep the traceback in a file, and say so."""
     text = "".join(traceback.format_exception(error))
     summary = f"{type(error).__name__}: {error}".splitlines()[0]
     say(f"stretto: error: this is a defect of Stretto: {summary}")

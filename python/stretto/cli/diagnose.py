@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, TextIO
 
-import typer
 from rich.console import Console
 
-from stretto.cli.options import CommandLine, finite
+from stretto.cli import options as o
+from stretto.cli.complete import files
 from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
 from stretto.diagnose.programs import other_program, others_words, ranks_apart
 from stretto.errors import UsageError
@@ -26,30 +26,26 @@ stretto diagnose --profile app.profile.json"""
 
 
 def command(
-    cmd: CommandLine = None,
+    cmd: o.CommandLine = None,
     profile: Annotated[
-        Path | None, typer.Option(help="Run nothing: diagnose this profile.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the profile of the run goes.")
+        Path | None,
+        o.option(
+            o.RUNS, "Run nothing: diagnose this profile.", autocompletion=files(".profile.json")
+        ),
     ] = None,
     bandwidth: Annotated[
         float | None,
-        typer.Option(
-            min=0.001, callback=finite, help="Network bandwidth between two nodes in GB/s [2]."
+        o.option(
+            o.JOB, "Network bandwidth between two nodes in GB/s (2).", min=0.001, callback=o.finite
         ),
     ] = None,
     latency: Annotated[
         float | None,
-        typer.Option(min=0.01, callback=finite, help="Network latency in microseconds [10]."),
+        o.option(o.JOB, "Network latency in microseconds (10).", min=0.01, callback=o.finite),
     ] = None,
-    mpi: Annotated[
-        str | None,
-        typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the diagnosis as JSON to stdout.")
-    ] = False,
+    mpi: o.ScriptMpi = None,
+    out: Annotated[Path | None, o.out_file("The profile (default: PROGRAM.profile.json).")] = None,
+    as_json: o.Json = False,
 ) -> None:
     """Run CMD once; report where its time goes, the possible gain, and the next command.
 
@@ -58,11 +54,6 @@ def command(
     with the possible gain and with whether tuning can help. Unclassified time is reported
     separately. If a script starts several MPI programs, the longest one is diagnosed and the others
     are listed. If stdout is a file or a pipe, the diagnosis goes to stderr.
-
-    Parameters
-    ----------
-    cmd, profile, output, bandwidth, latency, mpi, as_json
-        See the help text.
     """
     network = Network()
     if bandwidth is not None:
@@ -74,7 +65,7 @@ def command(
             raise UsageError("--profile runs nothing", remedy="leave either --profile or CMD away")
         _print(diagnose(read_profile(profile), profile, network), as_json, sys.stdout)
         return
-    recorded = record(cmd or [], output, mpi, capture="yes" if as_json else "no")
+    recorded = record(cmd or [], out, mpi, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:

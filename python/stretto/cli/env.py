@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from stretto.cli import options as o
 from stretto.cli.apply import applied_to
-from stretto.cli.options import AppliedSettings, AppliedTable, CommandLine
+from stretto.cli.complete import mpis
 from stretto.errors import UsageError
 from stretto.launch.command import Command
 from stretto.launch.inject import rank_variables
@@ -27,37 +26,31 @@ eval "$(stretto env --mpi mpich --nodes 4 --ppn 64)" """.rstrip()
 
 
 def command(
-    cmd: CommandLine = None,
-    table: AppliedTable = None,
-    choice: Annotated[
-        str | None, typer.Option(help="Choices for all sizes: 'allreduce=shm;bcast=ring'.")
-    ] = None,
-    settings: AppliedSettings = None,
+    cmd: o.CommandLine = None,
+    table: o.AppliedTable = None,
+    choice: o.Choice = None,
+    settings: o.AppliedSettings = None,
     mpi: Annotated[
         str | None,
-        typer.Option(help="The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path."),
+        o.option(
+            o.JOB,
+            "The MPI, instead of CMD: openmpi, mpich, intel, or a launcher's path.",
+            autocompletion=mpis,
+        ),
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option(min=1, help="Nodes of the job, to find its table.")
+        int | None, o.option(o.JOB, "Nodes of the job, to find its table.", min=1)
     ] = None,
     ppn: Annotated[
-        int | None, typer.Option(min=1, help="Ranks per node of the job, to find its table.")
+        int | None, o.option(o.JOB, "Ranks per node of the job, to find its table.", min=1)
     ] = None,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", "-v", help="Print which algorithm runs for each call, and why."),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the variables as JSON.")] = False,
+    verbose: o.Verbose = False,
+    as_json: o.Json = False,
 ) -> None:
     """Print the lines for a job script without Python.
 
     They set LD_PRELOAD and STRETTO_TABLE on all nodes. Put them into the job script before mpirun,
     mpiexec or srun.
-
-    Parameters
-    ----------
-    cmd, table, choice, settings, mpi, nodes, ppn, verbose, json
-        See the help text.
     """
     job = _job(cmd, mpi, nodes, ppn)
     for note in job.notes:
@@ -68,7 +61,7 @@ def command(
     )
     lines = job.mpi.script_environment(variables, job.environ) if variables else {}
     lines |= applied.settings
-    if json:
+    if as_json:
         print_json({"variables": lines, "says": applied.words})
         return
     print(f"# stretto: {applied.words}")

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import collectives as collective_names
+from stretto.cli.complete import files, mpis
 from stretto.cli.export_refusals import (
     collectives,
     fits,
@@ -18,7 +21,6 @@ from stretto.cli.export_refusals import (
     layout_is_there,
     manifest_of,
 )
-from stretto.cli.options import Json
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import OWN, TARGETS
 from stretto.output import print_json, say
@@ -40,121 +42,127 @@ stretto export --time --out tuning               # what all of it gains, launch 
 CONTEXT = {"allow_interspersed_args": True}
 
 
+KINDS = [*TARGETS, OWN]
+RULES, CHECKS = "Rules", "Check and time"
+
 _Results = Annotated[
     list[Path] | None,
     typer.Argument(
         help="Results of stretto bench with native candidates, or directories of them (of a "
-        "campaign: those of the MPI in --to)."
+        "campaign: those of the MPI in --to).",
+        autocompletion=files(".bench.jsonl"),
     ),
 ]
-_To = Annotated[str | None, typer.Option(help=f"What to write: {', '.join([*TARGETS, OWN])}.")]
-_Out = Annotated[Path, typer.Option(help="Directory of the files.")]
+_To = Annotated[
+    str | None,
+    o.option(
+        RULES,
+        f"What to write: {', '.join(KINDS)}.",
+        autocompletion=lambda incomplete: [t for t in KINDS if t.startswith(incomplete)],
+    ),
+]
 _Nodes = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Nodes of the layout to export, where the files cannot distinguish layouts; "
+    o.option(
+        RULES,
+        "Nodes of the layout to export, where the files cannot distinguish layouts; "
         "with --to stretto: only rows of this number of nodes.",
+        min=1,
     ),
 ]
-_Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, as for --nodes.")]
+_Ppn = Annotated[int | None, o.option(RULES, "Ranks per node, as for --nodes.", min=1)]
 _KeepOrder = Annotated[
     bool,
-    typer.Option(
+    o.option(
+        RULES,
+        "Use only algorithms that keep the order of operands, for operations that do not commute.",
         "--keep-order",
-        help="Use only algorithms that keep the order of operands, for operations that do "
-        "not commute.",
     ),
 ]
 _PlainCalls = Annotated[
     bool,
-    typer.Option(
-        "--plain-calls",
-        help="Also export rules that are unsafe with MPI_IN_PLACE or mismatched datatypes "
+    o.option(
+        RULES,
+        "Also export rules that are unsafe with MPI_IN_PLACE or mismatched datatypes "
         "(Open MPI: bcast, gather, allgather, allgatherv).",
+        "--plain-calls",
     ),
 ]
 _Beyond = Annotated[
     bool,
-    typer.Option(
+    o.option(
+        RULES,
+        "Also export rules that hold beyond the measured sizes (Intel MPI; rules for all sizes).",
         "--beyond-measured",
-        help="Also export rules that hold beyond the measured sizes (Intel MPI; rules for "
-        "all sizes).",
+    ),
+]
+_Without = Annotated[
+    str | None,
+    o.option(
+        RULES,
+        "Write no rows for these collectives: allreduce,bcast.",
+        autocompletion=collective_names,
     ),
 ]
 _Check = Annotated[
     bool,
-    typer.Option("--check", help="Run the MPI with the files; check that each row takes effect."),
+    o.option(CHECKS, "Run the MPI with the files; check that each row takes effect.", "--check"),
 ]
-_Timed = Annotated[
-    bool,
-    typer.Option(
-        "--time",
-        help="Time the MPI with and without the files.",
-    ),
-]
+_Timed = Annotated[bool, o.option(CHECKS, "Time the MPI with and without the files.", "--time")]
 _Mpi = Annotated[
     str | None,
-    typer.Option(help="For MPICH's files, --check and --time: a family, a launcher, or a prefix."),
+    o.option(
+        CHECKS,
+        "For MPICH's files, --check and --time: a family, a launcher, or a prefix.",
+        autocompletion=mpis,
+    ),
 ]
 _Hosts = Annotated[
     str | None,
-    typer.Option(
-        help="For --check and --time of rows on several nodes: a,b,c. By default those of the "
-        "Slurm job."
-    ),
+    o.option(CHECKS, "Nodes for rows on several nodes: a,b,c (default: those of the Slurm job)."),
 ]
-_MostRanks = Annotated[
-    int,
-    typer.Option(min=2, help="For --check and --time: limit of ranks on this machine."),
-]
+_MostRanks = Annotated[int, o.option(CHECKS, "Limit of ranks on this machine.", min=2)]
 _Launches = Annotated[
-    int, typer.Option(min=1, help="For --time: launches of each; a test needs six.")
+    int, o.option(CHECKS, "For --time: launches of each; a test needs six.", min=1)
 ]
-_Output = Annotated[
+_Times = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="For --time: directory of the times (default: --out). For --check on several "
-        "nodes: a directory that all nodes see (default: --out, else the working "
-        "directory).",
+    o.option(
+        CHECKS,
+        "Directory of the times (default: --out); for --check on several nodes one that all "
+        "nodes see (default: --out, else the working directory).",
     ),
 ]
 _Restart = Annotated[
-    bool, typer.Option("--restart", help="For --time: begin again; old times become NAME.old.")
+    bool, o.option(o.COST, "For --time: begin again; old times become NAME.old.", "--restart")
 ]
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="For --time: do not ask for confirmation.")]
+_Yes = Annotated[bool, o.option(o.COST, "For --time: do not ask for confirmation.", "--yes", "-y")]
 _DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="For --time: print the cost and time nothing.")
-]
-_Without = Annotated[
-    str | None,
-    typer.Option(help="Write no rows for these collectives: allreduce,bcast."),
+    bool, o.option(o.COST, "For --time: print the cost and time nothing.", "--dry-run")
 ]
 
 
 def command(
     results: _Results = None,
     to: _To = None,
-    out: _Out = Path("tuning"),
     nodes: _Nodes = None,
     ppn: _Ppn = None,
     keep_order: _KeepOrder = False,
     plain_calls: _PlainCalls = False,
     beyond: _Beyond = False,
+    without: _Without = None,
     check: _Check = False,
     timed: _Timed = False,
     mpi: _Mpi = None,
     hosts: _Hosts = None,
     most_ranks: _MostRanks = 16,
     launches: _Launches = 8,
-    output: _Output = None,
+    times: _Times = None,
     restart: _Restart = False,
     yes: _Yes = False,
     dry_run: _DryRun = False,
-    without: _Without = None,
-    as_json: Json = False,
+    out: Annotated[Path, o.out_file("Directory of the files.")] = Path("tuning"),
+    as_json: o.Json = False,
 ) -> None:
     """Write native tuning files: rules, parameters, a script to source and a module file.
 
@@ -171,11 +179,11 @@ def command(
         "--plain-calls": plain_calls,
         "--beyond-measured": beyond,
     }
-    if output is not None and not (check or timed):
-        raise UsageError("--output is for --check and --time", "--output", "say one of them")
-    for option, said in {"--dry-run": dry_run, "--restart": restart}.items():
+    if times is not None and not (check or timed):
+        raise UsageError("--times is for --check and --time", "--times", "say one of them")
+    for name, said in {"--dry-run": dry_run, "--restart": restart}.items():
         if said and not timed:  # who says --dry-run does not want files written
-            raise UsageError(f"{option} is for --time alone", option, "say --time as well")
+            raise UsageError(f"{name} is for --time alone", name, "say --time as well")
     if to == OWN:
         _refuse_for_own(check, timed, of_natives)
     answer: dict[str, object] = {}
@@ -198,7 +206,7 @@ def command(
         }
         is_this(out, to, [name for name, said in written.items() if said])
     hosts = hosts or _of_the_job() if check or timed else None
-    verdicts = _check(out, mpi, places, hosts, most_ranks, output, as_json) if check else []
+    verdicts = _check(out, mpi, places, hosts, most_ranks, times, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
     if check:
@@ -206,7 +214,7 @@ def command(
     if timed and not wrong:  # what does not take effect is not worth its time
         from stretto.cli import export_time
 
-        wish = export_time.Wish(hosts, most_ranks, launches, output, restart, yes, dry_run)
+        wish = export_time.Wish(hosts, most_ranks, launches, times, restart, yes, dry_run)
         answer["time"], fault = export_time.run(out, _mpi_of(out, mpi, places), wish, as_json)
     if as_json:
         print_json(answer)
@@ -222,15 +230,15 @@ def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) ->
         raise UsageError(
             "--check and --time run an MPI with its own files, and a table is none of them",
             "--check" if check else "--time",
-            "stretto run --verbose says which row each call takes; stretto tune --from shows the "
+            "stretto run --verbose says which row each call takes; stretto table decide shows the "
             "measurements behind a table",
         )
-    for option, said in of_natives.items():
+    for name, said in of_natives.items():
         if said:
             raise UsageError(
-                f"{option} is of an MPI's own files; Stretto's algorithms keep the order of "
+                f"{name} is of an MPI's own files; Stretto's algorithms keep the order of "
                 "operands where an operation asks for it, and take all legal calls",
-                option,
+                name,
                 "leave it out",
             )
 
@@ -263,11 +271,9 @@ def _write(
     from stretto.files.export import EXPORT, NAME
 
     if to is None:
-        raise UsageError("for which MPI?", "--to", f"say one of {', '.join([*TARGETS, OWN])}")
+        raise UsageError("for which MPI?", "--to", f"say one of {', '.join(KINDS)}")
     if to not in TARGETS:
-        raise UsageError(
-            f"there is no export to {to!r}", "--to", f"there are {', '.join([*TARGETS, OWN])}"
-        )
+        raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(KINDS)}")
     major = to[-1] if to[-2:-1] == "-" else ""
     results, elsewhere = chosen_results(results, TARGETS[to], major)
     measured = read_results(results)

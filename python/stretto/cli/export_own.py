@@ -14,19 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(results: list[Path], out: Path, wishes: Wishes, as_json: bool) -> dict[str, object]:
-    """Write Stretto's own table, of all results that were named; return what was written.
-
-    Parameters
-    ----------
-    results
-        Files, or directories of them.
-    out
-        Directory of the table.
-    wishes
-        Which of its rows are wanted.
-    as_json
-        Nothing is printed: the caller prints JSON.
-    """
+    """Write Stretto's own table, of all results that were named; return what was written."""
     from stretto.export.own import README, chosen_results, write_own
 
     is_free(out, OWN)

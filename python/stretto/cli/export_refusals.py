@@ -27,13 +27,7 @@ def manifest_of(out: Path) -> ExportManifest:
 
 
 def collectives(without: str | None) -> tuple[str, ...]:
-    """Return the collectives that are to have no rows.
-
-    Parameters
-    ----------
-    without
-        What ``--without`` says.
-    """
+    """Return the collectives that are to have no rows."""
     from stretto.files.table import TUNABLE
 
     words = (w.strip().lower().removeprefix("mpi_") for w in (without or "").split(","))
@@ -46,15 +40,7 @@ def collectives(without: str | None) -> tuple[str, ...]:
 
 
 def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
-    """Refuse a layout that nobody measured.
-
-    Parameters
-    ----------
-    measured
-        The results.
-    nodes, ppn
-        Of ``--nodes`` and ``--ppn``.
-    """
+    """Refuse a layout that nobody measured."""
     layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
     if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
         option = "--nodes" if nodes is not None else "--ppn"
@@ -66,17 +52,7 @@ def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> No
 
 
 def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
-    """Refuse what would have other files written, where no results are named to write any from.
-
-    Parameters
-    ----------
-    out
-        The export's directory.
-    to
-        The target, if one was named.
-    wishes
-        Options that say what is written.
-    """
+    """Refuse what would have other files written, where no results are named to write any from."""
     target = manifest_of(out).target
     if to not in (None, target):
         raise UsageError(
@@ -93,13 +69,7 @@ def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
 
 
 def is_free(out: Path, to: str) -> None:
-    """Refuse a directory with another target's export, whose files would be replaced or mixed in.
-
-    Parameters
-    ----------
-    out, to
-        The directory, and the target.
-    """
+    """Refuse a directory with the export of another target: its files would be replaced."""
     from stretto.export.own import is_own
     from stretto.files.export import EXPORT, NAME
 
@@ -119,15 +89,7 @@ def is_free(out: Path, to: str) -> None:
 
 
 def fits(mpi: MPIIdentity, to: str) -> None:
-    """Refuse results of another MPI, and say where versions differ.
-
-    Parameters
-    ----------
-    mpi
-        That was measured.
-    to
-        The target.
-    """
+    """Refuse results of another MPI, and say where versions differ."""
     if mpi.family != TARGETS[to]:
         raise UsageError(
             f"these results are of {mpi.family} {mpi.version}: what is fast in "

@@ -23,7 +23,7 @@ class Wish:
     hosts: str | None
     most_ranks: int
     launches: int
-    output: Path | None
+    times: Path | None
     restart: bool
     yes: bool
     dry_run: bool
@@ -32,19 +32,7 @@ class Wish:
 def run(
     out: Path, installation: MPIInstallation, wish: Wish, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
-    """Time an export, print what was found, and return it, with the error that it amounts to.
-
-    Parameters
-    ----------
-    out
-        The export's directory.
-    installation
-        The MPI.
-    wish
-        Options.
-    as_json
-        Print nothing: the caller prints what is returned.
-    """
+    """Time an export, print what was found, and return it, with the error that it amounts to."""
     from stretto.export import gain
     from stretto.export.gain_show import announce
     from stretto.measure import programs
@@ -53,11 +41,11 @@ def run(
 
     programs.bench_program(installation.abi)
     hosts = tuple(h for h in (wish.hosts or "").split(",") if h)
-    folder = wish.output or out
+    folder = wish.times or out
     if folder.exists() and not folder.is_dir():
         raise UsageError(
-            "this is a file; each layout's times have one of their own", "--output",
-            f"name a directory: -o {folder}.d",
+            "this is a file; each layout's times have one of their own", "--times",
+            f"name a directory: --times {folder}.d",
         )  # fmt: skip
     place = gain.TimingPlace(installation, hosts, wish.most_ranks, wish.launches, folder)
     plan = gain.plan(out, place)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import collectives, mpis
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
@@ -21,71 +23,72 @@ EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 
 stretto import osu results/ -o imported \\
     --pattern '{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log'
 stretto import imb IMB.log --mpi intel@2021.18 --ppn 36
-stretto tune --from imported/openmpi-4.0.1-8x36.bench.jsonl"""
+stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-Paths = Annotated[
-    list[Path],
-    typer.Argument(metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False),
-]
-Out = Annotated[
-    Path,
-    typer.Option("--out", "-o", help="Directory for the results: one file per MPI and layout."),
-]
-Pattern = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Pattern of the files' paths: fields {collective}, {nodes}, {ppn}, {nranks}, "
-        "{launch}, {mpi}, {version}, {algorithm}; * is anything. Repeatable: the first that fits "
-        "a file counts."
-    ),
-]
-Mpi = Annotated[
-    list[str] | None,
-    typer.Option(help="The MPI: openmpi@4.0.1; for files with NAME at {mpi}: NAME=openmpi@4.0.1."),
-]
-Nodes = Annotated[int | None, typer.Option(min=1, help="Nodes, where the place does not say.")]
-Ppn = Annotated[int | None, typer.Option(min=1, help="Ranks per node, likewise.")]
-Collective = Annotated[
-    str | None, typer.Option(help="The collective, if neither file nor path names it.")
-]
-Algorithm = Annotated[
-    str | None, typer.Option(help="Algorithm of the MPI; default: the decision of the MPI.")
-]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Settings that select {algorithm}, instead of asking the installed MPI: "
-        "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They apply to files of the MPI that has them; "
-        "NAME=... limits them to files with NAME at {mpi}."
-    ),
-]
-Value = Annotated[
-    str | None,
-    typer.Option(help="max or avg over the ranks; by default max where all files have it."),
-]
-HostName = Annotated[str, typer.Option(help="Name of the machine of the measurement.")]
-Cpu = Annotated[str, typer.Option(help="CPU of that machine, as in /proc/cpuinfo.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FACTS = "What the files do not say"
+
+
+def _options(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False
+        ),
+    ],
+    pattern: Annotated[
+        list[str] | None,
+        o.option(
+            FACTS,
+            "Pattern of the files' paths: fields {collective}, {nodes}, {ppn}, {nranks}, "
+            "{launch}, {mpi}, {version}, {algorithm}; * is anything. Repeatable: the first that "
+            "fits a file counts.",
+        ),
+    ] = None,
+    mpi: Annotated[
+        list[str] | None,
+        o.option(
+            FACTS,
+            "The MPI: openmpi@4.0.1; for files with NAME at {mpi}: NAME=openmpi@4.0.1.",
+            autocompletion=mpis,
+        ),
+    ] = None,
+    nodes: Annotated[int | None, o.option(FACTS, "Nodes.", min=1)] = None,
+    ppn: Annotated[int | None, o.option(FACTS, "Ranks per node.", min=1)] = None,
+    collective: Annotated[
+        str | None,
+        o.option(FACTS, "The collective.", "--collective", "-c", autocompletion=collectives),
+    ] = None,
+    algorithm: Annotated[
+        str | None, o.option(FACTS, "Algorithm of the MPI (default: the MPI's decision).")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        o.option(
+            FACTS,
+            "Settings that select {algorithm}, instead of asking the installed MPI: "
+            "'I_MPI_ADJUST_{COLLECTIVE}={algorithm}'. They apply to files of the MPI that has "
+            "them; NAME=... limits them to files with NAME at {mpi}.",
+        ),
+    ] = None,
+    value: Annotated[
+        str | None,
+        o.option(FACTS, "max or avg over the ranks (default: max where all files have it)."),
+    ] = None,
+    host: Annotated[str, o.option(FACTS, "Name of the machine of the measurement.")] = "unknown",
+    cpu: Annotated[str, o.option(FACTS, "CPU of that machine, as in /proc/cpuinfo.")] = "unknown",
+    out: Annotated[
+        Path, o.out_file("Directory of the results: one file per MPI and layout.")
+    ] = Path("imported"),
+    as_json: o.Json = False,
+) -> None:
+    """What `osu` and `imb` have in common."""
 
 
 @app.command("osu")
-def osu(
-    paths: Paths,
-    out: Out = Path("imported"),
-    pattern: Pattern = None,
-    mpi: Mpi = None,
-    nodes: Nodes = None,
-    ppn: Ppn = None,
-    collective: Collective = None,
-    algorithm: Algorithm = None,
-    setting: Setting = None,
-    value: Value = None,
-    host: HostName = "unknown",
-    cpu: Cpu = "unknown",
-    as_json: Json = False,
-) -> None:
+@o.sharing(_options)
+def osu(**given: Any) -> None:
     """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
 
     --pattern gives the meaning of the names in a path. Without it, file names that differ in what
@@ -93,34 +96,19 @@ def osu(
     """
     from stretto.imports.osu import read
 
-    _import("osu", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
-            value, host, cpu, as_json)  # fmt: skip
+    _import("osu", read, **given)
 
 
 @app.command("imb")
-def imb(
-    paths: Paths,
-    out: Out = Path("imported"),
-    pattern: Pattern = None,
-    mpi: Mpi = None,
-    nodes: Nodes = None,
-    ppn: Ppn = None,
-    collective: Collective = None,
-    algorithm: Algorithm = None,
-    setting: Setting = None,
-    value: Value = None,
-    host: HostName = "unknown",
-    cpu: Cpu = "unknown",
-    as_json: Json = False,
-) -> None:
+@o.sharing(_options)
+def imb(**given: Any) -> None:
     """Import what IMB-MPI1 printed: each block of a number of processes is one launch.
 
     Communicators smaller than the whole job are taken to fill node after node.
     """
     from stretto.imports.imb import read
 
-    _import("imb", read, paths, out, pattern, mpi, nodes, ppn, collective, algorithm, setting,
-            value, host, cpu, as_json)  # fmt: skip
+    _import("imb", read, **given)
 
 
 def _import(
@@ -221,8 +209,7 @@ def _show_next(done: Imported, items: list[Item], out: Path) -> None:
     mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
     for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
         mine = [str(path) for path in done.files if mpis_of[path] == found]
-        words = [word for path in mine for word in ("--from", path)]
-        print(f"next: {shlex.join(['stretto', 'tune', *words])}")
+        print(f"next: {shlex.join(['stretto', 'table', 'decide', *mine])}")
     print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
 
 

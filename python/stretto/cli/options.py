@@ -1,14 +1,44 @@
-"""Options that several commands have."""
+"""Options that several commands have, each with one meaning (docs/reference/cli.md)."""
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.cli.complete import choices, collectives, files, mpis, platforms
 from stretto.errors import UsageError
+
+if TYPE_CHECKING:
+    from stretto.tune.place import Place
+
+#: groups of options in --help
+WHAT, JOB, RUNS, METRIC = "Measurement", "Job", "Runs of CMD", "Metric"
+COST, OUTPUT = "Cost", "Output"
+
+#: how every option writes numbers of ranks and nodes (`stretto.measure.settings.parse_counts`)
+COUNTS = "64, 2,4,8 or 2:128 (doubling)"
+#: one size (`stretto.measure.settings.parse_size`)
+SIZE = "8, 64K or 1M"
+#: and sizes (`stretto.measure.settings.parse_sizes`)
+SIZES = "8, 8:1M (doubling), 8:1M:4 or 8,1K,64K"
+
+
+def option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    """Return a Typer option in a group of --help."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def finite(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse NaN and infinity, which Typer's limits let by."""
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
+    return value
+
 
 CommandLine = Annotated[
     list[str] | None,
@@ -19,60 +49,161 @@ CommandLine = Annotated[
     ),
 ]
 
-Budget = Annotated[str | None, typer.Option(help="Time for all of it: 90s, 10m, 1h.")]
-Hosts = Annotated[str | None, typer.Option(help="Nodes: a,b,c.")]
-Mpi = Annotated[str | None, typer.Option(help="openmpi, mpich, intel, a launcher, or a prefix.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the cost and measure nothing.")]
+# -- what is measured
+Collective = Annotated[
+    str | None,
+    option(
+        WHAT,
+        "Collectives: allreduce,bcast (default: all).",
+        "--collective",
+        "-c",
+        autocompletion=collectives,
+    ),
+]
+Sizes = Annotated[str, option(WHAT, f"Sizes in bytes: {SIZES}.", "--bytes")]
+Candidates = Annotated[
+    str | None,
+    option(
+        WHAT,
+        "Choices to try: ring,shm or native:ring (default: all that fit).",
+        autocompletion=choices,
+    ),
+]
+Choice = Annotated[
+    str | None, option(WHAT, "Choices for all sizes, before the table: 'allreduce=shm;bcast=ring'.")
+]
+Seed = Annotated[int, option(WHAT, "Random seed.")]
 SeparateLaunches = Annotated[
     bool,
-    typer.Option(
+    option(
+        WHAT,
+        "Use one launch for each native algorithm, even if several could share it.",
         "--separate-launches",
-        help="One launch for each native:..., even where several could share one.",
+    ),
+]
+
+# -- where
+Ranks = Annotated[int, option(JOB, "Number of ranks.", "--ranks", "-n", min=1)]
+Ppn = Annotated[int | None, option(JOB, "Ranks per node (default: the launcher's).", min=1)]
+Hosts = Annotated[str | None, option(JOB, "Nodes: a,b,c.")]
+Mpi = Annotated[
+    str | None, option(JOB, "openmpi, mpich, intel, a launcher, or a prefix.", autocompletion=mpis)
+]
+ScriptMpi = Annotated[
+    str | None,
+    option(
+        JOB,
+        "MPI of a script: openmpi, mpich, intel, or a launcher's path.",
+        "--mpi",
+        autocompletion=mpis,
+    ),
+]
+PlatformName = Annotated[
+    str,
+    option(
+        JOB,
+        "Name or file of a platform (stretto platform list).",
+        "--platform",
+        "-p",
+        autocompletion=platforms,
     ),
 ]
 AppliedTable = Annotated[
-    Path | None, typer.Option(help="Table to apply; by default the one found for this job.")
+    Path | None,
+    option(
+        JOB, "Table to apply (default: the one found for this job).", autocompletion=files(".table")
+    ),
 ]
 AppliedSettings = Annotated[
     Path | None,
-    typer.Option(help="Settings of the MPI to apply; by default those that were found for CMD."),
-]
-# of a command that is run again and again
-MetricPattern = Annotated[
-    str | None,
-    typer.Option(
-        help="Regular expression with one capture group; the last match in CMD's output is "
-        "the metric (standard output before standard error)."
+    option(
+        JOB,
+        "Settings of the MPI to apply (default: those found for CMD).",
+        autocompletion=files(".settings.json"),
     ),
 ]
-MetricBetter = Annotated[str, typer.Option(help="lower or higher.")]
-MetricUnit = Annotated[str | None, typer.Option(help="Unit shown with the metric, e.g. steps/s.")]
-ResetCommand = Annotated[
+
+# -- runs of CMD, again and again
+MetricPattern = Annotated[
     str | None,
-    typer.Option(help="Command that restores the directory, instead of a fresh copy."),
+    option(
+        METRIC,
+        "Regular expression with one capture group; the last match in CMD's output is "
+        "the metric (standard output before standard error).",
+    ),
+]
+MetricBetter = Annotated[str, option(METRIC, "lower or higher.")]
+MetricUnit = Annotated[str | None, option(METRIC, "Unit shown with the metric, e.g. steps/s.")]
+Pairs = Annotated[int | None, option(RUNS, "Runs of CMD each way (6; a test needs six).", min=0)]
+ResetCommand = Annotated[
+    str | None, option(RUNS, "Command that restores the directory, instead of a fresh copy.")
 ]
 InPlace = Annotated[
-    bool, typer.Option("--in-place", help="Run CMD in this directory instead of in fresh copies.")
+    bool, option(RUNS, "Run CMD in this directory instead of in fresh copies.", "--in-place")
 ]
 Timeout = Annotated[
-    str | None, typer.Option(help="Longest time of one run of CMD (60 s + 10 runs).")
+    str | None, option(RUNS, "Longest time of one run of CMD: 90s, 10m (60 s + 10 runs).")
 ]
+Ignore = Annotated[
+    list[str] | None, option(RUNS, "Ignore matching lines (regular expression) of CMD's output.")
+]
+Compare = Annotated[
+    list[str] | None, option(RUNS, "Compare only these files of CMD: '*.csv' (default: all).")
+]
+Verbose = Annotated[
+    bool, option(RUNS, "Print which algorithm runs for each call, and why.", "--verbose", "-v")
+]
+
+# -- cost
+Budget = Annotated[str | None, option(COST, "Time limit of the whole command: 90s, 10m, 1h.")]
+Yes = Annotated[bool, option(COST, "Do not ask for confirmation.", "--yes", "-y")]
+DryRun = Annotated[bool, option(COST, "Print the cost and run nothing.", "--dry-run")]
+Restart = Annotated[bool, option(COST, "Begin again instead of continuing.", "--restart")]
 RestartFile = Annotated[
-    bool, typer.Option("--restart", help="Begin again; the old file becomes NAME.old.")
+    bool, option(COST, "Begin again; the old file becomes NAME.old.", "--restart")
 ]
-Svg = Annotated[Path | None, typer.Option(help="Directory for the charts as SVG.")]
+
+# -- output
+OutDirectory = Annotated[
+    Path | None, option(OUTPUT, "Output directory (default: stretto-APP).", "--out", "-o")
+]
+Json = Annotated[bool, option(OUTPUT, "Print JSON.", "--json")]
+Svg = Annotated[Path | None, option(OUTPUT, "Directory for the charts as SVG.")]
+Png = Annotated[Path | None, option(OUTPUT, "Directory for the charts as PNG.")]
 
 
-def finite(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Refuse an option's value that is no number, or has no end: Typer's limits let NaN by.
+def out_file(help: str) -> Any:
+    """Return the option that names what a command writes, with its default in the help text."""
+    return option(OUTPUT, help, "--out", "-o")
 
-    Parameters
-    ----------
-    option, value
-        As Typer gives them.
-    """
-    if value is not None and not math.isfinite(value):
-        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
-    return value
+
+def sharing(common: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of `common` as well; they arrive in its ``**given``."""
+
+    def take(function: Callable[..., Any]) -> Callable[..., Any]:
+        shared = inspect.signature(common, eval_str=True).parameters
+        own = inspect.signature(function, eval_str=True).parameters
+        mine = [p for n, p in own.items() if n not in shared and p.kind != p.VAR_KEYWORD]
+        options = [p.replace(kind=p.KEYWORD_ONLY) for p in (*shared.values(), *mine)]
+        function.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        function.__annotations__ = {p.name: p.annotation for p in options}
+        return function
+
+    return take
+
+
+def place_of(directory: Path, reset_command: str | None, in_place: bool) -> Place:
+    """Return where CMD runs; refuse a directory that cannot hold its results."""
+    from stretto.tune.place import COPIES, Place
+
+    if reset_command is not None and in_place:
+        raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
+    directory = directory.absolute()
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory", "--out", "name another")
+    if directory.resolve() == Path.cwd().resolve():  # what lies in it would be taken for Stretto's
+        raise UsageError(
+            "results cannot lie among the files of the case", "--out",
+            "name another directory, a new one for example",
+        )  # fmt: skip
+    return Place(Path.cwd(), directory / COPIES, reset_command, in_place)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import Completer, choices, collectives, platforms
+from stretto.cli.plan_price import CALL, MOST_BYTES
 from stretto.cli.plan_price import formula as _formula
 from stretto.cli.plan_price import price as _price
 from stretto.counted import counted
@@ -24,43 +27,78 @@ stretto plan draw allreduce "shm+recursive_doubling" --layout 4x2 -o plan.svg
 stretto plan draw neighbor_alltoall node_aware --layout 2x4 --graph "torus(4x2)"
 stretto plan price "shm+bruck_k(8)" --collective allreduce --nodes 64 --ppn 64 --platform hpc7g"""
 
-#: more than ranks have memory for; the library's whole numbers end further on
-MOST_BYTES = 1 << 40
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-Collective = Annotated[str, typer.Argument(help="allreduce, bcast, ...")]
-Choice = Annotated[str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...")]
-Ranks = Annotated[int | None, typer.Option("-n", "--ranks", min=1, help="Ranks (8 by default).")]
+Collective = Annotated[
+    str, typer.Argument(help="allreduce, bcast, ...", autocompletion=collectives)
+]
+Algorithm = Annotated[
+    str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...", autocompletion=choices)
+]
+
+
+def only(names: Completer) -> Any:
+    return typer.Argument(help="Only this one.", autocompletion=names)
+
+
 Layout = Annotated[
-    str | None, typer.Option(help="Nodes x ppn as in 4x2, or the ranks of each: 3,2,2.")
+    str | None, o.option(o.JOB, "Nodes x ppn as in 4x2, or the ranks of each: 3,2,2.")
 ]
-RoundRobin = Annotated[
-    bool, typer.Option("--round-robin", help="Place ranks on the nodes in turn.")
-]
-Root = Annotated[int, typer.Option(min=0, help="Root of bcast, reduce, gather and scatter.")]
-Bytes = Annotated[str, typer.Option("--bytes", help="Size of the vector or block: 8, 64K, 1M.")]
-InPlace = Annotated[bool, typer.Option("--in-place", help="Use MPI_IN_PLACE.")]
-Ordered = Annotated[bool, typer.Option("--ordered", help="The operation is not commutative.")]
-Graph = Annotated[
-    str | None,
-    typer.Option(
-        help="Graph of neighbourhood collectives: grid(4x2), torus(4x2), grid2, torus3, "
-        "star, cycle, all, none, random(7); torus2 if not given."
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RoundRobin = Annotated[bool, o.option(o.JOB, "Place ranks on the nodes in turn.", "--round-robin")]
 
 
-def _nbytes(text: str) -> int:
-    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    digits, unit = (text[:-1], units[text[-1:]]) if text[-1:] in units else (text, 1)
-    if not digits.isdecimal():
-        raise UsageError(f"{text!r} is not a size", "--bytes", "write 8, 64K or 1M")
-    number = int(digits) * unit
-    if number > MOST_BYTES:
-        raise UsageError(f"{text} bytes are more than a call can have", "--bytes", "at most 1024G")
-    return number
+def _call(
+    collective: Collective,
+    choice: Algorithm,
+    nbytes: Annotated[str, o.option(CALL, f"Size of vector or block: {o.SIZE}.", "--bytes")] = "8",
+    root: Annotated[int, o.option(CALL, "Root of bcast, reduce, gather and scatter.", min=0)] = 0,
+    in_place: Annotated[bool, o.option(CALL, "Use MPI_IN_PLACE.", "--in-place")] = False,
+    ordered: Annotated[
+        bool, o.option(CALL, "The operation is not commutative.", "--ordered")
+    ] = False,
+    graph: Annotated[
+        str | None,
+        o.option(
+            CALL,
+            "Graph of neighbourhood collectives: grid(4x2), torus(4x2), grid2, torus3, "
+            "star, cycle, all, none, random(7) (torus2).",
+        ),
+    ] = None,
+    ranks: Annotated[int | None, o.option(o.JOB, "Ranks (8).", "--ranks", "-n", min=1)] = None,
+    layout: Layout = None,
+    round_robin: RoundRobin = False,
+) -> None:
+    """What `show` and `draw` have in common."""
+
+
+def _build(
+    collective: str, choice: str, nbytes: str, root: int, in_place: bool, ordered: bool,
+    graph: str | None, ranks: int | None, layout: str | None, round_robin: bool,
+) -> CallPlans:  # fmt: skip
+    from stretto.measure.settings import parse_size
+    from stretto.plan import CallPlans, parse_layout
+
+    size = parse_size(nbytes, MOST_BYTES)
+    hosts = None if layout is None else parse_layout(layout, round_robin)
+    if layout is None and round_robin:
+        raise UsageError("--round-robin says nothing without nodes", None, "add --layout 4x2")
+    if hosts is None and choice.startswith("shm"):
+        hosts = [0] * (ranks or 8) if choice == "shm" else None
+        if hosts is None:
+            raise UsageError(
+                "shm+X needs to know which ranks share a node", choice, "add --layout 4x2"
+            )
+    if hosts is not None and ranks is not None and ranks != len(hosts):
+        raise UsageError(
+            f"the layout has {counted(len(hosts), 'rank')}, not {ranks}", "--layout",
+            "leave out -n",
+        )  # fmt: skip
+    p = len(hosts) if hosts is not None else ranks or 8
+    if root >= p:
+        raise UsageError(
+            f"--root {root} is not one of {counted(p, 'rank')}", "--root", "0 is always one"
+        )
+    return CallPlans(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
 def _size(number: int) -> str:
@@ -70,48 +108,10 @@ def _size(number: int) -> str:
     return str(number)
 
 
-def _build(
-    collective: str,
-    choice: str,
-    nranks: int | None,
-    layout: str | None,
-    round_robin: bool,
-    root: int,
-    nbytes: str,
-    in_place: bool,
-    ordered: bool,
-    graph: str | None,
-) -> CallPlans:
-    from stretto.plan import CallPlans, parse_layout
-
-    size = _nbytes(nbytes)
-    hosts = None if layout is None else parse_layout(layout, round_robin)
-    if layout is None and round_robin:
-        raise UsageError("--round-robin says nothing without nodes", None, "add --layout 4x2")
-    if hosts is None and choice.startswith("shm"):
-        hosts = [0] * (nranks or 8) if choice == "shm" else None
-        if hosts is None:
-            raise UsageError(
-                "shm+X needs to know which ranks share a node", choice, "add --layout 4x2"
-            )
-    if hosts is not None and nranks is not None and nranks != len(hosts):
-        raise UsageError(
-            f"the layout has {counted(len(hosts), 'rank')}, not {nranks}",
-            "--layout",
-            "leave out -n",
-        )
-    p = len(hosts) if hosts is not None else nranks or 8
-    if root >= p:
-        raise UsageError(
-            f"--root {root} is not one of {counted(p, 'rank')}", "--root", "0 is always one"
-        )
-    return CallPlans(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
-
-
 @app.command("list")
 def list_algorithms(
-    collective: Annotated[str | None, typer.Argument(help="Only of this collective.")] = None,
-    as_json: Json = False,
+    collective: Annotated[str | None, only(collectives)] = None,
+    as_json: o.Json = False,
 ) -> None:
     """List the algorithms, their parameters and what they need."""
     from dataclasses import asdict
@@ -141,24 +141,14 @@ def list_algorithms(
 
 
 @app.command("show")
+@o.sharing(_call)
 def show(
-    collective: Collective,
-    choice: Choice,
-    nranks: Ranks = None,
-    layout: Layout = None,
-    round_robin: RoundRobin = False,
-    rank: Annotated[int | None, typer.Option(min=0, help="Only this rank.")] = None,
-    root: Root = 0,
-    nbytes: Bytes = "8",
-    in_place: InPlace = False,
-    ordered: Ordered = False,
-    graph: Graph = None,
-    as_json: Json = False,
+    rank: Annotated[int | None, o.option(o.OUTPUT, "Only this rank.", min=0)] = None,
+    as_json: o.Json = False,
+    **given: Any,
 ) -> None:
     """Print the plans of one call as text: index, round, action."""
-    with _build(
-        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph
-    ) as call:
+    with _build(**given) as call:
         if as_json:
             found = call.actions()
             if rank is not None:
@@ -173,14 +163,14 @@ def show(
 
 @app.command("verify")
 def verify(
-    collective: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
-    choice: Annotated[str | None, typer.Argument(help="Only this one.")] = None,
-    nranks: Annotated[
-        int, typer.Option("-n", "--ranks", min=1, help="Every rank count up to this.")
+    collective: Annotated[str | None, only(collectives)] = None,
+    choice: Annotated[str | None, only(choices)] = None,
+    ranks: Annotated[
+        int, o.option(o.JOB, "Every rank count up to this.", "--ranks", "-n", min=1)
     ] = 16,
     layout: Layout = None,
     round_robin: RoundRobin = False,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Prove algorithms: every rank count, root, order and some values of the parameter.
 
@@ -192,13 +182,13 @@ def verify(
 
     if choice is not None and collective is None:
         raise UsageError("a choice belongs to a collective", choice, "stretto plan verify bcast X")
-    refuse_many(nranks, "--ranks")
+    refuse_many(ranks, "--ranks")
     hosts = None if layout is None else parse_layout(layout, round_robin)
     flat = choice.removeprefix("shm+") if choice is not None else None
     if flat != choice and hosts is None:
         raise UsageError("shm+X needs to know which ranks share a node", choice, "add --layout 4x2")
     wanted = selected(collective, flat)
-    counts = [len(hosts)] if hosts is not None else list(range(1, nranks + 1))
+    counts = [len(hosts)] if hosts is not None else list(range(1, ranks + 1))
     total = sum(p * p * len(choices) for p in counts for _, choices in wanted)
     faults: list[Unproven] = []
     results = []
@@ -273,43 +263,39 @@ def _timeline(call: CallPlans, platform: str, nbytes: int) -> str:
 
 
 @app.command("draw")
+@o.sharing(_call)
 def draw(
-    collective: Collective,
-    choice: Choice,
-    nranks: Ranks = None,
-    layout: Layout = None,
-    round_robin: RoundRobin = False,
-    root: Root = 0,
-    nbytes: Bytes = "8",
-    in_place: InPlace = False,
-    ordered: Ordered = False,
-    graph: Graph = None,
     platform: Annotated[
         str | None,
-        typer.Option("--platform", "-p", help="Draw the time of every rank there (simulated)."),
+        o.option(
+            o.JOB,
+            "Draw the time of every rank on this platform (simulated).",
+            "--platform",
+            "-p",
+            autocompletion=platforms,
+        ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="SVG file (COLLECTIVE.svg by default), - for stdout."),
+    out: Annotated[
+        Path | None, o.out_file("SVG file, - for standard output (default: COLLECTIVE.svg).")
     ] = None,
+    **given: Any,
 ) -> None:
     """Draw who sends what to whom, and when, as an SVG picture.
 
     With --platform: what each rank does with its time on that platform.
     """
+    from stretto.measure.settings import parse_size
     from stretto.model.plan_picture import picture
 
-    with _build(
-        collective, choice, nranks, layout, round_robin, root, nbytes, in_place, ordered, graph
-    ) as call:
+    with _build(**given) as call:
         if platform is None:
             svg = picture(call.actions())
         else:
-            svg = _timeline(call, platform, _nbytes(nbytes))
-    if output is not None and str(output) == "-":
+            svg = _timeline(call, platform, parse_size(given["nbytes"], MOST_BYTES))
+    if out is not None and str(out) == "-":
         print(svg, end="")
         return
-    path = output if output is not None else Path(f"{collective}.svg")
+    path = out if out is not None else Path(f"{given['collective']}.svg")
     write_atomic(path, svg, "the picture")
     say(f"stretto: {path} written")
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import choices, collectives
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
@@ -18,22 +20,22 @@ from stretto.output import print_json
 if TYPE_CHECKING:
     from stretto.model.price import Price
 
-Collective = Annotated[
-    str, typer.Option("--collective", "-c", help="allreduce, bcast, ... (allreduce by default).")
+CALL = "Call"
+Algorithm = Annotated[
+    str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...", autocompletion=choices)
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Collective = Annotated[
+    str, o.option(CALL, "allreduce, bcast, ...", "--collective", "-c", autocompletion=collectives)
+]
+Bytes = Annotated[str, o.option(CALL, f"Size: {o.SIZE}.", "--bytes")]
+#: more than ranks have memory for; the library's whole numbers end further on
+MOST_BYTES = 1 << 40
 #: shares of the calls whose longest time is told beside the median
 TAILS = (0.95, 0.99, 1.0)
 
 
 def microseconds(seconds: float) -> str:
-    """Return a time for people.
-
-    Parameters
-    ----------
-    seconds
-        The time.
-    """
+    """Return a time for people."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3f} {unit}"
@@ -41,46 +43,41 @@ def microseconds(seconds: float) -> str:
 
 
 def price(
-    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...")],
-    platform: Annotated[str, typer.Option("--platform", "-p", help="A name or a file.")],
+    choice: Algorithm,
+    platform: o.PlatformName,
     collective: Collective = "allreduce",
-    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes.")] = 2,
-    ppn: Annotated[int, typer.Option("--ppn", min=1, help="Ranks of each node.")] = 1,
-    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
-    root: Annotated[int, typer.Option("--root", min=0, help="Root of rooted collectives.")] = 0,
+    nbytes: Bytes = "8",
+    root: Annotated[int, o.option(CALL, "Root of rooted collectives.", min=0)] = 0,
+    graph: Annotated[
+        str | None, o.option(CALL, "Graph of neighbourhood collectives: grid(4x2), torus3, ...")
+    ] = None,
     calls: Annotated[
         int,
-        typer.Option(
-            "--calls",
-            min=1,
-            max=10**6,
-            help="Calls in a row; prints the median of the second half.",
-        ),
+        o.option(CALL, "Calls in a row; prints the median of the second half.", min=1, max=10**6),
     ] = 1,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the noise.")] = 1,
     skew: Annotated[
         str | None,
-        typer.Option(
-            "--skew",
-            help="Entry of the ranks: 20us (random within this time), or a file with one number "
+        o.option(
+            CALL,
+            "Entry of the ranks: 20us (random within this time), or a file with one number "
             "per rank, in us.",
         ),
     ] = None,
-    graph: Annotated[
-        str | None,
-        typer.Option("--graph", help="Graph of neighbourhood collectives: grid(4x2), torus3, ..."),
-    ] = None,
-    as_json: Json = False,
+    seed: o.Seed = 1,
+    nodes: Annotated[int, o.option(o.JOB, "Nodes.", min=1)] = 2,
+    ppn: Annotated[int, o.option(o.JOB, "Ranks per node.", min=1)] = 1,
+    as_json: o.Json = False,
 ) -> None:
     """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
 
     All printed figures are simulated (docs/explanation/model.md).
     """
-    from stretto.cli.plan import _nbytes
+    from stretto.measure.settings import parse_size
     from stretto.model import platform_file
     from stretto.model.price import price as evaluate
     from stretto.plan import refuse_many
 
+    size = parse_size(nbytes, MOST_BYTES)
     refuse_many(nodes * ppn, "--nodes")
     if root >= nodes * ppn:
         raise UsageError(f"--root {root} is not one of {nodes * ppn} ranks", "--root")
@@ -89,7 +86,7 @@ def price(
         collective,
         choice,
         hosts,
-        _nbytes(nbytes),
+        size,
         platform_file.load(platform),
         root=root,
         skew=None if skew is None else entries(skew, len(hosts), seed),
@@ -98,7 +95,7 @@ def price(
         graph=graph,
     )
     if as_json:
-        print_json(_as_json(found, nodes, ppn, _nbytes(nbytes)))
+        print_json(_as_json(found, nodes, ppn, size))
     else:
         print("\n".join(_lines(found, nodes, ppn, nbytes)))
 
@@ -106,14 +103,7 @@ def price(
 def entries(text: str, nranks: int, seed: int) -> list[float]:
     """Return when each rank enters the first call, in seconds from the first one's entry.
 
-    Parameters
-    ----------
-    text
-        A longest time with its unit (``20us``), or a file with a number of microseconds a rank.
-    nranks
-        How many ranks there are.
-    seed
-        Of the times, which are uniform between 0 and the longest; one seed gives the same times.
+    `text`: A longest time with its unit (``20us``), or a file with a number of microseconds a rank.
     """
     if found := re.fullmatch(r"([0-9]*\.?[0-9]+) ?(ns|us|ms|s)", text):
         longest = float(found[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[found[2]]
@@ -200,28 +190,29 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
 
 
 def formula(
-    choice: Annotated[str, typer.Argument(help="ring, bruck_k(8), ... (no shm+X)")],
+    choice: Algorithm,
     collective: Collective = "allreduce",
-    nranks: Annotated[int, typer.Option("-n", "--ranks", min=1, help="Ranks.")] = 8,
-    nbytes: Annotated[str, typer.Option("--bytes", "-b", help="8, 64K or 1M.")] = "8",
-    as_json: Json = False,
+    nbytes: Bytes = "8",
+    ranks: Annotated[int, o.option(o.JOB, "Ranks.", "--ranks", "-n", min=1)] = 8,
+    as_json: o.Json = False,
 ) -> None:
     """Print an algorithm's closed formula, T = A alpha + B beta + C gamma, and its value.
 
     alpha: latency of a message; beta: time of a byte through a rank's interface; gamma: time to
     reduce a byte.
     """
-    from stretto.cli.plan import _nbytes
+    from stretto.measure.settings import parse_size
     from stretto.model.formula import formula as closed
 
-    found = closed(collective, choice, nranks, _nbytes(nbytes))
+    size = parse_size(nbytes, MOST_BYTES)
+    found = closed(collective, choice, ranks, size)
     if as_json:
         print_json(
             {
                 "collective": collective,
                 "choice": choice,
-                "nranks": nranks,
-                "bytes": _nbytes(nbytes),
+                "nranks": ranks,
+                "bytes": size,
                 "formula": found.text,
                 "exact": found.exact,
                 "alpha": found.alpha,
@@ -233,6 +224,6 @@ def formula(
     print(f"{collective} {choice}: {found.text}")
     about = "" if found.exact else "about, for this number of ranks: "
     print(
-        f"{counted(nranks, 'rank')}, {_bytes(nbytes)}: {about}{found.alpha:g} alpha + "
+        f"{counted(ranks, 'rank')}, {_bytes(nbytes)}: {about}{found.alpha:g} alpha + "
         f"{found.beta:g} B beta + {found.gamma:g} B gamma"
     )

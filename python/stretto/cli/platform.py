@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import platforms
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 
@@ -18,11 +20,9 @@ stretto platform fit mine latency=osu_latency.txt bandwidth=osu_bw.txt \\
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 
 @app.command("list")
-def list_platforms(as_json: Json = False) -> None:
+def list_platforms(as_json: o.Json = False) -> None:
     """List the platforms that come with Stretto, and your own."""
     from stretto.model.platform_file import load, shipped, user_directory
 
@@ -39,8 +39,11 @@ def list_platforms(as_json: Json = False) -> None:
 
 @app.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A platform's name, or a file: ./mine.toml.")],
-    as_json: Json = False,
+    name: Annotated[
+        str,
+        typer.Argument(help="A platform's name, or a file: ./mine.toml.", autocompletion=platforms),
+    ],
+    as_json: o.Json = False,
 ) -> None:
     """Show every parameter of a platform with its value, its meaning and its source."""
     from stretto.model.parameters import parameters
@@ -86,18 +89,17 @@ def fit_command(
         ),
     ],
     base: Annotated[
-        str, typer.Option(help="Platform that gives what was not measured.")
+        str,
+        typer.Option(help="Platform that gives what was not measured.", autocompletion=platforms),
     ] = "ib-hdr",
     when: Annotated[
         str | None, typer.Option(help="Where and when measured, for the sources (today, here).")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write (NAME.toml).")
-    ] = None,
+    out: Annotated[Path | None, o.out_file("The platform (default: NAME.toml).")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Picture of fit and measurements: SVG or PNG.")
+        Path | None, o.option(o.OUTPUT, "Picture of fit and measurements: SVG or PNG.")
     ] = None,
-    as_json: Json = False,
+    as_json: o.Json = False,
 ) -> None:
     """Fit a platform to measurements, with the residual of every value shown."""
     import re
@@ -121,7 +123,7 @@ def fit_command(
         )
     stamp = when or f"{now()[:10]} on {collect_host().cpu}"
     found = fit(name, curves, load(base), stamp)
-    path = output or Path(f"{name}.toml")
+    path = out or Path(f"{name}.toml")
     write_platform(found.platform, path)
     if plot is not None:
         fit_picture(found, plot)

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from stretto.cli import options as o
 from stretto.cli.apply import settings_for
-from stretto.cli.options import CommandLine
+from stretto.cli.complete import files
 from stretto.errors import UsageError
 from stretto.files.profile import format_profile, read_profile
 from stretto.output import beside_command, print_json, say
@@ -25,31 +24,26 @@ stretto profile --show before.profile.json"""
 
 
 def command(
-    cmd: CommandLine = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="The profile to write; by default PROGRAM.profile.json here."
-        ),
-    ] = None,
+    cmd: o.CommandLine = None,
     shown: Annotated[
         Path | None,
-        typer.Option("--show", metavar="FILE", help="Run nothing: display a profile again."),
+        o.option(
+            o.RUNS,
+            "Run nothing: display a profile again.",
+            "--show",
+            metavar="FILE",
+            autocompletion=files(".profile.json"),
+        ),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="Record the run with this table applied (see stretto run).")
+        Path | None,
+        o.option(o.JOB, "Record the run with this table applied.", autocompletion=files(".table")),
     ] = None,
-    choice: Annotated[
-        str | None, typer.Option(help="Record the run with these choices: 'allreduce=shm'.")
-    ] = None,
-    mpi: Annotated[
-        str | None,
-        typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher's path."),
-    ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of call shapes to list.")] = 15,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the profile itself, as JSON, to stdout.")
-    ] = False,
+    choice: o.Choice = None,
+    mpi: o.ScriptMpi = None,
+    out: Annotated[Path | None, o.out_file("The profile (default: PROGRAM.profile.json).")] = None,
+    top: Annotated[int, o.option(o.OUTPUT, "Number of call shapes to list.", min=1)] = 15,
+    as_json: o.Json = False,
 ) -> None:
     """Run CMD with the recorder and write one profile.
 
@@ -58,11 +52,6 @@ def command(
     is killed also leaves its profile (exit code 3). If a script starts several MPI programs, each
     gets a file, the longest one the given name. If stdout is a file or a pipe, the table goes to
     stderr.
-
-    Parameters
-    ----------
-    cmd, output, shown, table, choice, mpi, top, as_json
-        See the help text.
     """
     if shown is not None:
         if cmd:
@@ -77,7 +66,7 @@ def command(
     applied = None
     if table is not None or choice is not None:
         applied = functools.partial(settings_for, table=table, choice=choice, verbose=False)
-    recorded = record(cmd or [], output, mpi, applied, capture="yes" if as_json else "no")
+    recorded = record(cmd or [], out, mpi, applied, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
         print_json(json.loads(format_profile(recorded.profile)))

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stretto.cli import options as o
+from stretto.cli.complete import files
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 from stretto.progress import Progress
@@ -28,31 +30,22 @@ def command(
             metavar="PATH",
             help="A directory that stretto tune made, or its files; two directories are compared.",
             show_default=False,
+            autocompletion=files(".json", ".jsonl", ".table"),
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The page. By default report.html, here."),
-    ] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option("--png", help="Also write every chart as PNG into this directory."),
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option("--svg", help="Also write every chart as SVG into this directory."),
-    ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(
+        o.option(
+            o.OUTPUT,
+            "Write only one small figure, latency and application, to this .svg or .png file.",
             "--picture",
-            help="Write only one small figure, latency and application, to this .svg or .png file.",
         ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print what the report says as JSON.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    out: Annotated[Path | None, o.out_file("The page (default: report.html).")] = None,
+    png: o.Png = None,
+    svg: o.Svg = None,
+    quiet: Annotated[bool, o.option(o.OUTPUT, "No progress bar.", "--quiet", "-q")] = False,
+    as_json: o.Json = False,
 ) -> int:
     """Make one self-contained HTML page that opens offline.
 
@@ -62,11 +55,11 @@ def command(
     """
     from stretto.report import make
 
-    if picture is not None and (output is not None or png is not None or svg is not None):
+    if picture is not None and (out is not None or png is not None or svg is not None):
         raise UsageError(
-            "--picture writes one file and no page", remedy="leave out -o, --png and --svg"
+            "--picture writes one file and no page", remedy="leave out --out, --png and --svg"
         )
-    with Progress("drawing", quiet=quiet or json) as bar:
+    with Progress("drawing", quiet=quiet or as_json) as bar:
 
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
@@ -74,8 +67,8 @@ def command(
         if picture is not None:
             result: dict[str, Any] = make.one_picture(paths, picture)
         else:
-            result = make.report(paths, output or Path("report.html"), png, svg, drawn)
-    if json:
+            result = make.report(paths, out or Path("report.html"), png, svg, drawn)
+    if as_json:
         print_json(result)
     else:
         say(result["verdict"])

@@ -10,28 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from stretto.cli.options import (
-    Budget,
-    CommandLine,
-    InPlace,
-    Json,
-    MetricBetter,
-    MetricPattern,
-    MetricUnit,
-    ResetCommand,
-    RestartFile,
-    Svg,
-    Timeout,
-    Yes,
-    finite,
-)
+from stretto.cli import options as o
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.room import try_writing
 from stretto.output import print_json, say
-from stretto.scaling.words import NUMBERS
 
 if TYPE_CHECKING:
     from stretto.files.verdict import Metric
@@ -39,6 +22,7 @@ if TYPE_CHECKING:
     from stretto.launch.resize import RunPoint
     from stretto.scaling.measure import Tuned, Wanted
     from stretto.scaling.points import PointCommand
+    from stretto.tune.place import Place
 
 EXAMPLE = """\
 stretto scale --ranks 1,2,4,8 -- mpirun -n 8 ./app input.dat
@@ -47,58 +31,49 @@ stretto scale --ppn 1,2,4 --threads 4,2,1 -- mpirun -n 4 ./hybrid
 stretto scale --ranks 2,4 --metric 'steps/s: ([\\d.]+)' --metric-better higher -- ./job.sh {n}"""
 
 
-_Ranks = Annotated[str | None, typer.Option("--ranks", "-n", help=f"Ranks on one node, {NUMBERS}.")]
-_Nodes = Annotated[str | None, typer.Option(help=f"Nodes, {NUMBERS}.")]
-_Ppn = Annotated[str | None, typer.Option(help=f"Ranks per node, {NUMBERS}.")]
+_Ranks = Annotated[str | None, o.option(o.JOB, f"Ranks on one node: {o.COUNTS}.", "--ranks", "-n")]
+_Nodes = Annotated[str | None, o.option(o.JOB, f"Nodes: {o.COUNTS}.")]
+_Ppn = Annotated[str | None, o.option(o.JOB, f"Ranks per node: {o.COUNTS}.")]
 _Threads = Annotated[
-    str | None,
-    typer.Option(help="OpenMP threads per rank; a list as long as --ppn gives pairs."),
+    str | None, o.option(o.JOB, "OpenMP threads per rank; a list as long as --ppn gives pairs.")
 ]
 _Repeats = Annotated[
-    int | None,
-    typer.Option(min=1, help="Runs per point (3; 6 if there are tuned runs)."),
+    int | None, o.option(o.RUNS, "Runs per point (3; 6 if there are tuned runs).", min=1)
 ]
-_Table = Annotated[
-    Path | None, typer.Option(help="Table of the tuned runs (default: as for stretto run).")
-]
-_NativeOnly = Annotated[bool, typer.Option("--native-only", help="Run without Stretto only.")]
+_NativeOnly = Annotated[bool, o.option(o.RUNS, "Run without Stretto only.", "--native-only")]
 _Price = Annotated[
     float | None,
-    typer.Option(min=0.0, callback=finite, help="Price per node-hour, in any currency."),
+    o.option(o.OUTPUT, "Price per node-hour, in any currency.", min=0.0, callback=o.finite),
 ]
-_Out = Annotated[Path | None, typer.Option("--out", "-o", help="Directory for results and page.")]
-_Mpi = Annotated[
-    str | None, typer.Option(help="MPI of a script: openmpi, mpich, intel, or a launcher.")
-]
-_Seed = Annotated[int, typer.Option(help="Random seed.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the commands and run nothing.")]
 
 
 def command(
-    cmd: CommandLine = None,
+    cmd: o.CommandLine = None,
     ranks: _Ranks = None,
     nodes: _Nodes = None,
     ppn: _Ppn = None,
     threads: _Threads = None,
     repeats: _Repeats = None,
-    table: _Table = None,
+    table: o.AppliedTable = None,
     native_only: _NativeOnly = False,
-    metric: MetricPattern = None,
-    metric_better: MetricBetter = "lower",
-    metric_unit: MetricUnit = None,
+    metric: o.MetricPattern = None,
+    metric_better: o.MetricBetter = "lower",
+    metric_unit: o.MetricUnit = None,
     price: _Price = None,
-    budget: Budget = None,
-    timeout: Timeout = None,
-    out: _Out = None,
-    reset_command: ResetCommand = None,
-    in_place: InPlace = False,
-    mpi: _Mpi = None,
-    seed: _Seed = 1,
-    restart: RestartFile = False,
-    svg: Svg = None,
-    yes: Yes = False,
-    dry_run: _DryRun = False,
-    as_json: Json = False,
+    budget: o.Budget = None,
+    timeout: o.Timeout = None,
+    out: Annotated[
+        Path | None, o.out_file("Directory for results and page (default: stretto-scale-APP).")
+    ] = None,
+    reset_command: o.ResetCommand = None,
+    in_place: o.InPlace = False,
+    mpi: o.ScriptMpi = None,
+    seed: o.Seed = 1,
+    restart: o.RestartFile = False,
+    svg: o.Svg = None,
+    yes: o.Yes = False,
+    dry_run: o.DryRun = False,
+    as_json: o.Json = False,
 ) -> None:
     """Run CMD on several numbers of nodes, ranks and threads, native and tuned, and compare.
 
@@ -112,15 +87,13 @@ def command(
     from stretto.scaling.points import lines_of, points_of
     from stretto.tune.application import refuse_applied
     from stretto.tune.outside import uncopied_notes
-    from stretto.tune.place import COPIES, Place, check_copy
+    from stretto.tune.place import check_copy
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
     words = list(cmd or [])
     if not words:
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
-    if reset_command is not None and in_place:
-        raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
     limits = (
         None if budget is None else parse_duration(budget),
         None if timeout is None else parse_duration(timeout, "--timeout"),
@@ -132,9 +105,8 @@ def command(
     points, first = list(lines), next(iter(lines.values())).job
     _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
-    path = _results_file(words, out)
+    place, path = _results_file(words, out, reset_command, in_place)
     _check_charts(svg)
-    place = Place(Path.cwd(), path.parent / COPIES, reset_command, in_place)
     check_copy(place)
     tuned = {} if native_only else tuned_at(lines, table)
     wanted = Wanted(
@@ -156,16 +128,16 @@ def command(
         _run(words, first, wanted, restart, price, svg, as_json)
 
 
-def _results_file(words: list[str], out: Path | None) -> Path:
-    """Return the file of the runs; its name is CMD's as typed, as it holds all points."""
+def _results_file(
+    words: list[str], out: Path | None, reset_command: str | None, in_place: bool
+) -> tuple[Place, Path]:
+    """Return where CMD runs, and the file of the runs: named as CMD, for it holds all points."""
     from stretto.launch.command import parse_command
     from stretto.launch.naming import command_name
 
     name = command_name(parse_command(words, dict(os.environ), Path.cwd()))
-    directory = (out or Path(f"stretto-scale-{name}")).absolute()
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory", "--out", "name another")
-    return directory / f"{name}.scale.jsonl"
+    place = o.place_of(out or Path(f"stretto-scale-{name}"), reset_command, in_place)
+    return place, place.own / f"{name}.scale.jsonl"
 
 
 def _show_plan(
@@ -235,12 +207,7 @@ def _run(
 def _check_program(job: Job, sure: bool) -> None:
     """Refuse a command whose program is not here; where that is not sure to matter, warn.
 
-    Parameters
-    ----------
-    job
-        At one of the points.
-    sure
-        It runs on this machine alone, and nothing makes the program before.
+    `sure`: it runs on this machine alone, and nothing makes the program before.
     """
     from stretto.scaling.points import missing_program
 
@@ -291,15 +258,7 @@ def _digest(content: bytes) -> str:
 
 
 def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict[RunPoint, Tuned]:
-    """Return what `stretto run` would apply at each point: table, and settings of the MPI.
-
-    Parameters
-    ----------
-    lines
-        What runs at each point.
-    table
-        The user's; None: as `stretto run` finds it.
-    """
+    """Return what `stretto run` would apply at each point: table, and settings of the MPI."""
     from stretto.cli.apply import applied_to
     from stretto.scaling.measure import Tuned
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from stretto.built import serial_root
+from stretto.cli.options import OUTPUT, Json, option
 from stretto.output import print_json
 
 EXAMPLE = """\
@@ -16,22 +15,17 @@ make CC="$(stretto serial --bin)/mpicc" FC="$(stretto serial --bin)/mpif90" """.
 
 def command(
     bin_only: Annotated[
-        bool, typer.Option("--bin", help="Print only the directory of mpicc, mpicxx and mpif90.")
+        bool, option(OUTPUT, "Print only the directory of mpicc, mpicxx and mpif90.", "--bin")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the directories as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compile an MPI program for one process, without any MPI.
 
     Prints where the compiler wrappers, the headers and the library are. A call that needs a second
     process ends the program with an explanation.
-
-    Parameters
-    ----------
-    bin_only, json
-        See the help text.
     """
     root = serial_root()
-    if json:
+    if as_json:
         print_json({name: str(root / name) for name in ("bin", "include", "lib")})
     elif bin_only:
         print(root / "bin")

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from stretto.cli.options import finite
+from stretto.cli import options as o
+from stretto.cli.complete import collectives, files
 from stretto.errors import UsageError
 from stretto.measure.settings import parse_counts
 from stretto.output import print_json, say
@@ -28,58 +27,70 @@ stretto simulate --platform hpc7g --profile app.profile.json --nodes 1:128 --ppn
     --scaling strong --plot app.svg"""
 
 
+_FORECAST = "Forecast of a profile"
+_Table = Annotated[
+    Path | None,
+    o.option(o.WHAT, "Price this table's rows against native.", autocompletion=files(".table")),
+]
+_Profile = Annotated[
+    Path | None,
+    o.option(o.WHAT, "Forecast this recorded application.", autocompletion=files(".profile.json")),
+]
+
+
 def command(
+    platform: o.PlatformName,
     collective: Annotated[
         str | None,
-        typer.Option("--collective", "-c", help="allreduce, or several: allreduce,bcast."),
+        o.option(
+            o.WHAT,
+            "Price these: allreduce,bcast.",
+            "--collective",
+            "-c",
+            autocompletion=collectives,
+        ),
     ] = None,
-    platform: Annotated[
-        str, typer.Option("--platform", "-p", help="Name or file; stretto platform list.")
-    ] = "",
-    nodes: Annotated[str, typer.Option(help="Nodes: 64, 2,4,8 or 2:128 (doubling).")] = "2:64",
-    ppn: Annotated[
-        str | None,
-        typer.Option(help="Ranks per node, in the same form (default: the platform's cores)."),
-    ] = None,
-    sizes: Annotated[str, typer.Option("--bytes", help="Sizes: 8, 8:1M, 8:1M:4.")] = "8:1M:4",
-    candidates: Annotated[
-        str | None, typer.Option(help="Choices; by default all that fit, with all their radices.")
-    ] = None,
+    table: _Table = None,
+    profile: _Profile = None,
+    sizes: o.Sizes = "8:1M:4",
+    candidates: o.Candidates = None,
     baseline: Annotated[
-        str, typer.Option(help="Model of native: openmpi (coll/tuned) or hierarchical.")
+        str, o.option(o.WHAT, "Model of native: openmpi (coll/tuned) or hierarchical.")
     ] = "openmpi",
-    table: Annotated[
-        Path | None, typer.Option(help="Price this table's rows against native.")
-    ] = None,
-    profile: Annotated[
-        Path | None, typer.Option(help="Forecast this recorded application.")
+    seed: o.Seed = 1,
+    nodes: Annotated[str, o.option(o.JOB, f"Nodes: {o.COUNTS}.")] = "2:64",
+    ppn: Annotated[
+        str | None, o.option(o.JOB, f"Ranks per node: {o.COUNTS} (default: the platform's cores).")
     ] = None,
     scaling: Annotated[
-        str, typer.Option(help="strong: fixed problem size. weak: fixed size per rank.")
+        str, o.option(_FORECAST, "strong: fixed problem size. weak: fixed size per rank.")
     ] = "strong",
     halo: Annotated[
-        str, typer.Option(help="Exponent for scaling message size with sub-domain volume.")
+        str, o.option(_FORECAST, "Exponent for scaling message size with sub-domain volume.")
     ] = "2/3",
     compute: Annotated[
         float,
-        typer.Option(
-            callback=finite,
-            help="Speed of the platform's cores relative to the recorded ones.",
+        o.option(
+            _FORECAST,
+            "Speed of the platform's cores relative to the recorded ones.",
+            callback=o.finite,
         ),
     ] = 1.0,
     error: Annotated[
         float,
-        typer.Option(
-            min=1.0, callback=finite, help="Factor by which the model may be wrong (interval)."
+        o.option(
+            _FORECAST,
+            "Factor by which the model may be wrong (interval).",
+            min=1.0,
+            callback=o.finite,
         ),
     ] = 1.5,
-    seed: Annotated[int, typer.Option(help="Random seed of the noise.")] = 1,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", "--out", help="Results file (not a profile's).")
+    out: Annotated[
+        Path | None, o.out_file("Results file; with --profile the forecast (default: none).")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture: SVG, PNG or HTML.")] = None,
-    top: Annotated[int, typer.Option(min=0, help="Candidates listed of a single point.")] = 15,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plot: Annotated[Path | None, o.option(o.OUTPUT, "Picture: SVG, PNG or HTML.")] = None,
+    top: Annotated[int, o.option(o.OUTPUT, "Candidates listed of a single point.", min=0)] = 15,
+    as_json: o.Json = False,
 ) -> None:
     """Price collectives on a described platform: the best choice and radix, and where they change.
 
@@ -88,20 +99,18 @@ def command(
     """
     from stretto.model.platform_file import load
 
-    if not platform:
-        raise UsageError("no platform was named", "--platform", "stretto platform list shows them")
     if sum(x is not None for x in (collective, table, profile)) != 1:
         raise UsageError(
             "give one of --collective, --table, --profile", None, "stretto simulate --help"
         )
     where = load(platform)
-    node_counts = parse_counts(nodes, "--nodes")
-    ppns = parse_counts(ppn, "--ppn") if ppn else [int(where.cores)]
+    node_counts = sorted({*parse_counts(nodes, "--nodes")})
+    ppns = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
     if profile is not None:
         _forecast(profile, where, node_counts, ppns, scaling, halo, compute, error, baseline, plot,
-                  output, as_json)  # fmt: skip
+                  out, as_json)  # fmt: skip
         return
-    _sweep(collective, table, where, node_counts, ppns, sizes, candidates, baseline, seed, output,
+    _sweep(collective, table, where, node_counts, ppns, sizes, candidates, baseline, seed, out,
            plot, top, as_json)  # fmt: skip
 
 
@@ -138,7 +147,7 @@ def _sweep(
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
-        raise UsageError(f"{output} is there already", "-o", "name another file")
+        raise UsageError(f"{output} is there already", "--out", "name another file")
     names = [c for c in (collective or "").split(",") if c]
     for name in names:
         if name not in collectives():
@@ -153,7 +162,7 @@ def _sweep(
         if not answers:
             raise UsageError(f"no row of {table} is for these layouts", "--nodes", "give others")
     else:
-        only = None if candidates is None else [c for c in split_candidates(candidates) if c]
+        only = None if candidates is None else split_candidates(candidates)
         for name in names:
             tried = None if only is None else [
                 c if c == "native" else canonical(name, c) for c in only

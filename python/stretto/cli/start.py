@@ -21,13 +21,7 @@ def start(
     mpi: str | None = None,
     verbose: bool = False,
 ) -> None:
-    """Become the command, with what applies to it.
-
-    Parameters
-    ----------
-    words, table, choice, settings, mpi, verbose
-        See the help text of ``stretto run``.
-    """
+    """Become the command, with what applies to it."""
     job = understand(words, mpi=mpi)
     for note in job.notes:
         say(f"stretto: note: {note}")

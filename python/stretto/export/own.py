@@ -62,7 +62,7 @@ class Written:
 
 
 def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
-    """Write the table of a campaign, or the one that ``tune --from`` makes, and how to apply it."""
+    """Write the table of a campaign, or that of ``table decide``, and how to apply it."""
     taken = campaign_table(results)
     notes: list[str] = []
     lost = [*taken.lost]

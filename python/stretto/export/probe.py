@@ -210,7 +210,7 @@ def _folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
         raise StrettoError(
             f"cannot make a directory for small files that all hosts see: {error.strerror}",
             parent,
-            "name one in which you may write: -o DIR",
+            "name one in which you may write: --times DIR",
         ) from error
 
 

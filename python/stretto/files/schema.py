@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import types
 import typing
+from pathlib import Path
 from typing import Any, TypeVar
 
 from stretto.errors import StrettoError
@@ -143,7 +144,7 @@ def encode(value: Any) -> Any:
         return {k: encode(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(v) for v in value]
-    return value
+    return str(value) if isinstance(value, Path) else value
 
 
 def _short(value: Any) -> str:

@@ -92,9 +92,7 @@ class SettingsFile:
 
 def check(found: SettingsFile, place: str) -> None:
     def refuse(problem: str) -> StrettoError:
-        return StrettoError(
-            problem, place, "the file is damaged; run stretto tune --settings again"
-        )
+        return StrettoError(problem, place, "the file is damaged; run stretto settings again")
 
     names = {t.name: t for t in found.tried}
     if len(names) != len(found.tried) or NATIVE in names:
@@ -120,7 +118,7 @@ def check(found: SettingsFile, place: str) -> None:
 
 
 DOCUMENT = Document(
-    SCHEMA, VERSION, SettingsFile, WHAT, "make one with: stretto tune --settings -- CMD", check
+    SCHEMA, VERSION, SettingsFile, WHAT, "make one with: stretto settings -- CMD", check
 )
 read_settings, parse_settings = DOCUMENT.read, DOCUMENT.parse
 format_settings, write_settings = DOCUMENT.format, DOCUMENT.write

@@ -27,7 +27,7 @@ class Applied:
     libraries: list[Path]
     variables: dict[str, str]
     words: str
-    #: of the MPI, for the launcher and the ranks (`stretto tune --settings`)
+    #: of the MPI, for the launcher and the ranks (`stretto settings`)
     settings: dict[str, str] = field(default_factory=dict)
 
 

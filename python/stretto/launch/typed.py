@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import stat
@@ -12,6 +13,18 @@ from pathlib import Path
 def typed(words: Sequence[str]) -> str:
     """Return a command line with its quotes, and with ``< FILE`` where CMD reads a file."""
     return shlex.join(words) + _input()
+
+
+def job_words(words: Sequence[str], mpi: str | None) -> str:
+    """Return CMD as `stretto run` is to be given it: with the MPI that was named, if any."""
+    return (f"--mpi {shlex.quote(mpi)} " if mpi is not None else "") + f"-- {typed(words)}"
+
+
+def near(path: Path) -> str:
+    """Return a path as the user would type it here."""
+    with contextlib.suppress(ValueError):
+        path = path.relative_to(Path.cwd())
+    return shlex.quote(str(path))
 
 
 def _input() -> str:

@@ -168,14 +168,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def parse_size(text: str) -> int:
-    """Return the bytes in ``8``, ``64K``, ``1M``."""
+def parse_size(text: str, most: int = LARGEST) -> int:
+    """Return the bytes in ``8``, ``64K``, ``1M``; at most `most`."""
     found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
         raise UsageError(f"{text!r} is not a size", "--bytes", "write for example 8, 64K or 1M")
     size = int(found.group(1)) * _UNITS[found.group(2).upper()]
-    if size > LARGEST:
-        raise UsageError(f"{text} is more than can be measured", "--bytes", "at most 16G")
+    if size > most:
+        raise UsageError(f"{text} is too large", "--bytes", f"at most {most >> 30}G")
     return size
 
 
@@ -205,21 +205,23 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def parse_counts(text: str, option: str) -> list[int]:
-    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling)."""
+    """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling, ends included), as typed."""
+    example = "write 64, 2,4,8 or 2:128 (doubling)"
+    if not text.strip():
+        raise UsageError(f"{option} is empty", option, f"{example}; is a shell variable not set?")
     found: list[int] = []
-    for part in text.replace("-", ":").split(","):
-        low, colon, high = part.partition(":")
+    for part in text.split(","):
+        low, colon, high = part.strip().partition(":")
         if not whole(low) or int(low) < 1 or (colon and not whole(high)):
-            raise UsageError(f"{part!r} is not a number", option, "write 64, 2,4,8 or 2:128")
-        number = int(low)
-        if colon and int(high) < number:
-            raise UsageError(f"{part!r} is no range", option, "write it as LOW:HIGH")
-        while number <= int(high if colon else low):
+            raise UsageError(f"{part!r} is not a number", option, example)
+        if colon and int(high) < int(low):
+            raise UsageError(f"{part!r} is not a range", option, "write it as LOW:HIGH")
+        number, end = int(low), int(high if colon else low)
+        while number < end:
             found.append(number)
             number *= 2
-        if colon and found[-1] != int(high):
-            found.append(int(high))
-    return sorted(set(found))
+        found.append(end)
+    return found
 
 
 def parse_duration(text: str, option: str = "--budget") -> float:
@@ -245,6 +247,18 @@ def parse_collectives(text: str | None) -> list[str]:
                 f"there are {', '.join(COLLECTIVES)}",
             )
     return list(dict.fromkeys(names))
+
+
+def parse_tunable(text: str | None) -> list[str]:
+    """Return the collectives named in ``allreduce,bcast`` of which there can be tables."""
+    names = parse_collectives(text)
+    for name in names:
+        if name not in COLLECTIVES:
+            raise UsageError(
+                f"Stretto leaves {name} to the MPI, so there is nothing to tune", "--collective",
+                f"there are {', '.join(COLLECTIVES)}",
+            )  # fmt: skip
+    return names
 
 
 def make_case(

@@ -273,7 +273,7 @@ def _same_mpi(system: System) -> None:
     for (kind, path), content in zip(system.files, system.contents, strict=True):
         source = content.header if kind == "bench" else content
         if kind == "forecast" or (kind == "bench" and source.settings.get("source") == "simulated"):
-            continue  # a model's, of no MPI: `tune --platform` puts one beside its table
+            continue  # a model's, of no MPI: `table simulate` puts one beside its table
         table = kind == "table"
         mpi = (
             f"{source.family} {source.mpi_version}"

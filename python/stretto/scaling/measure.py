@@ -44,7 +44,7 @@ class Tuned:
     MPI are applied.
     `table`: its name with a digest of its contents, and the settings: runs with others do not
     count.
-    `settings`: of the MPI, from `stretto tune --settings`.
+    `settings`: of the MPI, from `stretto settings`.
     """
 
     libraries: tuple[Path, ...]

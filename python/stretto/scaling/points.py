@@ -16,9 +16,8 @@ from stretto.launch.command import parse_command
 from stretto.launch.job import Job, understand
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, has_placeholders, resize
-from stretto.measure.settings import whole
+from stretto.measure.settings import parse_counts
 from stretto.mpi.detect import which
-from stretto.scaling.words import NUMBERS
 
 #: as a shell writes its variables, with the names of what is filled in
 _SHELLS = re.compile(r"\$\{(n|nodes|ppn|threads)\}")
@@ -49,7 +48,7 @@ def points_of(
         raise UsageError("--ranks means one node", "--ranks", "give --nodes and --ppn instead")
     each: list[int | None] = [None]
     if threads is not None:
-        each = [*parse_numbers(threads, "--threads")]
+        each = [*parse_counts(threads, "--threads")]
     if ranks is None and nodes is None and ppn is None:
         if has_placeholders(words):
             raise UsageError(
@@ -61,11 +60,11 @@ def points_of(
                 "on how many ranks?", "--ranks", "say --ranks 1,2,4, or --nodes, --ppn"
             )
         return _doubling(own.nodes, own.ppn, each)
-    on = parse_numbers(nodes, "--nodes") if nodes is not None else [1]
+    on = parse_counts(nodes, "--nodes") if nodes is not None else [1]
     if ranks is not None:
-        per = parse_numbers(ranks, "--ranks")
+        per = parse_counts(ranks, "--ranks")
     elif ppn is not None:
-        per = parse_numbers(ppn, "--ppn")
+        per = parse_counts(ppn, "--ppn")
     else:
         raise UsageError("--nodes needs --ppn: how many ranks on each?", "--ppn", "say --ppn 36")
     if threads is not None and len(each) == len(per) > 1:
@@ -96,27 +95,6 @@ def _doubling(nodes: int, ppn: int, threads: list[int | None]) -> list[RunPoint]
 
     shapes = [(1, p) for p in up_to(ppn)] if nodes == 1 else [(n, ppn) for n in up_to(nodes)]
     return list(dict.fromkeys(RunPoint(n, p, t) for n, p in shapes for t in threads))
-
-
-def parse_numbers(text: str, option: str) -> list[int]:
-    """Return the numbers in ``1,2,4`` or ``2-64`` (doubling), as often as they are typed."""
-    if not text or not text.strip():
-        raise UsageError(
-            f"{option} is empty", option, f"write numbers {NUMBERS}; is a shell variable not set?"
-        )
-    out: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        good = whole(low) and int(low) >= 1
-        if not good or (dash and not (whole(high) and int(high) >= int(low))):
-            raise UsageError(f"{text!r} is no list of numbers", option, f"write them {NUMBERS}")
-        at = int(low)
-        while at <= (int(high) if dash else at):
-            out.append(at)
-            if not dash:
-                break
-            at *= 2
-    return out
 
 
 def lines_of(

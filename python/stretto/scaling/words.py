@@ -16,8 +16,6 @@ from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.tune.settings_environment import refuse_other_environment
 
-#: how the options write them
-NUMBERS = "as 1,2,4 or 2-64 (doubling)"
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
 _ANEW = "begin again with --restart (the old file is kept), or name another --out"

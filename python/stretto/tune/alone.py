@@ -23,11 +23,6 @@ def alone_in(directory: Path) -> Iterator[None]:
     """Hold an output directory, which is made when missing, or refuse: another process has it.
 
     The lock goes with the process, however that ends; its file stays.
-
-    Parameters
-    ----------
-    directory
-        The directory.
     """
     if ";" in str(directory) or "\n" in str(directory):
         raise UsageError(

@@ -28,17 +28,7 @@ from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
 def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
-    """Refuse an environment in which Stretto is applied already: nothing would run without it.
-
-    Parameters
-    ----------
-    family
-        Of the MPI, of which the environment must have no export of Stretto's either.
-    environ
-        Of the command.
-    say
-        Prints a sentence to the user: of what else he, or the site, has set for the MPI.
-    """
+    """Refuse an environment in which Stretto is applied already: nothing would run without it."""
     names = [n for n in ("STRETTO_TABLE", "STRETTO_CHOICE") if environ.get(n)]
     if environ.get("STRETTO_DISABLE", "0") not in ("", "0"):
         names.append("STRETTO_DISABLE")
@@ -138,8 +128,7 @@ class Tuning(Verifying):
         if not benches:
             # A table of an earlier attempt must not outlive this verdict.
             self.path("table").unlink(missing_ok=True)
-        self.verdict(profile, reason, benches, found=found)
-        return self.outcome(reason, False, benches, found=found)
+        return self.verdict(profile, reason, benches, found=found)
 
     def tiny(
         self, profile: Profile, table: Table, predicted: GainInterval, benches: Sequence[Path]
@@ -150,5 +139,4 @@ class Tuning(Verifying):
             "wall time, which no number of runs would show; the table was written, CMD was not run "
             "with it (--pairs 6 does that)"
         )
-        self.verdict(profile, text, benches, predicted=predicted)
-        return self.outcome(text, True, benches, table, predicted)
+        return self.verdict(profile, text, benches, table=table, helps=True, predicted=predicted)

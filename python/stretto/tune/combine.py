@@ -16,6 +16,7 @@ from stretto.measure.verdict import judge
 from stretto.mpi.settings import Setting
 from stretto.progress import Progress
 from stretto.tune.settings_runs import SettingRuns
+from stretto.tune.trials import gain_of
 
 #: combinations that are tried at most: each takes three runs a round
 MOST = 3
@@ -40,14 +41,8 @@ def merged(parts: Sequence[Tried]) -> dict[str, str] | None:
 def kept(old: SettingsFile, same: Collection[str], candidates: Sequence[Tried]) -> list[Tried]:
     """Return the combinations of an earlier start whose parts are tried again as they were.
 
-    Parameters
-    ----------
-    old
-        What was tried then.
-    same
-        Names of the settings that are the same now.
-    candidates
-        What is tried now: one of them may be what was a combination then.
+    `same`: names of the settings that are the same now.
+    `candidates`: what is tried now: one of them may be what was a combination then.
     """
     return [
         Tried(t.name, t.what, t.environment, why=NOT_JUDGED, parts=t.parts)
@@ -76,19 +71,7 @@ class Combining(SettingRuns):
     ) -> Tried | None:
         """Return the best setting or combination; None: all of them fail by now.
 
-        Parameters
-        ----------
-        faster
-            Settings that are faster than native, the fastest first.
-        rounds
-            Of each comparison.
-        progress
-            Of runs.
-
-        Raises
-        ------
-        Spent
-            The budget is.
+        `faster`: settings that are faster than native, the fastest first.
         """
         faster = [t for t in faster if self._failed(t.name) is None]
         if not faster:
@@ -160,7 +143,7 @@ class Combining(SettingRuns):
             return False
         mine, others, native = ({i: x[i] for i in common} for x in (mine, others, native))
         ratio, ratios, p, _ = compare_times(mine, native)
-        together.gain = self._gain(ratio, ratios, p)
+        together.gain = gain_of(ratio, ratios, p, self.o.metric)
         ratio, _, p, _ = compare_times(mine, others)
         # each combination is another chance to be wrong
         adjusted = None if p is None else min(1.0, MOST * p)

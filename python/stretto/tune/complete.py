@@ -29,13 +29,7 @@ class CallShape:
 
 
 def call_of(cell: Cell, layout: Layout | None = None) -> CallShape:
-    """Return a cell's call.
-
-    Parameters
-    ----------
-    cell, layout
-        Where it was measured.
-    """
+    """Return a cell's call."""
     return CallShape(cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, layout)
 
 
@@ -46,14 +40,8 @@ def calls_of(
 ) -> list[CallShape]:
     """Return the calls in which the MPI by itself was measured, each once and in their order.
 
-    Parameters
-    ----------
-    times
-        From `stretto.measure.compare.timings`.
-    layout
-        Where several are decided on together: of these times.
-    baselines
-        What counts as the MPI by itself.
+    `layout`: where several are decided on together: of these times.
+    `baselines`: what counts as the MPI by itself.
     """
     measured = [cell for cell, found in times.items() if set(baselines) & set(found)]
     return list(dict.fromkeys(call_of(cell, layout) for cell in measured))
@@ -67,12 +55,7 @@ def complete(
     A candidate that lacks one of a size's calls has none there, and a size at which the MPI alone
     was measured has an empty list: rows beside it must not reach over it.
 
-    Parameters
-    ----------
-    comparisons
-        Of any candidates.
-    calls
-        From `calls_of`; those of the comparisons count, too.
+    `calls`: from `calls_of`; those of the comparisons count, too.
     """
     found: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
     wanted: dict[tuple[str, int], set[CallShape]] = defaultdict(set)

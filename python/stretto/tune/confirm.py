@@ -16,7 +16,7 @@ from stretto.measure.verdict import judge
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.combine import Combining, Spent, as_setting
-from stretto.tune.trials import order
+from stretto.tune.trials import gain_of, order, times_of
 from stretto.tune.verify import MOST_LISTED
 from stretto.tune.words import gain_words
 
@@ -25,22 +25,7 @@ class Confirming(Combining):
     """The part of a search that chooses, or does not."""
 
     def choose(self, best: Tried, rounds: int, progress: Progress) -> str:
-        """Choose the best that fresh runs confirm, and return what became of it, in words.
-
-        Parameters
-        ----------
-        best
-            A setting or combination.
-        rounds
-            Pairs of runs that confirm.
-        progress
-            Of runs.
-
-        Raises
-        ------
-        Spent
-            The budget is.
-        """
+        """Choose the best that fresh runs confirm, and return what became of it, in words."""
         said = []
         for tried in (best, *self._without_last(best)):
             said.append(self._confirm(tried, rounds, progress))
@@ -75,16 +60,16 @@ class Confirming(Combining):
         return self._conclude(tried, rounds)
 
     def _conclude(self, tried: Tried, rounds: int) -> str:
-        lower = self.o.metric.better == "lower"
         sides: dict[str, dict[int, float]] = {NATIVE: {}, tried.name: {}}
         for r in self.file.runs:
             if r.confirming and r.beside == tried.name and r.value is not None:
-                sides[r.setting][r.round] = r.value if lower else 1 / r.value
-        ratio, ratios, p, _ = compare_times(sides[tried.name], sides[NATIVE])
+                sides[r.setting][r.round] = r.value
+        mine, native = (times_of(sides[x], self.o.metric) for x in (tried.name, NATIVE))
+        ratio, ratios, p, _ = compare_times(mine, native)
         runs = [r for r in self.file.runs if r.confirming and r.beside == tried.name]
         busy = busy_before([r.others for r in runs])
         verdict = judge(ratio, p, ratio.n, "run", busy=busy)
-        self.file.confirmed = self._gain(ratio, ratios, p)
+        self.file.confirmed = gain_of(ratio, ratios, p, self.o.metric)
         self.file.confirmed_of = tried.name
         kinds = order(rounds, self.o.seed)
         drafts = [Run(kind, i, None, 0.0, 0) for i, kind in enumerate(kinds)]

@@ -62,12 +62,8 @@ def choose(
 ) -> dict[int, str]:
     """Return the choice at each size: least time with few changes.
 
-    Parameters
-    ----------
-    options
-        Size to the choices that are significantly faster there, with their ratio to native.
-    tied
-        From `ties`; by default none is tied with the fastest.
+    `options`: size to the choices that are significantly faster there, with their ratio to native.
+    `tied`: from `ties`; by default none is tied with the fastest.
     """
     sizes = sorted(options)
     costs: list[dict[str, tuple[float, str | None]]] = []
@@ -100,15 +96,7 @@ def choose(
 
 
 def ties(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[int, set[str]]:
-    """Return, by size, the choices that no test tells from the fastest, in any shape.
-
-    Parameters
-    ----------
-    sizes
-        Comparisons of one collective on one layout.
-    options
-        What may be chosen at each size.
-    """
+    """Return, by size, the choices that no test tells from the fastest, in any shape."""
     out: dict[int, set[str]] = {}
     for size, ratios in options.items():
         best = min(ratios, key=lambda n: (ratios[n], n), default=NATIVE)
@@ -132,12 +120,7 @@ def segments(chosen: Mapping[int, str], spans: Mapping[int, SizeRange]) -> list[
     between two different ones the geometric mean divides, except that native gets what nobody
     measured beside it. Beyond the largest measured size: native.
 
-    Parameters
-    ----------
-    chosen
-        From `choose`.
-    spans
-        What each size stands for; a size that is not there stands for itself.
+    `spans`: what each size stands for; a size that is not there stands for itself.
     """
     sizes = sorted(chosen)
     if not sizes:
@@ -165,15 +148,7 @@ def segments(chosen: Mapping[int, str], spans: Mapping[int, SizeRange]) -> list[
 def segments_of(
     collective: str, chosen: dict[int, str], options: Options, spans: Mapping[int, SizeRange]
 ) -> list[Segment]:
-    """Return `segments`, or one for all sizes where the choice cannot depend on the size.
-
-    Parameters
-    ----------
-    collective
-        Whose: a barrier has no size, and of some others no rank knows all sizes.
-    chosen, options, spans
-        As for `one_choice` and `segments`.
-    """
+    """Return `segments`, or one for all sizes where the choice cannot depend on the size."""
     if chosen and collective in ("barrier", *WITHOUT_SIZE):
         choice = next(iter(one_choice(collective, chosen, options).values()))
         return [Segment(0, None, choice, tuple(sorted(chosen)))]
@@ -185,12 +160,8 @@ def _boundary(
 ) -> tuple[int, int]:
     """Return where the first of two neighbouring sizes ends and where the second begins.
 
-    Parameters
-    ----------
-    sizes, choices
-        Of the two.
-    high, low
-        End of what the first stands for, begin of what the second does; native fills the gap.
+    `high`, `low`: end of what the first stands for, begin of what the second does; native fills the
+    gap.
     """
     high = min(high, sizes[1] - 1)
     low = max(low, high + 1)
@@ -221,18 +192,6 @@ def for_all_sizes(
 
     A candidate is one where it was significantly faster than the MPI at one size or more, and
     nowhere slower: by the test, in any mode or shape, or by more than `SAME` in the median.
-
-    Parameters
-    ----------
-    comparisons
-        By size, of one collective on one layout.
-    usable
-        Whether a candidate may be chosen.
-
-    Returns
-    -------
-    dict
-        As `Options`: the same at each size, with the mean of the ratios.
     """
     ratios: dict[str, list[float]] = defaultdict(list)
     faster: set[str] = set()
@@ -252,15 +211,7 @@ def for_all_sizes(
 
 
 def one_choice(collective: str, chosen: dict[int, str], options: Options) -> dict[int, str]:
-    """Return choices by size, the same at all of them where the choice cannot depend on the size.
-
-    Parameters
-    ----------
-    collective
-        Whose.
-    chosen, options
-        What was chosen at each size, and of what.
-    """
+    """Return choices by size, all the same where the choice cannot depend on the size."""
     if collective not in WITHOUT_SIZE or len(set(chosen.values())) < 2:
         return chosen
     ratio = next(iter(options.values()))
@@ -288,24 +239,14 @@ def decide(
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 
-    Parameters
-    ----------
-    comparisons
-        One for each collective, size and candidate, from `stretto.measure.compare.decisive`.
-    nodes, ppn
-        The layout that was measured.
-    spans
-        By collective, what each measured size stands for.
-    source
-        ``measured`` or ``simulated``.
-    choose
-        From a collective and its options to the choice at each size; by default the function of
-        that name.
-    usable
-        Whether a candidate may be chosen; by default Stretto's own only.
-    calls
-        In which the MPI by itself was measured (`calls_of`): a candidate that lacks one of them at
-        a size has no row there.
+    `comparisons`: one for each collective, size and candidate, from
+    `stretto.measure.compare.decisive`.
+    `spans`: by collective, what each measured size stands for.
+    `choose`: from a collective and its options to the choice at each size; by default the function
+    of that name.
+    `usable`: whether a candidate may be chosen; by default Stretto's own only.
+    `calls`: in which the MPI by itself was measured (`calls_of`): a candidate that lacks one of
+    them at a size has no row there.
     """
     comparisons = list(comparisons)
     compared = dict.fromkeys(c.cell.collective for c in comparisons)

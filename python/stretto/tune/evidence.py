@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.files.table import WITHOUT_SIZE
+from stretto.files.table import WITHOUT_SIZE, Row
 from stretto.measure.compare import BARE, NATIVE, Comparison
 from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.measure.show import size_words
@@ -16,14 +16,7 @@ def evidence_of(
 ) -> dict[str, str]:
     """Return what stands behind a row: the weakest of its sizes, the mean of its ratios.
 
-    Parameters
-    ----------
-    choice, measured
-        The row's, and the sizes that it was measured at.
-    found
-        At these sizes, the worst shape of the choice; of native, of all candidates.
-    source
-        ``measured`` or ``simulated``.
+    `found`: at these sizes, the worst shape of the choice; of native, of all candidates.
     """
     if not measured or not found:
         return {} if not measured else {"ratio": "1", "source": source}
@@ -63,11 +56,6 @@ def shapes_of(behind: Sequence[Comparison]) -> dict[str, str]:
     """Return datatypes, operations and roots that were measured, and the baseline where not native.
 
     Profiles do not tell roots: rooted collectives are measured with the first and the last.
-
-    Parameters
-    ----------
-    behind
-        All comparisons behind a row.
     """
     out: dict[str, str] = {}
     kinds = {(c.cell.datatype, c.cell.operation) for c in behind if c.cell.collective in REDUCTIONS}
@@ -81,14 +69,31 @@ def shapes_of(behind: Sequence[Comparison]) -> dict[str, str]:
     return out
 
 
-def weaker_words(evidence: Mapping[str, str]) -> str:
-    """Return at which of a row's sizes no test says that it is faster, empty where all do.
+def rows_lines(rows: Sequence[Row]) -> list[str]:
+    """Return the rows of a table that change something, for people; empty where none does."""
+    layouts = {(r.nodes, r.ppn) for r in rows}
+    out = []
+    for r in rows:
+        if r.choice == NATIVE:
+            continue
+        where = f"{r.nodes}x{r.ppn} " if len(layouts) > 1 else ""
+        high = "inf" if r.high is None else size_words(r.high)
+        e, words = r.evidence, ""
+        words += f" ({e['low']} to {e['high']})" if "low" in e else ""
+        words += f", p={e['p']}" if "p" in e else ""
+        if "launches" in e:  # text, as a table's evidence has it
+            words += f", {e['launches']} {'launch' if e['launches'] == '1' else 'launches'}"
+        source = e.get("source", "measured")
+        words += weaker_words(e) + (f", {source}" if source != "measured" else "")
+        out.append(
+            f"  {r.collective:10} {where}{size_words(r.low)}-{high} B: {r.choice}, "
+            f"time x {e.get('ratio')}{words}"
+        )
+    return ["faster than native, and in the table:", *out] if out else []
 
-    Parameters
-    ----------
-    evidence
-        Of the row.
-    """
+
+def weaker_words(evidence: Mapping[str, str]) -> str:
+    """Return at which of a row's sizes no test says that it is faster, empty where all do."""
     words = {"by_fit": "faster by the fit over sizes and layouts", "harmless": "no slower"}
     out = ""
     for key, text in words.items():

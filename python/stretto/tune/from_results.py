@@ -1,4 +1,4 @@
-"""``stretto tune --from FILE``: a table from results that are there, measured here or not."""
+"""``stretto table decide FILE``: a table from results that are there, measured here or not."""
 
 from __future__ import annotations
 
@@ -48,20 +48,7 @@ class DecidedFile:
 
 
 def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[DecidedFile], Path]:
-    """Decide from results files of one MPI, and write the table.
-
-    Parameters
-    ----------
-    paths
-        Results files, each of one layout.
-    out
-        The table; None: beside the first file.
-
-    Returns
-    -------
-    tuple
-        What each file gave, and the table's file.
-    """
+    """Decide from results files of one MPI, and write the table."""
     found, table = table_from(paths)
     target = out or table_beside(paths[0])
     write_table(table, target)
@@ -69,24 +56,12 @@ def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[DecidedFi
 
 
 def table_beside(path: Path) -> Path:
-    """Return where the table of a results file lies: beside it, under its name.
-
-    Parameters
-    ----------
-    path
-        The results.
-    """
+    """Return where the table of a results file lies: beside it, under its name."""
     return path.with_name(path.name.removesuffix(".bench.jsonl") + ".table")
 
 
 def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
-    """Return what each results file gives, and the table of all of them; nothing is written.
-
-    Parameters
-    ----------
-    paths
-        As for `decide_from`.
-    """
+    """Return what each results file gives, and the table of all of them; nothing is written."""
     found: list[DecidedFile] = []
     read: list[tuple[Path, Bench]] = []
     seen: dict[tuple[int, int, str], Path] = {}
@@ -154,7 +129,7 @@ def _simulated(path: Path) -> StrettoError:
         "these results are simulated, and a table is decided from launches on one layout, of which "
         "a model has none" + (f"; theirs is there already, beside them: {table}" * there), path,
         f"take that one: stretto run --table {shlex.quote(str(table))}" if there else
-        "stretto tune --platform NAME --nodes 2:64 simulates and writes the table as well",
+        "stretto table simulate -p NAME --nodes 2:64 simulates and writes the table as well",
     )  # fmt: skip
 
 

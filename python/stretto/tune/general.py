@@ -53,13 +53,7 @@ class TunedLayout:
 
 
 def settings_of(request: LayoutRequest) -> s.Settings:
-    """Return the campaign for a request.
-
-    Parameters
-    ----------
-    request
-        What the user asked for.
-    """
+    """Return the campaign for a request."""
     where, abi = request.where, request.where.installation.abi
 
     def candidates_of(name: str, size: int) -> list[str]:
@@ -88,17 +82,7 @@ def settings_of(request: LayoutRequest) -> s.Settings:
 def tune_generally(
     request: LayoutRequest, command: list[str], say: Callable[[str], None]
 ) -> TunedLayout | None:
-    """Measure, decide and write the table; None in a dry run.
-
-    Parameters
-    ----------
-    request
-        What the user asked for.
-    command
-        For the header of the results file.
-    say
-        Prints a sentence to the user.
-    """
+    """Measure, decide and write the table; None in a dry run."""
     where = request.where
     installation = where.installation
     programs.bench_program(installation.abi)

@@ -40,13 +40,7 @@ def shape(line: str) -> str:
 
 
 def is_timing(one: str, other: str) -> bool:
-    """Tell whether two lines differ only in numbers that look like times, dates or rates.
-
-    Parameters
-    ----------
-    one, other
-        The lines.
-    """
+    """Tell whether two lines differ only in numbers that look like times, dates or rates."""
     if shape(one) != shape(other):
         return False
     left, right = _DATE.sub("@", one), _DATE.sub("@", other)
@@ -62,13 +56,7 @@ def is_timing(one: str, other: str) -> bool:
 
 
 def largest_difference(one: str, other: str) -> float | None:
-    """Return the largest relative difference of two lines' numbers; None where words differ.
-
-    Parameters
-    ----------
-    one, other
-        The lines.
-    """
+    """Return the largest relative difference of two lines' numbers; None where words differ."""
     if shape(one) != shape(other):
         return None
     worst = 0.0
@@ -87,17 +75,7 @@ def compare_texts(
     Lines in which native runs differ among themselves do not count, nor do lines of the same form:
     two native runs may print the same time by chance.
 
-    Parameters
-    ----------
-    native, tuned
-        Lines of each run.
-    ordered
-        The order of lines counts (a file; what several ranks print comes in any order).
-
-    Returns
-    -------
-    tuple
-        The outcome and, where there is something to say, its details.
+    `ordered`: the order of lines counts (a file; what several ranks print comes in any order).
     """
     first = native[0]
     if all(text == first for text in [*native[1:], *tuned]):

@@ -29,13 +29,7 @@ _BEGINS = re.compile(r"[A-Za-z_]\w*=")
 
 
 def option_names(command: Command) -> list[str]:
-    """Return the names of all that the user's launcher is told: options, parameters, variables.
-
-    Parameters
-    ----------
-    command
-        The user's.
-    """
+    """Return the names of all that the user's launcher is told: options, parameters, variables."""
     out: list[str] = []
     for option in command.options:
         out.append(option.name)
@@ -47,13 +41,7 @@ def option_names(command: Command) -> list[str]:
 
 
 def decided(command: Command) -> dict[str, str]:
-    """Return the variables that a command sets itself, each with the word that does.
-
-    Parameters
-    ----------
-    command
-        The user's.
-    """
+    """Return the variables that a command sets itself, each with the word that does."""
     out = dict.fromkeys(command.assignments, "env")
     for application in command.applications if command.launcher is not None else ():
         _, there = skip_wrappers(
@@ -80,17 +68,7 @@ def left(
 ) -> tuple[list[Setting], list[str]]:
     """Leave out what the command has decided, and what the environment says already.
 
-    Parameters
-    ----------
-    settings
-        To choose from.
-    command, environ
-        The user's; the environment is that of its launcher.
-
-    Returns
-    -------
-    tuple
-        The rest, and a sentence for each that is left out.
+    Also return a sentence for each that is left out.
     """
     words, notes = decided(command), []
     kept = []
@@ -111,17 +89,7 @@ def left(
 def named(
     texts: Sequence[str], family: str, command: Command, environ: Mapping[str, str]
 ) -> list[Setting]:
-    """Return the settings that the user names, each once; refuse what could not reach the ranks.
-
-    Parameters
-    ----------
-    texts
-        ``NAME=VALUE,...`` each.
-    family
-        Of the MPI.
-    command, environ
-        As for `left`.
-    """
+    """Return the settings that the user names, each once; refuse what could not reach the ranks."""
     found: list[Setting] = []
     for text in texts:
         one = parse(text, environment_of(family, text))
@@ -159,15 +127,7 @@ def _placed(variable: str, command: Command) -> str | None:
 
 
 def environment_of(family: str, text: str) -> dict[str, str]:
-    """Return the variables of ``NAME=VALUE,...``: Open MPI's parameters without their prefix.
-
-    Parameters
-    ----------
-    family
-        Of the MPI.
-    text
-        As typed.
-    """
+    """Return the variables of ``NAME=VALUE,...``: Open MPI's parameters without their prefix."""
     text = text.removeprefix("native:")
     if not _BEGINS.match(text):
         first = text.partition(",")[0]

@@ -96,13 +96,7 @@ def tunable(call: Call) -> str | None:
 
 
 def transfer_of(call: Call) -> tuple[float, float | None, bool]:
-    """Return transfer and waiting time of a row over its ranks, and whether it is only a bound.
-
-    Parameters
-    ----------
-    call
-        A row of the profile.
-    """
+    """Return transfer and waiting time of a row over its ranks, and whether it is only a bound."""
     took = [t for t, n in zip(call.time_s, call.calls, strict=True) if n]
     if not took:
         return 0.0, None, False
@@ -118,15 +112,7 @@ def transfer_of(call: Call) -> tuple[float, float | None, bool]:
 
 
 def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
-    """Return what is worth measuring for an application.
-
-    Parameters
-    ----------
-    profile
-        Of one run.
-    only
-        Collectives to look at; None for all that can be tuned.
-    """
+    """Return what is worth measuring for an application."""
     profile = profile.recorded_part()
     communicators = {c.id: c for c in profile.communicators}
     wall = float(np.median(profile.wall_s))

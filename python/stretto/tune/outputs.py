@@ -72,15 +72,7 @@ Stamp = tuple[int, int, int]
 
 
 def stamps(directory: Path, files: Iterable[Path]) -> dict[str, Stamp]:
-    """Return what tells a file that was written from one that was not: size, time, inode.
-
-    Parameters
-    ----------
-    directory
-        What the names are relative to.
-    files
-        Of the case.
-    """
+    """Return what tells a file that was written from one that was not: size, time, inode."""
     out: dict[str, Stamp] = {}
     for path in files:
         try:
@@ -93,15 +85,7 @@ def stamps(directory: Path, files: Iterable[Path]) -> dict[str, Stamp]:
 
 
 class Outputs:
-    """What the runs put out, kept in a directory: a list a run, and each different text once.
-
-    Parameters
-    ----------
-    directory
-        Where.
-    rules
-        What is compared.
-    """
+    """What the runs put out, kept in a directory: a list a run, and each different text once."""
 
     def __init__(self, directory: Path, rules: Rules) -> None:
         self.directory = directory
@@ -120,16 +104,7 @@ class Outputs:
     def keep(self, run: Run, place: Path, before: dict[str, Stamp], files: Iterable[Path]) -> None:
         """Take down what a run has written, before its directory goes.
 
-        Parameters
-        ----------
-        run
-            The run.
-        place
-            Where it ran.
-        before
-            `stamps` of the files before it began.
-        files
-            The files that are there now.
+        `before`: `stamps` of the files before it began.
         """
         found: dict[str, str] = {}
         paths = list(files)
@@ -169,13 +144,7 @@ class Outputs:
         return name
 
     def compare(self, runs: Sequence[Run]) -> list[Compared]:
-        """Compare what tuned runs put out with what native ones did, file by file.
-
-        Parameters
-        ----------
-        runs
-            All runs; those of which nothing was taken down do not count.
-        """
+        """Compare what tuned runs put out with what native ones did, file by file."""
         lists: dict[str, list[dict[str, str]]] = {"native": [], "tuned": []}
         printed: dict[str, list[str]] = {"native": [], "tuned": []}
         for run in runs:
@@ -244,28 +213,14 @@ def _judge(
 
 
 def equal(found: Sequence[Compared]) -> bool | None:
-    """Tell whether the outputs are the same; None when nothing could be compared.
-
-    Parameters
-    ----------
-    found
-        From `Outputs.compare`.
-    """
+    """Tell whether the outputs are the same; None when nothing could be compared."""
     if any(c.outcome == "differs" for c in found):
         return False
     return True if any(c.outcome in ("same", "times", "order") for c in found) else None
 
 
 def words(found: Sequence[Compared], rules: Rules) -> str:
-    """Say what was compared, and what came of it.
-
-    Parameters
-    ----------
-    found
-        From `Outputs.compare`.
-    rules
-        What was to be compared.
-    """
+    """Say what was compared, and what came of it."""
     if not found:
         return "nothing was printed or written that could be compared"
     by: dict[str, list[Compared]] = {}

@@ -34,15 +34,6 @@ def for_copies(words: Sequence[str], place: Place, copy: Path) -> list[str]:
     A relative path, alone or behind ``NAME=``, is replaced when it leads out of the directory and
     there is something. Names of outputs are left alone: each copy's lead to a place of its own.
     Full paths into the directory, wherever they stand in a word, lead into the copy.
-
-    Parameters
-    ----------
-    words
-        As typed.
-    place
-        Where they run; without copies nothing is replaced.
-    copy
-        Of this run.
     """
     if place.in_place or place.reset is not None:
         return list(words)
@@ -50,13 +41,7 @@ def for_copies(words: Sequence[str], place: Place, copy: Path) -> list[str]:
 
 
 def variables_for(environ: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
-    """Return the environment of one run: full paths into the directory lead into the copy.
-
-    Parameters
-    ----------
-    environ, place, copy
-        As for `for_copies`. Where programs and libraries are found stays as it is.
-    """
+    """Return the environment of one run: full paths into the directory lead into the copy."""
     if place.in_place or place.reset is not None:
         return dict(environ)
     return {
@@ -66,13 +51,7 @@ def variables_for(environ: Mapping[str, str], place: Place, copy: Path) -> dict[
 
 
 def outside(words: Sequence[str], place: Place) -> list[str]:
-    """Return what `for_copies` makes of the words that lead out of the directory.
-
-    Parameters
-    ----------
-    words, place
-        As for `for_copies`.
-    """
+    """Return what `for_copies` makes of the words that lead out of the directory."""
     if place.in_place or place.reset is not None:
         return []
     pairs = zip(words, _from_everywhere(words, place), strict=True)
@@ -85,17 +64,8 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
     A script would write to the user's files, since only words are pointed at a copy. An input file
     may do so as well, or only name what is read.
 
-    Parameters
-    ----------
-    words, place
-        As for `for_copies`.
-    programs
-        What the command starts, scripts of interpreters included.
-
-    Returns
-    -------
-    list of str
-        ``FILE:LINE: PATH`` of inputs.
+    `programs`: what the command starts, scripts of interpreters included.
+    The inputs come as ``FILE:LINE: PATH``.
     """
     if place.in_place or place.reset is not None:
         return []
@@ -119,13 +89,7 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
 
 
 def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place) -> list[str]:
-    """Return what the user must know of files that are no part of the copies.
-
-    Parameters
-    ----------
-    words, programs, place
-        As for `full_paths`, which may refuse them.
-    """
+    """Return what the user must know of files that are no part of the copies."""
     out = []
     named = full_paths(words, programs, place)
     if found := outside(words, place):

@@ -70,13 +70,7 @@ class Place:
         return f"in {self.base} itself" if self.in_place else f"each in a fresh copy of {self.base}"
 
     def written_by_us(self, path: Path) -> bool:
-        """Tell whether tune wrote this, so that it is not part of the case.
-
-        Parameters
-        ----------
-        path
-            A file or directory somewhere in `base`.
-        """
+        """Tell whether tune wrote this, so that it is not part of the case."""
         if (path / MARK).is_file():
             return True
         if path.parent.resolve() != self.own.resolve():
@@ -85,13 +79,7 @@ class Place:
 
 
 def make_output(directory: Path) -> None:
-    """Make tune's output directory; one that is made here is marked as holding nothing else.
-
-    Parameters
-    ----------
-    directory
-        The directory.
-    """
+    """Make tune's output directory; one that is made here is marked as holding nothing else."""
     if directory.is_dir():
         return
     try:
@@ -104,13 +92,7 @@ def make_output(directory: Path) -> None:
 
 
 def check_copy(place: Place) -> None:
-    """Refuse to copy a directory that is too large to be one job's, before anything was run.
-
-    Parameters
-    ----------
-    place
-        The place.
-    """
+    """Refuse to copy a directory that is too large to be one job's, before anything was run."""
     if place.in_place or place.reset is not None:
         return
     remedy = "give --reset-command, or --in-place when CMD may run again on its own results"
@@ -130,15 +112,7 @@ def check_copy(place: Place) -> None:
 
 
 def case_files(place: Place, directory: Path) -> Iterator[Path]:
-    """Yield the files (and links) of a directory in which CMD runs, without what tune wrote.
-
-    Parameters
-    ----------
-    place
-        The place.
-    directory
-        `place.base`, or a copy of it.
-    """
+    """Yield the files (and links) of a directory in which CMD runs, without what tune wrote."""
     for root, directories, names in os.walk(directory):
         here = Path(root)
         directories[:] = [d for d in directories if not place.written_by_us(here / d)]
@@ -153,11 +127,6 @@ def uncopied(place: Place) -> list[str]:
 
     A socket leads to the process that listens on it, whichever directory it is found in, and a
     device may have no end.
-
-    Parameters
-    ----------
-    place
-        The place; without copies nothing is left out.
     """
     if place.in_place or place.reset is not None:
         return []
@@ -236,10 +205,7 @@ def _rewind_input() -> None:
 def keep_input(silence_s: float = SILENCE_S) -> None:
     """Keep what comes through a pipe (``gen | stretto tune -- ...``), so that every run reads it.
 
-    Parameters
-    ----------
-    silence_s
-        Seconds without a byte after which the pipe is taken to have no end.
+    `silence_s`: seconds without a byte after which the pipe is taken to have no end.
     """
     try:
         mode = os.fstat(0).st_mode
@@ -278,13 +244,7 @@ def _remove_left_over(work: Path) -> None:
 
 @contextmanager
 def fresh(place: Place) -> Iterator[Path]:
-    """Give the directory for one run; a copy is removed afterwards.
-
-    Parameters
-    ----------
-    place
-        The place.
-    """
+    """Give the directory for one run; a copy is removed afterwards."""
     _rewind_input()
     if place.reset is not None:
         _reset(place.reset, place.base)

@@ -31,23 +31,8 @@ def predict(
     the two, evenly in the logarithm, and the ratio from its launches (bootstrap). What an earlier
     return changes elsewhere is not in it.
 
-    Parameters
-    ----------
-    needs
-        Of the profiled run.
-    table
-        What will be applied.
-    comparisons
-        What it was decided by.
-    seed
-        Of the bootstrap.
-    wall_s
-        Wall time of the whole command, its start included; by default from MPI_Init to Finalize.
-
-    Returns
-    -------
-    Gain or None
-        None when the table changes nothing that the application uses.
+    `wall_s`: wall time of the whole command, its start included; by default from MPI_Init to
+    Finalize.
     """
     random = np.random.default_rng(seed)
     saved = np.zeros(DRAWS)
@@ -80,17 +65,7 @@ def predict(
 
 
 def applied(need: Need, table: Table, comparisons: Sequence[Comparison]) -> Comparison | None:
-    """Return the comparison behind the table's choice for a need; None where it stays native.
-
-    Parameters
-    ----------
-    need
-        A collective and size.
-    table
-        The table.
-    comparisons
-        Of all candidates.
-    """
+    """Return the comparison behind the table's choice for a need; None where it stays native."""
     row = table.find(need.collective, need.nodes, need.ppn, need.bytes)
     if row is None or row.choice == NATIVE:
         return None

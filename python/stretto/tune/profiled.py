@@ -115,9 +115,6 @@ class Profiled(Stage):
         then, now = self._recorded()[1:2], self._asked_layout
         if then == [now]:
             return
-        nodes = self.job.layout.nodes
-        if not then and nodes in (None, found.node_count):
-            return  # of an earlier version, which did not write it down
         was = then[0] if then else f"{found.node_count} x {found.ppn}, {found.nranks} ranks"
         raise StrettoError(
             f"the profile here is of another layout: {was}, not {now} (nodes x ranks)",
@@ -150,7 +147,7 @@ class Profiled(Stage):
             return float(np.median(profile.wall_s)) + 0.5
 
     def _recorded(self) -> list[str]:
-        """Return the lines of the profiled run: time and layout (an earlier version: no layout)."""
+        """Return the lines of the profiled run: time and layout."""
         try:
             return self._wall_file.read_text("utf-8").splitlines()
         except (OSError, ValueError):

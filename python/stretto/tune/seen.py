@@ -44,13 +44,7 @@ class RanksSeen:
     ranks: Sequence[Mapping[str, str]]
 
     def missed(self, wanted: Mapping[str, str]) -> str | None:
-        """Return which setting no rank has, in words; None where all came through, or none is seen.
-
-        Parameters
-        ----------
-        wanted
-            Names and values.
-        """
+        """Return which setting no rank has, in words; None: all came through, or none is seen."""
         for name, value in wanted.items():
             if _OF_LAUNCHER.match(name):
                 continue
@@ -101,12 +95,8 @@ def _look(
 def watching(mark: str, value: str, enough: int | None = None) -> Iterator[RanksSeen]:
     """Look at the ranks of what is run meanwhile; afterwards the result is complete.
 
-    Parameters
-    ----------
-    mark, value
-        A variable that all processes of the run have, and no others.
-    enough
-        A number of ranks: once it is seen, no more is looked for.
+    `mark`, `value`: A variable that all processes of the run have, and no others.
+    `enough`: A number of ranks: once it is seen, no more is looked for.
     """
     seen, stop, begin = RanksSeen(set(), ()), threading.Event(), time.monotonic()
     others = _numbers()

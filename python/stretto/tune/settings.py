@@ -1,4 +1,4 @@
-"""``stretto tune --settings -- CMD``: settings of the MPI, judged on CMD itself.
+"""``stretto settings -- CMD``: settings of the MPI, judged on CMD itself.
 
 A micro-benchmark's gain may not reach the application, so that every setting is tried on CMD: its
 runs are interleaved with native ones, hopeless ones are dropped after a few rounds, those that help
@@ -41,6 +41,7 @@ from stretto.tune.named import left, named, option_names
 from stretto.tune.place import check_copy, keep_input
 from stretto.tune.settings_environment import environment_of, refuse_other_environment
 from stretto.tune.stage import PAIRS
+from stretto.tune.trials import gain_of
 from stretto.tune.unchanged import program_files
 
 #: rounds after which a setting that was not faster than native gets no more runs
@@ -270,7 +271,7 @@ class SettingsTuning(Confirming):
                 tried.why = reason or "no run of it was made"
                 continue
             ratio, ratios, p = one
-            tried.gain = self._gain(ratio, ratios, p)
+            tried.gain = gain_of(ratio, ratios, p, self.o.metric)
             if tried.name in dropped:
                 tried.outcome = "dropped"
                 tried.why = f"looked no faster in {counted(ratio.n, 'round')}"

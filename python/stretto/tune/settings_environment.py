@@ -15,13 +15,7 @@ _THREADS = re.compile(r"(OMP|GOMP|KMP)_(?!DISPLAY|VERSION|SETTINGS|WARNINGS)\w+"
 
 
 def environment_of(job: Job) -> dict[str, str]:
-    """Return the variables that decide how fast a job runs: of its MPI, and of its threads.
-
-    Parameters
-    ----------
-    job
-        What its command sets before the launcher counts, too.
-    """
+    """Return the variables that decide how fast a job runs: of its MPI, and of its threads."""
     environ = {**job.environ, **job.command.assignments}
     threads = {n: v for n, v in environ.items() if _THREADS.fullmatch(n)}
     return dict(sorted({**deciding(job.mpi.family, environ), **threads}.items()))
@@ -32,12 +26,7 @@ def refuse_other_environment(
 ) -> None:
     """Refuse to add to runs of another environment; None: not known (of an earlier version).
 
-    Parameters
-    ----------
-    before, now
-        From `environment_of`.
-    place, remedy
-        For the message: the file, and how to begin another one.
+    `before`, `now`: from `environment_of`.
     """
     words = None if before is None or now is None else differing(before, now)
     if words is not None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 
-from stretto.errors import CommandFailedError, from_oserror
-from stretto.files.io import write_atomic
+from stretto.errors import CommandFailedError
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
-from stretto.files.verdict import GainInterval, Run, as_typed
+from stretto.files.verdict import Run, as_typed
 from stretto.launch.evidence import require_native
 from stretto.measure.compare import compare_times
 from stretto.measure.stats import Interval, median_interval
 from stretto.mpi.settings import Setting
-from stretto.tune.outputs import Outputs, stamps
-from stretto.tune.place import case_files, fresh
+from stretto.tune.outputs import Outputs
 from stretto.tune.stage import Stage
-from stretto.tune.trials import Kind, find_value, longest_s, once
+from stretto.tune.trials import find_value, times_of
 from stretto.tune.words import ended
 
 #: so many failed runs are enough of a setting
@@ -54,13 +51,13 @@ class SettingRuns(Stage):
         self, name: str, rounds: range | None = None, beside: str | None = None
     ) -> dict[int, float]:
         """Return time per unit of work by round: smaller is faster, whatever the metric."""
-        lower = self.o.metric.better == "lower"
-        return {
-            r.round: r.value if lower else 1 / r.value
+        values = {
+            r.round: r.value
             for r in self.file.runs
             if r.setting == name and not r.confirming and r.value is not None and r.beside == beside
             and (rounds is None or r.round in rounds)
         }  # fmt: skip
+        return times_of(values, self.o.metric)
 
     def _ratio(
         self, name: str, rounds: range | None = None
@@ -73,14 +70,6 @@ class SettingRuns(Stage):
             {i: mine[i] for i in both}, {i: native[i] for i in both}
         )
         return ratio, ratios, p
-
-    def _gain(self, ratio: Interval, ratios: Sequence[float], p: float | None) -> GainInterval:
-        """Return a comparison of times as a gain of the metric, with its interval or extremes."""
-        low = ratio.low if ratio.low is not None else min(ratios)
-        high = ratio.high if ratio.high is not None else max(ratios)
-        if self.o.metric.better == "higher":
-            return GainInterval(1 / high - 1, 1 / ratio.median - 1, 1 / low - 1, p)
-        return GainInterval(1 - high, 1 - ratio.median, 1 - low, p)
 
     def _outputs(self, name: str) -> Outputs:
         """Return what was put out by the runs that confirm a setting or combination."""
@@ -142,37 +131,15 @@ class SettingRuns(Stage):
         """
         if self._spent():
             return None
-        self.require_unchanged()
-        kind: Kind = "native" if setting is None else "tuned"
-        kept, draft = self._outputs(beside or ""), Run(kind, at, None, 0.0, 0)
-        evidence = (self.o.out / "outputs" / "evidence").resolve()
-        shutil.rmtree(evidence, ignore_errors=True)
-        try:
-            evidence.mkdir(parents=True)
-            if confirming:
-                kept.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise from_oserror(error, "cannot make the directory", evidence) from error
-        limit, left = self.o.timeout_s or longest_s(self.run_s), self.left_s()
-        late = left is not None and (limit is None or left < limit)
-        limit = max(left or 0.0, 1.0) if late else limit
-        try:
-            with fresh(self.o.place) as cwd:
-                before = stamps(cwd, case_files(self.o.place, cwd))
-                trial = once(
-                    self.run_words(cwd), cwd, [], {}, evidence, limit, self.o.mpi,
-                    dict(setting.environment) if setting else None,
-                    watch=number == 0 and beside is None, environ=self.run_environ(cwd),
-                )  # fmt: skip
-                if confirming and trial.result.status == 0:
-                    write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
-                    kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
-        finally:
-            shutil.rmtree(evidence, ignore_errors=True)
+        draft = Run("native" if setting is None else "tuned", at, None, 0.0, 0)
+        kept = self._outputs(beside or "") if confirming else None
+        environment = dict(setting.environment) if setting else None
+        watch = number == 0 and beside is None
+        trial = self.attempt(draft, kept, settings=environment, watch=watch)
+        if trial is None:
+            return None
         require_native(trial.evidence, " ".join(self.o.words))
         result = trial.result
-        if result.timed_out and late:
-            return None
         run = SettingRun(
             NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
             result.status, beside=beside, others=trial.others,
@@ -186,7 +153,7 @@ class SettingRuns(Stage):
             if run.value is None or run.value <= 0:
                 run.value, run.status = None, 1
                 run.detail = f"it printed nothing that {as_typed(self.o.metric)} can use"
-        missed = trial.seen.missed(dict(setting.environment)) if trial.seen and setting else None
+        missed = trial.seen.missed(environment) if trial.seen and environment else None
         if missed is not None:
             run.value, run.status = None, UNREACHED
             run.detail = f"{missed}: the command or its script sets it itself, or drops what it has"

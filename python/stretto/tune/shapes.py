@@ -44,13 +44,7 @@ def width_of(shape: Shape) -> int:
 
 
 def shape_of(call: Call) -> Shape:
-    """Return datatype and operation to measure for a row.
-
-    Parameters
-    ----------
-    call
-        A row of the profile.
-    """
+    """Return datatype and operation to measure for a row."""
     if call.collective not in REDUCTIONS:
         return Shape(None, None)
     operation = call.operation if call.operation in ARITHMETIC + LOGIC else "MPI_SUM"
@@ -66,15 +60,7 @@ def shape_of(call: Call) -> Shape:
 
 
 def shapes_of(rows: Sequence[Call], parts: Sequence[float]) -> tuple[Shape, ...]:
-    """Return the shapes that most of the rows' time goes into, the costliest first.
-
-    Parameters
-    ----------
-    rows
-        Of one size class.
-    parts
-        Their times.
-    """
+    """Return the shapes that most of the rows' time goes into, the costliest first."""
     cost: dict[Shape, float] = defaultdict(float)
     for row, part in zip(rows, parts, strict=True):
         cost[shape_of(row)] += part

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
+from stretto.files.io import write_atomic
 from stretto.files.program import ProgramFile, changed
-from stretto.files.verdict import Metric
+from stretto.files.verdict import Metric, Run
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
-from stretto.tune.outputs import Rules
+from stretto.tune.outputs import Outputs, Rules, stamps
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
-from stretto.tune.place import Place, case_files
+from stretto.tune.place import Place, case_files, fresh
+from stretto.tune.trials import Trial, longest_s, once
 from stretto.tune.unchanged import newer, program_files
 
 #: the fewest pairs of runs of CMD with which a test can be made
@@ -46,15 +49,7 @@ class Options:
 
 
 class Stage:
-    """What all stages share.
-
-    Parameters
-    ----------
-    options
-        What the user asked for.
-    say
-        Prints a sentence to the user.
-    """
+    """What all stages share."""
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.o = options
@@ -78,13 +73,7 @@ class Stage:
         return self.o.budget_s - (time.monotonic() - self.begin)
 
     def within(self, limit: float | None) -> float | None:
-        """Return how long a run of CMD may take: the limit, or what is left of the budget.
-
-        Parameters
-        ----------
-        limit
-            Without a budget; None: none.
-        """
+        """Return how long a run of CMD may take: the limit, or what is left of the budget."""
         left = self.left_s()
         if left is None:
             return limit
@@ -97,13 +86,7 @@ class Stage:
         return left is not None and left <= 0
 
     def require_in_budget(self, result: Result) -> None:
-        """Refuse to go on where the budget ended CMD's first run.
-
-        Parameters
-        ----------
-        result
-            Of the run.
-        """
+        """Refuse to go on where the budget ended CMD's first run."""
         if result.timed_out and self.over:
             raise StrettoError(
                 "inconclusive: the budget ended before the first run of CMD did",
@@ -112,33 +95,54 @@ class Stage:
             )
 
     def run_words(self, cwd: Path) -> list[str]:
-        """Return the command as one run gets it; as typed it is the key of all files.
-
-        Parameters
-        ----------
-        cwd
-            The directory of that run.
-        """
+        """Return the command as one run gets it; as typed it is the key of all files."""
         return for_copies(self.o.words, self.o.place, cwd)
 
     def run_environ(self, cwd: Path) -> dict[str, str]:
-        """Return the environment of one run.
-
-        Parameters
-        ----------
-        cwd
-            The directory of that run.
-        """
+        """Return the environment of one run."""
         return variables_for(os.environ, self.o.place, cwd)
 
-    def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
-        """Refuse to add to runs of another program; name files of the case that may be others.
+    def attempt(
+        self,
+        draft: Run,
+        kept: Outputs | None,
+        libraries: Sequence[Path] = (),
+        variables: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        watch: bool = False,
+    ) -> Trial | None:
+        """Run CMD once in its place; None: the budget ended the run, which says nothing of it.
 
-        Parameters
-        ----------
-        programs, since
-            What earlier runs were of, and when they began.
+        `draft`: under whose name `kept` holds what the run put out; without `kept` nothing is.
+        `libraries`, `variables`, `settings`, `watch`: as for `once`.
         """
+        self.require_unchanged()
+        evidence = (self.o.out / "outputs" / "evidence").resolve()
+        shutil.rmtree(evidence, ignore_errors=True)
+        try:
+            evidence.mkdir(parents=True)
+            if kept is not None:
+                kept.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", evidence) from error
+        limit = self.within(self.o.timeout_s or longest_s(self.run_s))
+        try:
+            with fresh(self.o.place) as cwd:
+                before = stamps(cwd, case_files(self.o.place, cwd))
+                trial = once(
+                    self.run_words(cwd), cwd, libraries, dict(variables or {}), evidence, limit,
+                    self.o.mpi, settings, watch=watch, environ=self.run_environ(cwd),
+                )  # fmt: skip
+                if kept is not None:
+                    write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
+                    if trial.result.status == 0:
+                        kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
+        finally:
+            shutil.rmtree(evidence, ignore_errors=True)
+        return None if trial.result.timed_out and self.over else trial
+
+    def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
+        """Refuse to add to runs of another program; name files of the case that may be others."""
         self.programs, self.since = programs, since
         self.require_unchanged(first=True)
         if self.o.place.in_place or self.o.place.reset is not None:
@@ -156,11 +160,8 @@ class Stage:
     def require_unchanged(self, first: bool = False) -> None:
         """Refuse a program that is another one than in earlier runs.
 
-        Parameters
-        ----------
-        first
-            No run was made since the start. Later a reset command may have built it anew, and so
-            before it, which is only said.
+        `first`: no run was made since the start. Later a reset command may have built it anew, and
+        so before it, which is only said.
         """
         building = self.o.place.reset is not None
         if not self.programs or (building and not first):

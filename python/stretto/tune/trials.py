@@ -49,13 +49,6 @@ def find_value(metric: Metric, result: Result) -> float | None:
 
     The last match counts, of standard output and then of standard error (a program that prints its
     rate now and then ends with the final one).
-
-    Parameters
-    ----------
-    metric
-        What to find.
-    result
-        Of the run.
     """
     if metric.pattern is None:
         return result.wall_s
@@ -70,17 +63,7 @@ def find_value(metric: Metric, result: Result) -> float | None:
 
 
 def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
-    """Return the metric that the user asked for.
-
-    Parameters
-    ----------
-    pattern
-        Regular expression with one group; None for wall time.
-    better
-        ``lower`` or ``higher``.
-    unit
-        For print-outs.
-    """
+    """Return the metric that the user asked for."""
     if better not in ("lower", "higher"):
         raise UsageError(f"--metric-better {better} means nothing", None, "say lower or higher")
     if pattern is None:
@@ -121,26 +104,10 @@ def once(
 ) -> Trial:
     """Run the command once.
 
-    Parameters
-    ----------
-    words
-        The user's command.
-    cwd
-        Where.
-    libraries, variables
-        What every rank gets; without libraries, no setting of Stretto's reaches them either.
-    evidence
-        Empty directory, in which ranks that have Stretto leave a file.
-    timeout
-        Seconds; None for no limit.
-    mpi
-        What the user says the MPI is.
-    settings
-        Of the MPI: set for the launcher and so for the ranks.
-    watch, enough
-        Look at the ranks meanwhile, until one tells this number of ranks.
-    environ
-        Of the run; the process's own by default.
+    `libraries`, `variables`: what every rank gets; without libraries, no setting of Stretto's
+    reaches them either.
+    `evidence`: empty directory, in which ranks that have Stretto leave a file.
+    `watch`, `enough`: look at the ranks meanwhile, until one tells this number of ranks.
     """
     job = with_settings(understand(words, mpi=mpi, environ=environ, cwd=cwd), settings or {})
     if not libraries:
@@ -167,27 +134,14 @@ def _sizes(evidence: Path) -> frozenset[int]:
 
 
 def longest_s(run_s: float) -> float | None:
-    """Return after how long a run of CMD is ended where the user gives no limit; None: never.
-
-    Parameters
-    ----------
-    run_s
-        How long a run takes; 0: not known.
-    """
+    """Return after how long a run of CMD is ended where the user gives no limit; None: never."""
     return 60 + 10 * run_s if run_s > 0 else None
 
 
 def order(pairs: int, seed: int, done: Sequence[Run] = ()) -> list[Kind]:
     """Return the kinds of the runs still to be made: pairs, each in an order of its own.
 
-    Parameters
-    ----------
-    pairs
-        How many of each kind there shall be in all.
-    seed
-        Of the order.
-    done
-        Runs of an earlier, interrupted attempt; they are the first of the same order.
+    `done`: runs of an earlier, interrupted attempt; they are the first of the same order.
     """
     source = random.Random(seed)
     out: list[Kind] = []
@@ -198,61 +152,53 @@ def order(pairs: int, seed: int, done: Sequence[Run] = ()) -> list[Kind]:
     return out[len(done) :]
 
 
-def _sides(runs: Sequence[Run]) -> tuple[dict[int, float], dict[int, float]]:
-    """Return tuned and native values by pair, of pairs that are complete."""
+def times_of(values: Mapping[int, float], metric: Metric) -> dict[int, float]:
+    """Return values of the metric as times per unit of work: smaller is faster, whatever it is."""
+    return {i: v if metric.better == "lower" else 1 / v for i, v in values.items()}
+
+
+def gain_of(
+    ratio: Interval, ratios: Sequence[float], p: float | None, metric: Metric
+) -> GainInterval:
+    """Return a ratio of times as a gain of the metric, with its interval or extremes."""
+    low = ratio.low if ratio.low is not None else min(ratios)
+    high = ratio.high if ratio.high is not None else max(ratios)
+    if metric.better == "higher":
+        return GainInterval(1 / high - 1, 1 / ratio.median - 1, 1 / low - 1, p)
+    return GainInterval(1 - high, 1 - ratio.median, 1 - low, p)
+
+
+def _sides(runs: Sequence[Run], metric: Metric) -> tuple[dict[int, float], dict[int, float]]:
+    """Return tuned and native times by pair, of pairs that are complete."""
     sides: dict[str, dict[int, float]] = {"native": {}, "tuned": {}}
     for r in runs:
         if r.value is not None and r.value > 0 and r.exit == 0:
             sides[r.kind][r.order // 2] = r.value
     both = sorted(set(sides["native"]) & set(sides["tuned"]))
-    return {i: sides["tuned"][i] for i in both}, {i: sides["native"][i] for i in both}
+    tuned, native = ({i: sides[k][i] for i in both} for k in ("tuned", "native"))
+    return times_of(tuned, metric), times_of(native, metric)
 
 
 def gain(runs: Sequence[Run], metric: Metric) -> GainInterval | None:
-    """Return the measured gain with its interval and p; None without a pair.
-
-    Parameters
-    ----------
-    runs
-        In their order; runs that failed have no value and count for nothing.
-    metric
-        Which way is better.
-    """
-    tuned, native = _sides(runs)
+    """Return the measured gain with its interval and p; None without a pair."""
+    tuned, native = _sides(runs, metric)
     if not tuned:
         return None
     ratio, ratios, p, _ = compare_times(tuned, native)
-    return _gain_of(ratio, ratios, p, metric)
+    return gain_of(ratio, ratios, p, metric)
 
 
 def judged(runs: Sequence[Run], metric: Metric) -> Verdict:
     """Return the verdict on tuned runs against native ones.
 
     A gain of any size counts, where the test and the interval tell it from nothing.
-
-    Parameters
-    ----------
-    runs, metric
-        As for `gain`.
     """
-    tuned, native = _sides(runs)
+    tuned, native = _sides(runs, metric)
     if not tuned:
         return inconclusive("no pair of runs was made", f"missing: {FEWEST} pairs of runs")
-    if metric.better == "higher":
-        tuned, native = ({i: 1 / v for i, v in x.items()} for x in (tuned, native))
     ratio, _, p, _ = compare_times(tuned, native)
     found = judge(ratio, p, ratio.n, "pair", busy=busy_before([r.others for r in runs]), least=0.0)
     unsure = ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high
     if found.outcome in ("faster", "slower") and unsure:
         return Verdict("inconclusive", f"the runs vary by more than the difference ({found.why})")
     return found
-
-
-def _gain_of(
-    ratio: Interval, ratios: Sequence[float], p: float | None, metric: Metric
-) -> GainInterval:
-    low = ratio.low if ratio.low is not None else min(ratios)
-    high = ratio.high if ratio.high is not None else max(ratios)
-    if metric.better == "higher":
-        return GainInterval(low - 1, ratio.median - 1, high - 1, p)
-    return GainInterval(1 - high, 1 - ratio.median, 1 - low, p)

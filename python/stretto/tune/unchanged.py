@@ -13,13 +13,7 @@ from stretto.mpi.detect import which
 
 
 def program_files(job: Job) -> list[Path]:
-    """Return the programs that a command starts, and the scripts that interpreters run.
-
-    Parameters
-    ----------
-    job
-        The command; what a script of it starts cannot be known.
-    """
+    """Return the programs that a command starts, and the scripts that interpreters run."""
     words, out = job.command.words, []
     environ = {**job.environ, **job.command.assignments}
     for application in job.command.applications:
@@ -40,12 +34,7 @@ def program_files(job: Job) -> list[Path]:
 def newer(paths: Iterable[Path], since: str) -> list[Path]:
     """Return the files that were written, replaced or renamed after a moment.
 
-    Parameters
-    ----------
-    paths
-        The files.
-    since
-        As files between the stages have it, in whole seconds; anything else finds nothing.
+    `since`: as files between the stages have it, in whole seconds; anything else finds nothing.
     """
     try:
         moment = datetime.strptime(since, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)

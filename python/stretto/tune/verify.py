@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.counted import counted, duration
-from stretto.errors import CommandFailedError, Interrupted, StrettoError, from_oserror, keeping
+from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.identity import collect
 from stretto.files.io import write_atomic
 from stretto.files.outcome import Outcome, Verdict
@@ -29,11 +29,10 @@ from stretto.launch.library import library_for
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.measured import MeasuredNeeds
-from stretto.tune.outputs import Outputs, stamps
-from stretto.tune.place import case_files, fresh
+from stretto.tune.outputs import Outputs
 from stretto.tune.stage import PAIRS
 from stretto.tune.start import start_s
-from stretto.tune.trials import Kind, find_value, gain, judged, longest_s, once, order
+from stretto.tune.trials import Kind, find_value, gain, judged, order
 from stretto.tune.words import applied_words, conclude, ended, start_words
 
 #: the most pairs of runs that a budget buys
@@ -72,22 +71,22 @@ class Verifying(MeasuredNeeds):
         conclusion: str,
         benches: Sequence[Path],
         runs: Sequence[Run] = (),
+        table: Table | None = None,
+        helps: bool = False,
         predicted: GainInterval | None = None,
         measured: GainInterval | None = None,
         compared: Sequence[Compared] = (),
         found: Verdict | None = None,
-    ) -> Path:
-        """Write the verdict as far as it is known, and return its file.
-
-        Parameters
-        ----------
-        profile, conclusion, benches, runs, predicted, measured, compared, found
-            What it holds; without `found` it is inconclusive.
-        """
+    ) -> TuneResult:
+        """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
         identity = collect(self.job.mpi.identity)
-        table, path = self.path("table"), self.path("verdict.json")
-        listed = sorted((c for c in compared if c.outcome != "same"), key=lambda c: c.name)
-        listed.sort(key=lambda c: c.outcome != "differs")
+        outcome: Outcome = "inconclusive" if found is None else found.outcome
+        missing = "" if found is None else found.missing
+        profiled, made, path = (self.path(x) for x in ("profile.json", "table", "verdict.json"))
+        listed = sorted(
+            (c for c in compared if c.outcome != "same"),
+            key=lambda c: (c.outcome != "differs", c.name),
+        )
         write_verdict(
             VerdictFile(
                 stretto=identity.stretto,
@@ -101,48 +100,20 @@ class Verifying(MeasuredNeeds):
                 measured=measured,
                 outputs_equal=outputs.equal(compared),
                 conclusion=conclusion,
-                outcome="inconclusive" if found is None else found.outcome,
-                missing="" if found is None else found.missing,
-                table=table.name if table.exists() else None,
-                profile=self.path("profile.json").name,
+                outcome=outcome,
+                missing=missing,
+                table=made.name if made.exists() else None,
+                profile=profiled.name,
                 bench=benches[0].name if benches else None,
                 outputs=outputs.words(compared, self.o.rules) if compared else None,
                 compared=listed[:MOST_LISTED],
             ),
             path,
         )
-        return path
-
-    def outcome(
-        self,
-        text: str,
-        helps: bool,
-        benches: Sequence[Path],
-        table: Table | None = None,
-        predicted: GainInterval | None = None,
-        measured: GainInterval | None = None,
-        found: Verdict | None = None,
-    ) -> TuneResult:
-        """Return what came of it.
-
-        Parameters
-        ----------
-        text, helps, benches, table, predicted, measured, found
-            What it holds.
-        """
         return TuneResult(
-            text,
-            helps,
-            "inconclusive" if found is None else found.outcome,
-            "" if found is None else found.missing,
-            self.path("table") if benches else None,
-            self.path("verdict.json"),
-            self.path("profile.json"),
-            list(benches),
-            table.rows if table is not None else [],
-            predicted,
-            measured,
-        )
+            conclusion, helps, outcome, missing, made if benches else None, path, profiled,
+            list(benches), table.rows if table is not None else [], predicted, measured,
+        )  # fmt: skip
 
     def verify(
         self,
@@ -190,7 +161,7 @@ class Verifying(MeasuredNeeds):
                 except Interrupted as stop:
                     raise Interrupted(f"{stop.kept}; {kept}") from stop
                 unfinished = f"{len(runs)} of {2 * pairs} runs made"
-                self.verdict(profile, unfinished, benches, runs, predicted)
+                self.verdict(profile, unfinished, benches, runs, predicted=predicted)
                 progress.advance()
         measured, found = gain(runs, self.o.metric), judged(runs, self.o.metric)
         found = self._lacking(found, pairs, len(runs))
@@ -200,9 +171,10 @@ class Verifying(MeasuredNeeds):
         text += applied_words(runs, profile.nranks)
         if runs:
             text += f". Outputs {outputs.words(compared, self.o.rules)}"
-        self.verdict(profile, text, benches, runs, predicted, measured, compared, found)
         helps = found.outcome != "slower"
-        return self.outcome(text, helps, benches, table, predicted, measured, found)
+        return self.verdict(
+            profile, text, benches, runs, table, helps, predicted, measured, compared, found
+        )
 
     def _cost_words(
         self, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
@@ -233,13 +205,10 @@ class Verifying(MeasuredNeeds):
             return []
         old = read_verdict(path)
         same = old.command == self.o.words and old.metric == self.o.metric
-        digest = self.path("table.applied")
-        rows = _rows_text(self.path("table"))
-        known = (rows, _layout_line(profile) + rows)  # the rows alone: of an earlier version
-        if not same or not digest.exists() or digest.read_text("utf-8") not in known:
+        applied = self.path("table.applied")
+        known = _layout_line(profile) + _rows_text(self.path("table"))
+        if not same or not applied.exists() or applied.read_text("utf-8") != known:
             return []
-        if any(r.kind == "tuned" and r.ranks is None for r in old.runs):
-            return []  # of a Stretto that did not ask the ranks
         self.written = old.created if old.runs else None
         return old.runs
 
@@ -264,34 +233,14 @@ class Verifying(MeasuredNeeds):
 
     def _one(self, kind: Kind, number: int, nranks: int) -> Run | None:
         """Run CMD once; None: the budget ended the run, which says nothing of it."""
-        self.require_unchanged()
-        libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         table = self.path("table").resolve()
+        libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
-        limit = self.within(self.o.timeout_s or longest_s(self.run_s))
-        draft = Run(kind, number, None, 0.0, 0)
-        kept = self.outputs
-        evidence = (kept.directory / "evidence").resolve()
-        shutil.rmtree(evidence, ignore_errors=True)
-        try:
-            evidence.mkdir(parents=True)
-        except OSError as error:
-            raise from_oserror(error, "cannot make the directory", evidence) from error
-        try:
-            with fresh(self.o.place) as cwd:
-                before = stamps(cwd, case_files(self.o.place, cwd))
-                trial = once(
-                    self.run_words(cwd), cwd, libraries, variables, evidence, limit, self.o.mpi,
-                    environ=self.run_environ(cwd),
-                )  # fmt: skip
-                write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
-                if trial.result.status == 0:
-                    kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
-        finally:
-            shutil.rmtree(evidence, ignore_errors=True)
-        result, command = trial.result, " ".join(self.o.words)
-        if result.timed_out and self.over:
+        draft, kept = Run(kind, number, None, 0.0, 0), self.outputs
+        trial = self.attempt(draft, kept, libraries, variables)
+        if trial is None:
             return None
+        result, command = trial.result, " ".join(self.o.words)
         if result.status != 0 or result.timed_out:
             how = "it took too long" if result.timed_out else ended(result)
             remedy = "run it by hand: it must run twice on equal files"
@@ -311,9 +260,7 @@ class Verifying(MeasuredNeeds):
             )
         found = trial.evidence
         calls = found.calls if found.finished else None
-        return Run(
-            kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others
-        )  # fmt: skip
+        return Run(kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others)
 
 
 def _layout_line(profile: Profile) -> str:

@@ -25,13 +25,7 @@ def percent(value: float) -> str:
 
 
 def ended(result: Result) -> str:
-    """Return how a run ended that failed, with what it said of why.
-
-    Parameters
-    ----------
-    result
-        Of the run.
-    """
+    """Return how a run ended that failed, with what it said of why."""
     last = telling(result.stderr or result.stdout, end=True)
     said = f"its last words: {last}" if last else "it printed nothing that tells why"
     return f"it ended with {result.status}; {said}"
@@ -44,13 +38,7 @@ def gain_words(gain: GainInterval) -> str:
 
 
 def no_help(needs: Needs) -> str | None:
-    """Say why no algorithm can help this application, or None when one may.
-
-    Parameters
-    ----------
-    needs
-        Of the profiled run.
-    """
+    """Say why no algorithm can help this application, or None when one may."""
     if needs.wall_s <= 0:
         return "the profile holds no time"
     waiting = needs.waiting_s / needs.wall_s
@@ -75,17 +63,7 @@ def no_help(needs: Needs) -> str | None:
 def conclude(
     metric: Metric, predicted: GainInterval | None, measured: GainInterval | None, found: Verdict
 ) -> str:
-    """Return the conclusion.
-
-    Parameters
-    ----------
-    metric
-        What was compared.
-    predicted, measured
-        Gains.
-    found
-        The verdict on the runs.
-    """
+    """Return the conclusion."""
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
         return "the gain was not measured on CMD" + (
@@ -115,15 +93,7 @@ def conclude(
 
 
 def start_words(gained_s: float, start_s: float) -> str:
-    """Say where a gain is less than what starting ``stretto run`` costs; nothing where it is more.
-
-    Parameters
-    ----------
-    gained_s
-        A run's gain, in seconds.
-    start_s
-        What the start costs.
-    """
+    """Say where a gain is less than what starting ``stretto run`` costs; else nothing."""
     if gained_s >= start_s:
         return ""
     return (
@@ -133,15 +103,7 @@ def start_words(gained_s: float, start_s: float) -> str:
 
 
 def applied_words(runs: Sequence[Run], nranks: int) -> str:
-    """Say what proves that the tuned runs were tuned; nothing when there was none.
-
-    Parameters
-    ----------
-    runs
-        All runs.
-    nranks
-        Ranks of the job.
-    """
+    """Say what proves that the tuned runs were tuned; nothing when there was none."""
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
         return ""

@@ -1,0 +1,106 @@
+"""What a shell offers for a word of the command line; everything heavy is loaded when asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+#: a function of what was typed so far
+Completer = Callable[[str], list[str]]
+
+
+def _listed(names: Iterable[str], typed: str) -> list[str]:
+    """Return the names that go on from what was typed; of ``a,b`` only the last is completed."""
+    before, comma, last = typed.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def collectives(incomplete: str) -> list[str]:
+    from stretto.files.table import TUNABLE
+
+    return _listed(TUNABLE, incomplete)
+
+
+def choices(incomplete: str) -> list[str]:
+    from stretto.plan import algorithms
+
+    return _listed(["native", "bare", *dict.fromkeys(a.name for a in algorithms())], incomplete)
+
+
+def mpis(incomplete: str) -> list[str]:
+    return [x for x in ("openmpi", "mpich", "intel") if x.startswith(incomplete)]
+
+
+def platforms(incomplete: str) -> list[str]:
+    from stretto.model.platform_file import shipped, user_directory
+
+    own = (p.stem for p in user_directory().glob("*.toml"))
+    return _listed(dict.fromkeys([*own, *shipped()]), incomplete)
+
+
+def files(*suffixes: str) -> Completer:
+    """Return a function that completes directories, and files that end in one of these."""
+
+    def complete(incomplete: str) -> list[str]:
+        directory, _, name = incomplete.rpartition("/")
+        before = f"{directory}/" if "/" in incomplete else ""
+        try:
+            found = sorted(os.scandir(Path(before or ".").expanduser()), key=lambda e: e.name)
+        except OSError:
+            return []
+        return [
+            f"{before}{e.name}{'/' if e.is_dir() else ''}"
+            for e in found
+            if e.name.startswith(name) and (name or not e.name.startswith("."))
+            and (e.is_dir() or e.name.endswith(suffixes))
+        ]  # fmt: skip
+
+    return complete
+
+
+def completions(root: Any, words: Sequence[str]) -> list[str]:
+    """Return what may stand in place of the last word; the others stand before it.
+
+    `words`: of the command line, without the program's name. Behind ``--`` nothing is offered: the
+    shell completes names of files.
+    """
+    *before, last = [w for w in words if w != "="] or [""]  # bash cuts --out=x at the sign
+    if "--" in before:
+        return []
+    command, waiting, arguments = root, None, 0
+    for word in before:
+        if waiting is not None:
+            waiting = None
+        elif word.startswith("-"):
+            waiting = _option(command, word)
+        elif word in getattr(command, "commands", {}):
+            command, arguments = command.commands[word], 0
+        else:
+            arguments += 1
+    if waiting is not None:
+        return _values(command, waiting, last)
+    if last.startswith("-"):
+        options = [name for p in command.params for name in getattr(p, "opts", [])]
+        return [name for name in [*options, "--help"] if name.startswith(last) and name[:2] == "--"]
+    if getattr(command, "commands", None):
+        return [name for name in command.commands if name.startswith(last)]
+    positional = [p for p in command.params if p.param_type_name == "argument"]
+    if not positional:
+        return []
+    return _values(command, positional[min(arguments, len(positional) - 1)], last)
+
+
+def _option(command: Any, word: str) -> Any:
+    """Return the option that takes the next word as its value; None: none does."""
+    for parameter in command.params:
+        if word in parameter.opts and not getattr(parameter, "is_flag", False):
+            return parameter
+    return None
+
+
+def _values(command: Any, parameter: Any, typed: str) -> list[str]:
+    context = command.make_context("stretto", [], resilient_parsing=True)
+    found = parameter.shell_complete(context, typed)
+    return [item.value for item in found if item.type == "plain"]

@@ -1,0 +1,73 @@
+"""``stretto settings -- CMD``: tries settings of the MPI on CMD, and keeps the fastest."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Annotated
+
+from stretto.cli import options as o
+from stretto.cli.tune import trials
+from stretto.output import print_json, say
+
+EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # what is tried, at most how often
+stretto settings --budget 1h --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun ./app
+stretto settings --candidates 'btl_tcp_links=8;btl_tcp_eager_limit=1000000' -- mpirun -n 64 ./app"""
+
+
+def command(
+    cmd: o.CommandLine = None,
+    candidates: Annotated[
+        str | None,
+        o.option(
+            o.WHAT, "Settings to try: 'NAME=VALUE;NAME=VALUE' (default: all that may matter here)."
+        ),
+    ] = None,
+    metric: o.MetricPattern = None,
+    metric_better: o.MetricBetter = "lower",
+    metric_unit: o.MetricUnit = None,
+    pairs: o.Pairs = None,
+    reset_command: o.ResetCommand = None,
+    in_place: o.InPlace = False,
+    timeout: o.Timeout = None,
+    ignore: o.Ignore = None,
+    compare: o.Compare = None,
+    mpi: o.Mpi = None,
+    budget: o.Budget = None,
+    seed: o.Seed = 1,
+    restart: o.Restart = False,
+    yes: o.Yes = False,
+    dry_run: o.DryRun = False,
+    out: o.OutDirectory = None,
+    as_json: o.Json = False,
+) -> None:
+    """Try settings of the MPI on CMD: links, eager limits, HAN, single copy, rails, binding.
+
+    Runs with a setting and native runs take turns. Settings that help are tried together, and the
+    fastest is confirmed in fresh runs. stretto run applies it to CMD.
+    """
+    from stretto.files.schema import encode
+    from stretto.launch.typed import job_words
+    from stretto.mpi.settings import NAMES
+    from stretto.tune.settings import SettingsTuning, lines
+
+    options = trials(
+        cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
+        (reset_command, in_place), (ignore, compare),
+        pairs=pairs, seed=seed, restart=restart, yes=yes, dry_run=dry_run,
+    )  # fmt: skip
+    # a setting may be several variables, with commas between
+    names = None if candidates is None else [c for x in candidates.split(";") if (c := x.strip())]
+    found = SettingsTuning(replace(options, candidates=names), say).run()
+    if found is None:
+        return
+    if as_json:
+        print_json(encode(found))
+        return
+    print("\n".join(lines(found)))
+    print(f"stretto: {found.conclusion}")
+    if found.chosen:
+        # what no file may set is typed
+        named = found.chosen if found.chosen.keys() - NAMES else {}
+        before = "".join(f"{name}={shlex.quote(value)} " for name, value in named.items())
+        print(f"next: {before}stretto run {job_words(options.words, mpi)}")

@@ -1,0 +1,284 @@
+"""``stretto table``: makes tables for all applications, and shows them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto.cli import options as o
+from stretto.cli.complete import files
+from stretto.counted import counted
+from stretto.errors import UsageError
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.files.identity import MPIIdentity
+    from stretto.files.rows import Row
+    from stretto.tune.from_results import DecidedFile
+
+EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
+stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
+stretto table simulate -p hpc7g --nodes 2:128 --ppn 64     # for a cluster to come
+stretto table show my.table"""
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+
+@app.command("make")
+def make(
+    collective: o.Collective = None,
+    sizes: o.Sizes = "8:1M:4",
+    candidates: o.Candidates = None,
+    ranks: Annotated[int, o.option(o.JOB, "Number of ranks.", "--ranks", "-n", min=2)] = 2,
+    ppn: o.Ppn = None,
+    hosts: o.Hosts = None,
+    mpi: o.Mpi = None,
+    launches: Annotated[
+        int, o.option(o.COST, "Launches of the measuring program; a test needs six.", min=1)
+    ] = 10,
+    budget: o.Budget = None,
+    seed: o.Seed = 1,
+    restart: o.RestartFile = False,
+    yes: o.Yes = False,
+    dry_run: o.DryRun = False,
+    out: Annotated[
+        Path | None, o.out_file("The table (default: where stretto run finds it).")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Measure on one layout, and write a table for all applications on it.
+
+    The same command continues after an interruption. All layouts: stretto campaign.
+    """
+    from stretto.measure.compare import open_words
+    from stretto.measure.request import split_candidates, where
+    from stretto.measure.settings import parse_duration, parse_tunable
+    from stretto.measure.show import as_json as results_json
+    from stretto.measure.show import table_lines
+    from stretto.tune.general import LayoutRequest, tune_generally
+
+    request = LayoutRequest(
+        where(ranks, ppn, hosts, mpi), out, parse_tunable(collective), sizes,
+        None if candidates is None else split_candidates(candidates), launches,
+        None if budget is None else parse_duration(budget), seed, restart, yes, dry_run,
+    )  # fmt: skip
+    found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
+    if found is None:
+        if as_json:
+            print_json({"conclusion": "dry run: nothing was measured", "table": None})
+        return
+    if as_json:
+        results = results_json(found.times, found.comparisons, found.notes)
+        print_json({**results, "table": str(found.path), "file": str(found.results)})
+        return
+    print("\n".join(table_lines(found.times, found.comparisons)))
+    nothing = "native stays everywhere: nothing was faster than it with significance"
+    _show_rows(found.rows, open_words(found.deciding), nothing)
+    print(f"table: {found.path}")
+    named = f"--table {shlex.quote(str(found.path))} " if out else ""
+    print(f"next: stretto run {named}-- mpirun -n {ranks} ./app")
+
+
+def _show_rows(rows: list[Row], untold: str | None, nothing: str) -> None:
+    """Print what a table changes, and at how many calls nothing can be told."""
+    from stretto.tune.evidence import rows_lines
+
+    lines = rows_lines(rows)
+    print("\n".join([*lines, *([untold] if untold else [])] if lines else [untold or nothing]))
+
+
+@app.command("decide")
+def decide(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Results of stretto bench or stretto import, or directories of them.",
+            autocompletion=files(".bench.jsonl"),
+        ),
+    ],
+    out: Annotated[
+        Path | None, o.out_file("The table (default: beside the first results).")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Decide from results that are there; nothing is measured."""
+    from stretto.files.caches import COLD
+    from stretto.files.results import results_in
+    from stretto.measure.compare import open_words
+    from stretto.measure.idle import busy_note
+    from stretto.measure.show import as_json as results_json
+    from stretto.measure.show import table_lines
+    from stretto.report.excluded import excluded
+    from stretto.tune.from_results import decide_from
+
+    results = results_in(results)
+    found, table = decide_from(results, out)
+    if found[0].bench.header.cold:
+        say(f"stretto: note: {COLD}")
+    labels = [_labels(d) for d in found]
+    gone: list[str] = []
+    for path, one, names in zip(results, found, labels, strict=True):
+        if one.bench.truncated:
+            say(f"stretto: note: {path}: the last line is cut off and left out")
+        if (busy := busy_note(one.bench)) is not None:
+            say(f"stretto: note: {busy}")
+        gone += excluded(one.bench, lambda name, names=names: names.get(name, name))  # type: ignore[misc]
+    for text in gone:
+        say(f"stretto: warning: {text}; it decides nothing there")
+    for text in (t for one in found for t in one.alone):
+        say(
+            f"stretto: note: {text}: the baseline is missing (the MPI by itself, native or bare), "
+            "so nothing is compared there"
+        )
+    if as_json:
+        parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
+        print_json({"table": str(table), "files": parts, "excluded": gone})
+        return
+    for one, names in zip(found, labels, strict=True):
+        if one.times:
+            print("\n".join(table_lines(one.times, one.comparisons, names)))
+    natives = [f"  {text}" for d in found for text in d.natives]
+    nothing = "no algorithm of Stretto's was faster with significance"
+    untold = open_words([c for d in found for c in d.deciding])
+    if not any(d.comparisons for d in found):
+        nothing = "nothing was compared: no candidate that counts stands beside the MPI by itself"
+        untold = None
+    _show_rows([r for d in found for r in d.rows], untold, nothing)
+    if natives:
+        print("faster than what the MPI does by itself, of its own algorithms:")
+        print("\n".join(natives))
+    print(f"table: {table}")
+    if natives:
+        target = _target(found[0].bench.header.mpi)
+        print(f"next: stretto export --to {target} --out tuning {shlex.join(map(str, results))}")
+
+
+def _labels(one: DecidedFile) -> dict[str, str]:
+    """Return the candidates in short, where this tells them apart."""
+    from stretto.report.ranking import labelled
+
+    head = one.bench.header
+    nodes = min((r.nodes for r in one.bench.launches), default=1)
+    names = {s.candidate: labelled(s.candidate, head.mpi, nodes) for s in one.bench.samples}
+    seen = Counter(names.values())
+    return {candidate: name for candidate, name in names.items() if seen[name] == 1}
+
+
+def _target(mpi: MPIIdentity) -> str:
+    """Return what `stretto export --to` calls an MPI."""
+    from stretto.files.export import TARGETS
+    from stretto.files.product import product
+
+    name = product(mpi)
+    fits = [t for t in TARGETS if t in (name, f"{name}-{mpi.version.split('.')[0]}")]
+    # of an Open MPI whose version is not known, nobody can say which
+    return next(iter(fits), "TARGET")
+
+
+@app.command("simulate")
+def simulate(
+    platform: o.PlatformName,
+    nodes: Annotated[str, o.option(o.JOB, f"Nodes: {o.COUNTS}.")] = "2:64",
+    ppn: Annotated[
+        str | None, o.option(o.JOB, f"Ranks per node: {o.COUNTS} (default: the platform's cores).")
+    ] = None,
+    collective: o.Collective = None,
+    sizes: o.Sizes = "8:1M:4",
+    mpi: o.Mpi = None,
+    seed: o.Seed = 1,
+    dry_run: o.DryRun = False,
+    out: Annotated[Path | None, o.out_file("The table (default: PLATFORM.table).")] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Make a table by simulation, for a cluster to come; nothing is measured."""
+    from stretto.files.table import write_table
+    from stretto.measure.settings import parse_counts, parse_sizes, parse_tunable
+    from stretto.model.native import BASELINES, native_choice
+    from stretto.model.platform_file import load
+    from stretto.model.show import answer_lines
+    from stretto.model.sweep import write_results
+    from stretto.model.table import simulated_table
+    from stretto.mpi.detect import find_installation
+
+    where = load(platform)
+    path = out or Path(f"{where.name}.table")
+    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
+    for existing in (path, results):
+        if existing.exists():
+            raise UsageError(
+                f"{existing} is there already, and may hold measurements", "--out",
+                "name another file",
+            )  # fmt: skip
+    installation = find_installation(mpi)
+    names, wanted = parse_tunable(collective), parse_sizes(sizes)
+    counts = sorted({*parse_counts(nodes, "--nodes")})
+    each = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
+    for name in names:  # before hours have gone into the others
+        native_choice("openmpi", name, max(counts) * max(each), max(counts), 8)
+    if dry_run:
+        points = len(names) * len(counts) * len(each) * len(wanted)
+        say(
+            f"stretto: {counted(points, 'point')} would be simulated ({', '.join(names)}), on one "
+            "core about a minute for each of several thousand ranks"
+        )
+        if as_json:
+            print_json({"dry_run": True, "points": points, "table": str(path)})
+        return
+    say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")
+    if installation.family not in BASELINES:
+        say(
+            f"stretto: note: the model does not have {installation.name}'s own decisions: gains "
+            "are against Open MPI's (baseline=openmpi)"
+        )
+    table, answers = simulated_table(
+        where, counts, each, names, wanted, installation.family, installation.version, seed=seed,
+        done=lambda c: say(f"stretto: {c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
+    )  # fmt: skip
+    write_results(answers, where, results, ["stretto", *sys.argv[1:]], "openmpi")
+    write_table(table, path)
+    if as_json:
+        print_json({
+            "source": "simulated", "table": str(path), "file": str(results),
+            "rows": [_row_json(r) for r in table.rows],
+        })  # fmt: skip
+        return
+    print("\n".join(answer_lines(answers, 0)))
+    print(f"table: {path} (simulated)\nresults: {results}")
+    print(f"next: stretto run --table {shlex.quote(str(path))} -- CMD, and measure on the cluster")
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        "collective": row.collective, "nodes": row.nodes, "ppn": row.ppn, "low": row.low,
+        "high": row.high, "choice": row.choice, "evidence": row.evidence,
+    }  # fmt: skip
+
+
+@app.command("show")
+def show(
+    path: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="A table.", autocompletion=files(".table"))
+    ],
+    as_json: o.Json = False,
+) -> None:
+    """Show what a table is for, and its rows with their evidence."""
+    from stretto.files.table import read_table
+
+    table = read_table(path)
+    if as_json:
+        print_json({
+            "mpi": f"{table.family} {table.mpi_version}", "nodes": table.nodes, "ppn": table.ppn,
+            "cpu": table.cpu, "host": table.host, "created": table.created,
+            "rows": [_row_json(r) for r in table.rows],
+        })  # fmt: skip
+        return
+    layout = "several layouts"
+    if table.nodes is not None and table.ppn is not None:
+        layout = f"{table.nodes} x {table.ppn} (nodes x ranks)"
+    print(f"{path}: {table.family} {table.mpi_version} on {layout}, {table.cpu}, {table.created}")
+    _show_rows(table.rows, None, "native stays everywhere")

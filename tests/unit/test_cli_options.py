@@ -1,0 +1,132 @@
+"""The command line as a whole: one meaning for each option, and groups of options in --help."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from stretto.cli import main
+from stretto.cli.app import available, build_app
+
+#: options that no command refuses by hand, because only commands that use them have them
+GONE = [
+    ["tune", "--campaign", "a.toml"],
+    ["tune", "--from", "a.bench.jsonl"],
+    ["tune", "--settings", "--", "true"],
+    ["tune", "--nodes", "1,2", "--", "true"],
+    ["tune", "--platform", "hpc7g"],
+    ["settings", "--collective", "bcast", "--", "true"],
+    ["table", "decide", "a.bench.jsonl", "--launches", "3"],
+    ["table", "make", "--pairs", "6"],
+    ["campaign", "run", "--metric", "x"],
+    ["campaign", "plan", "--yes"],
+    ["bench", "--output", "x"],
+]
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    for name, _ in available():
+        root: Any = typer.main.get_command(build_app(name))
+        command = root.commands[name]
+        below = getattr(command, "commands", None)
+        if below is None:
+            yield name, command
+        else:
+            yield from ((f"{name} {inner}", c) for inner, c in below.items())
+
+
+@pytest.mark.parametrize("words", GONE, ids=" ".join)
+def test_options_of_another_command_do_not_exist(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert "No such option" in capsys.readouterr().err
+
+
+def test_simulation_without_a_platform_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["simulate", "-c", "bcast"], ["table", "simulate"], ["plan", "price", "ring"]):
+        assert main(words) == 2
+        assert "Missing option '--platform' / '-p'" in capsys.readouterr().err
+
+
+def test_option_names_are_spelled_one_way_everywhere() -> None:
+    short: dict[str, set[str]] = defaultdict(set)
+    for name, command in commands():
+        for parameter in command.params:
+            options = getattr(parameter, "opts", [])
+            assert "--output" not in options, name
+            if parameter.param_type_name == "option":
+                assert parameter.rich_help_panel or name == "platform fit", (name, options)
+            for letter in (x for x in options if len(x) == 2):
+                short[letter] |= {x for x in options if len(x) > 2}
+    del short["-v"], short["-q"]
+    assert {k: sorted(v) for k, v in short.items()} == {
+        "-o": ["--out"], "-n": ["--ranks"], "-y": ["--yes"], "-p": ["--platform"],
+        "-c": ["--collective"],
+    }  # fmt: skip
+
+
+def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--help"]) == 0
+    printed = capsys.readouterr().out
+    groups = ["Measurement:", "Metric:", "Runs of CMD:", "Job:", "Cost:", "Output:"]
+    places = [printed.index(f"\n{group}\n") for group in groups]
+    assert places == sorted(places) and "Parameters" not in printed
+
+
+def test_command_without_cmd_names_the_other_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["tune"], ["settings"]):
+        assert main(words) == 2
+        assert "stretto table make" in capsys.readouterr().err
+
+
+def written() -> Iterator[tuple[str, str]]:
+    """Command lines that users read: in --help, in the docs, in examples."""
+    root = Path(__file__).resolve().parents[2]
+    texts = [*root.glob("docs/**/*.md"), root / "README.md", *root.glob("examples/**/*.sh")]
+    for path in texts:
+        text = path.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(
+            r"(?:^|`)(?:\.venv/bin/)?(stretto [a-z][^`\n]*)", text, re.MULTILINE
+        ):
+            yield str(path.relative_to(root)), line.partition("|")[0].partition(">")[0]
+
+
+def test_command_lines_in_docs_are_understood() -> None:
+    roots: dict[str, Any] = {
+        name: typer.main.get_command(build_app(name)) for name, _ in available()
+    }
+    wrong = []
+    for place, line in written():
+        try:
+            name, *words = shlex.split(line, comments=True)[1:]
+        except ValueError:  # a quotation that goes on in the next line
+            continue
+        if name not in roots:
+            continue
+        command, words = (
+            roots[name].commands[name],
+            [w for w in words if w not in ("...", "[A", "B]")],
+        )
+        if hasattr(command, "commands"):
+            if not words or words[0] not in command.commands:
+                wrong += (
+                    [(place, line)] if words and words[0].isalpha() and words[0].islower() else []
+                )
+                continue
+            command, words = command.commands[words[0]], words[1:]
+        before = list(itertools.takewhile(lambda w: w != "--", words))
+        known = {x for p in command.params for x in [*getattr(p, "opts", []), *p.secondary_opts]}
+        for word in before:
+            option = word.partition("=")[0]
+            if option.startswith("-") and not option.lstrip("-").isdigit():
+                wrong += [] if option in {*known, "--help"} else [(place, line)]
+    assert not wrong
