@@ -374,7 +374,7 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
     name = "I_MPI_ADJUST_ALLREDUCE"
     for value, message in (
         (environment[name].replace("8:100000", "77:100000"), "77, which this MPI does not have"),
-        (environment[name] + ";", "is no clause"),
+        (environment[name] + ";", "is not a clause"),
     ):
         spoilt = environment | {name: value}
         assert any(message in f.message for f in examine(manifest, out, spoilt, mpi))

@@ -13,7 +13,7 @@ from exports import FIVE, FOUR, mpir
 from mpis import MPIS, REPOSITORY
 from stretto.export import mpich
 from stretto.export.check import read
-from stretto.export.mpich_guards import guarded, needs_of, refusal
+from stretto.export.mpich_leaves import guarded, needs_of, refusal
 from stretto.export.mpich_tree import CH4, LARGEST, MPIR, POSIX, Tree, Trees, read_library
 from stretto.export.output import Export, write
 from stretto.export.rules import Rule

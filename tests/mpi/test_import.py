@@ -232,55 +232,6 @@ def test_the_installed_mpi_tells_what_numbers_mean(tmp_path: Path) -> None:
         naming.candidate(identity_of("openmpi@77.0"), "bcast", "7")
 
 
-def test_columns_broken_lines_and_benchmarks_that_are_none_of_ours() -> None:
-    reading = osu.read(FULL, "f")
-    reduce, barrier = reading.tables
-    assert reduce.datatype == "MPI_INT" and reduce.tool == "OSU 7.5"
-    assert reduce.lines == [TableLine(4, 11.69, 18.59, 1000), TableLine(32, 13.21, 13.30, 1000)]
-    assert (barrier.collective, barrier.lines) == ("barrier", [TableLine(0, 165.70, None, None)])
-    text = "\n".join(reading.problems)
-    assert "f:6" in text and "f:7" in text and "device memory" in text and "Iallreduce" in text
-    assert len(reading.problems) == 4
-
-
-@pytest.mark.parametrize(
-    ("title", "collective"),
-    [
-        ("Allgatherv", "allgatherv"),
-        ("All-to-Allv Personalized Exchange", "alltoallv"),
-        ("Gatherv", "gatherv"),
-        ("Scatterv", "scatterv"),
-    ],
-)
-def test_forms_with_a_size_for_each_rank_are_read(title: str, collective: str) -> None:
-    text = f"\n# OSU MPI {title} Latency Test v7.5\n# Size       Avg Latency(us)\n8   1.50\n"
-    (table,) = osu.read(text, "f").tables
-    assert (table.collective, table.lines[0].average) == (collective, 1.5)
-    assert osu.read(text.replace(title, "Reduce_scatter"), "f").tables == []
-
-
-PT2PT = [
-    "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n",
-    "# OSU MPI-CUDA Latency Test\n# Size          Latency (us)\n",
-    "# OSU MPI Bandwidth Test v5.9\n# Size      Bandwidth (MB/s)\n",
-    "# OSU MPI_Put Latency Test v7.5\n# Size          Latency (us)\n",
-    "# OSU OpenSHMEM Put Test\n# Size          Latency (us)\n",
-    "# OSU MPI Init Test v7.5\n",
-]
-
-
-@pytest.mark.parametrize("other", PT2PT)
-def test_what_follows_a_table_is_not_part_of_it(other: str) -> None:
-    """A job's output with several programs': none is taken for another's continuation."""
-    text = printed({8: 1.55}) + "\n" + other + "8        58.31\n16       60.00\n"
-    reading = osu.read(text + printed({8: 2.5}, "Allreduce Latency Test v5.6"), "f")
-    found = {t.collective: [x.average for x in t.lines] for t in reading.tables}
-    assert found == {"bcast": [1.55], "allreduce": [2.5]}
-    assert len(reading.problems) == 1 and other.splitlines()[0].lstrip("# ") in reading.problems[0]
-    untitled = osu.read(text.replace(other.splitlines()[0], ""), "f") if "Size" in other else None
-    assert untitled is None or [x.average for x in untitled.tables[0].lines] == [1.55]
-
-
 def test_one_mpi_by_two_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two builds would be mixed; nothing is written before the user has said what they are."""
     runs, out = tmp_path / "runs", tmp_path / "out"

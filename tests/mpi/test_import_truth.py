@@ -90,23 +90,6 @@ def test_short_tables_are_copies_where_their_file_is(tmp_path: Path) -> None:
     assert sum(s.bytes == 8 for s in bench.samples) == 4
 
 
-def test_a_table_for_each_datatype_under_one_title() -> None:
-    """All were one launch of the last type."""
-    text = TITLE + "# Datatype: MPI_CHAR.\n" + HEADING + "1   10.00\n4   11.00\n"
-    text += "# Datatype: MPI_INT.\n" + HEADING + "4   21.00\n8   22.00\n"
-    text += "# Datatype: MPI_FLOAT.\n" + HEADING + "4   31.00\n"
-    reading = osu.read(text, "f")
-    found = [
-        (t.collective, t.datatype, t.place, [x.bytes for x in t.lines]) for t in reading.tables
-    ]
-    assert found == [
-        ("allreduce", "MPI_CHAR", "f:2", [1, 4]),
-        ("allreduce", "MPI_INT", "f:7", [4, 8]),
-        ("allreduce", "MPI_FLOAT", "f:11", [4]),
-    ]
-    assert not reading.problems
-
-
 def test_types_of_one_run_are_not_counted_as_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,19 +98,6 @@ def test_types_of_one_run_are_not_counted_as_runs(
     log.write_text(TITLE + "".join(f"# Datatype: MPI_{k}.\n{HEADING}8  1.00\n" for k in kinds))
     import_one("osu", log, tmp_path / "out")
     assert "there is only 1 launch of a candidate" in capsys.readouterr().err
-
-
-def test_derived_datatypes_are_left_out() -> None:
-    """256 bytes were sent, with gaps, and 1024 were taken."""
-    derived = "# Size       Avg Latency(us)     Transmit Size\n1024          10.00           256\n"
-    text = "\n# OSU MPI Broadcast Latency Test v7.4\n# Datatype: MPI_CHAR.\n" + derived
-    reading = osu.read(text + "# Datatype: MPI_INT.\n" + derived + allreduce(0), "f")
-    assert [t.collective for t in reading.tables] == ["allreduce"]
-    assert [p[:4] for p in reading.problems] == ["f:4:", "f:7:"]
-    assert all("derived datatype" in p for p in reading.problems)
-    words = IMB.format(words="-contig_type resize Allreduce")
-    reading = imb.read(words + BLOCK, "f")
-    assert not reading.tables and "-contig_type" in reading.problems[0]
 
 
 def test_a_column_that_no_file_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,70 +127,6 @@ def test_only_sizes_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["import", "imb", str(log), *WHERE, "-o", str(out)]) == 1
     assert "all sizes are 0 bytes" in capsys.readouterr().err
     assert not out.exists()
-
-
-@pytest.mark.parametrize("between", ["\n", ""])
-def test_numbers_behind_a_table_are_none_of_its(between: str) -> None:
-    text = TITLE + HEADING + "4  1.00\n8  1.05\n" + between + "8 7.00\n1700000000 12.55\n"
-    reading = osu.read(text, "f")
-    (table,) = reading.tables
-    assert [x.bytes for x in table.lines] == [4, 8]
-    assert len(reading.problems) == 1 and "has ended" in reading.problems[0]
-    reading = osu.read(barrier(1.5) + between + "      7.00\n", "f")
-    assert [x.average for t in reading.tables for x in t.lines] == [1.5]
-    row = "            8         1000         4.60        19.59         7.00\n"
-    reading = imb.read(IMB.format(words="Allreduce") + BLOCK + between + row, "f")
-    assert [x.average for t in reading.tables for x in t.lines] == [11.69, 12.69]
-    assert len(reading.problems) == 1 and "has ended" in reading.problems[0]
-
-
-def test_a_heading_behind_an_end_is_not_of_the_title_before() -> None:
-    text = TITLE + HEADING + "4  1.00\n\n" + HEADING + "4  2.00\n"
-    assert [t.collective for t in osu.read(text, "f").tables] == ["allreduce", None]
-    text = TITLE + HEADING + "4  1.00\n" + HEADING + "4  2.00\n"
-    assert [t.collective for t in osu.read(text, "f").tables] == ["allreduce", "allreduce"]
-
-
-def test_a_number_that_the_next_file_completed() -> None:
-    """OSU's output begins with an empty line: `cat` gives a cut line its end."""
-    cut = TITLE + HEADING + "4  111.00\n8  11"
-    reading = osu.read(cut + allreduce(0), "f")
-    assert [[x.bytes for x in t.lines] for t in reading.tables] == [[4], list(SIZES)]
-    assert (
-        len(reading.problems) == 1
-        and "f:5: this line of the table is broken" in (reading.problems[0])
-    )
-    reading = imb.read(IMB.format(words="Allreduce") + BLOCK.replace("12.69", "12."), "f")
-    assert [x.bytes for t in reading.tables for x in t.lines] == [4]
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ("Allreduce -map 2x2", "node after node"),
-        ("Allreduce -map 4x1", None),
-        ("Allreduce -map 1x4", None),
-    ],
-)
-def test_imb_with_ranks_of_another_order(words: str, why: str | None) -> None:
-    reading = imb.read(IMB.format(words=words) + BLOCK, "f")
-    assert len(reading.tables) == (why is None)
-    assert [why in p for p in reading.problems if why] == [True] * (why is not None)
-    ranks = "# #processes = 4; rank order (rowwise):\n#     0    2\n#\n#     1    3\n"
-    reading = imb.read(BLOCK.replace("# #processes = 4\n", ranks), "f")
-    assert not reading.tables and "node after node" in reading.problems[0]
-
-
-def test_imb_on_devices_is_left_out() -> None:
-    for words, kept in (
-        ("", False),
-        ("-mem_alloc_type device", False),
-        ("-mem_alloc_type cpu", True),
-    ):
-        head = IMB.replace("IMB-MPI1", "./IMB-MPI1-GPU").format(words=f"{words} Allreduce")
-        reading = imb.read(head + BLOCK, "f")
-        assert len(reading.tables) == kept
-        assert kept or "device memory" in reading.problems[0]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -106,15 +106,9 @@ def test_the_others() -> None:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
-def test_numbers_and_words_are_told_apart(name: str) -> None:
-    found = control_variables(find_installation(str(MPIS[name].require().prefix)))
-    assert found["btl_tcp_if_include"].text and not found["btl_tcp_links"].text
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_open_mpi_tells_what_a_variable_holds(name: str) -> None:
     found = control_variables(find_installation(str(MPIS[name].require().prefix)))
+    assert found["btl_tcp_if_include"].text and not found["btl_tcp_links"].text
     assert found["btl_tcp_links"].limits == (0, 2**32 - 1)
     assert found["btl_tcp_eager_limit"].limits == (0, 2**64 - 1)
     assert found["coll_tuned_allreduce_algorithm_segmentsize"].limits == INT

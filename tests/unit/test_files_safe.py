@@ -26,7 +26,6 @@ from stretto.files.table import read_table
 from stretto.files.toml import toml_values
 from stretto.files.trust import distrust
 from stretto.files.verdict import read_verdict
-from stretto.imports import imb, osu
 from stretto.imports.walk import text_of
 from stretto.launch.layout import read_hostfile
 from stretto.model.measurements import read_series
@@ -229,30 +228,3 @@ def test_reasons_are_the_systems_where_it_has_one(tmp_path: Path) -> None:
         assert os.strerror(number)
     with pytest.raises(StrettoError, match=re.escape(os.strerror(errno.EISDIR))):
         line_file(tmp_path)
-
-
-HUGE = "9" * 5000
-PRINTED = {
-    "osu": (
-        "# OSU MPI Allreduce Latency Test v7.5\n# Size       Avg Latency(us)\n4 1.5\n{}\n16 3.0\n"
-    ),
-    "imb": (
-        "#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part\n# Benchmarking Allreduce\n"
-        "# #processes = 2\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
-        "4 1000 1.5 1.6 1.55\n{}\n16 1000 3.0 3.1 3.05\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("form", PRINTED)
-@pytest.mark.parametrize("place", [0, 1, 3, 4])
-def test_benchmark_numbers_of_any_length_are_a_broken_line(form: str, place: int) -> None:
-    words = ["8", "2.0"] if form == "osu" else ["8", "1000", "2.0", "2.1", "2.05"]
-    words[place % len(words)] = HUGE
-    text = PRINTED[form].format(" ".join(words))
-    read = {"osu": osu.read, "imb": imb.read}[form]
-    found = read(text, "f")
-    assert found.tables and found.tables[0].lines[0].bytes == 4
-    assert [p for p in found.problems if p.startswith("f:")], found
-    head = read(text.replace("#processes = 2", f"#processes = {HUGE}"), "f")
-    assert form == "osu" or not head.tables or head.tables[0].nranks is None

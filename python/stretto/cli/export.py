@@ -264,9 +264,8 @@ def _write(
     from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
     from stretto.export.rules import read_results
-    from stretto.export.targets import writer_for
+    from stretto.export.targets import in_words, withheld, writer_for
     from stretto.export.tested import nothing, too_few
-    from stretto.export.withheld import in_words, withheld
     from stretto.files.caches import COLD
     from stretto.files.export import EXPORT, NAME
 

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, mpich_reader, openmpi, openmpi_json, openmpi_words
+from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
 from stretto.export.cases import CheckCase, cases_of
+from stretto.export.mpich import as_rule
+from stretto.export.mpich_leaves import leaves_of, needs_of
+from stretto.export.mpich_tree import FILES, Tree, TreeCall, leaf_for, read_file, read_library
 from stretto.export.output import SCRIPT
 from stretto.export.sizes import intel_bytes, openmpi_bytes
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text
 from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import control_variables
 
 #: sizes that no machine need have room for: files are read here, nothing is called
 _ANY = 1 << 50
@@ -136,7 +140,7 @@ def _judge(
         # its files are compared with the trees in the library
         if installation is None or installation.libmpi is None:
             return None
-        return mpich_reader.TreeReader(manifest, directory, installation).judge
+        return TreeReader(manifest, directory, installation).judge
     known: dict[str, str] = {}  # what files may ask for, by number and by name, to its number
     if installation is not None:
         for a in discover(installation):
@@ -336,3 +340,51 @@ _READERS: dict[
     "openmpi-6": _json,
     "intel": _intel,
 }
+
+
+class TreeReader:
+    """Looks up calls in an export's files, and in the library's own trees."""
+
+    def __init__(
+        self, manifest: ExportManifest, directory: Path, installation: MPIInstallation
+    ) -> None:
+        assert installation.libmpi is not None
+        self.rows = manifest.rows
+        self.library = read_library(installation.libmpi)
+        self.variables = control_variables(installation)
+        self.trees = dict(self.library.trees)
+        self.places: dict[str, str] = {}
+        for layer, name in FILES.items():
+            if name in manifest.files:
+                path = directory / name
+                text = _text(path)
+                self.trees[layer] = read_file(text, str(path), self.library.leaves)
+                self.places[layer] = str(path)
+
+    def judge(self, case: CheckCase) -> tuple[str, str] | None:
+        """Return what is wrong with a call's leaves, and where; None: nothing."""
+        call = TreeCall(case.collective, case.bytes, case.ranks, case.nodes)
+        wanted: dict[str, Tree] = {}
+        if case.inside and case.row is not None:
+            found = leaves_of(as_rule(self.rows[case.row]), self.library, self.variables)
+            if isinstance(found, str):
+                return found, next(iter(self.places.values()), "")
+            wanted = found
+        for layer, place in self.places.items():
+            own = leaf_for(self.library.trees[layer], call)
+            got = leaf_for(self.trees[layer], call)
+            leaf = wanted.get(layer)
+            expected = own if leaf is None else (next(iter(leaf)), *sorted(*leaf.values()))
+            tree = self.library.trees[layer].get(f"collective={case.collective}", {})
+            few = leaf is not None and "count=any" in needs_of(next(iter(leaf)), tree)
+            if got != expected and not (few and got == own and call.holds("count<pow2")):
+                return (
+                    f"{case.words} is to get {_say_leaf(expected)}, "
+                    f"and the file says {_say_leaf(got)}",
+                    f"{place}: collective={case.collective}",
+                )
+        return None
+
+
+def _say_leaf(leaf: tuple[str, ...] | None) -> str:
+    return " ".join(leaf) if leaf else "nothing"

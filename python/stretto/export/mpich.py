@@ -16,8 +16,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.layouts import AVERAGE as PER_NODE
 from stretto.export.layouts import for_layouts, merged
-from stretto.export.mpich_guards import guarded
-from stretto.export.mpich_leaves import leaves_of
+from stretto.export.mpich_leaves import guarded, leaves_of
 from stretto.export.mpich_tree import (
     AVERAGE,
     FILES,

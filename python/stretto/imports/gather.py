@@ -15,8 +15,7 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
-from stretto.imports.alike import refuse_unlike
-from stretto.imports.copies import copied
+from stretto.imports.alike import copied, refuse_unlike
 from stretto.imports.mpis import written
 from stretto.imports.natives import Naming, NoSuchAlgorithm
 from stretto.imports.pattern import FileFacts, Pattern, match, misfit
