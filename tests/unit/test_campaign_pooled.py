@@ -32,7 +32,6 @@ def points(layouts: tuple[Layout, ...] = LAYOUTS) -> list[Point]:
 
 
 def test_a_smooth_surface_is_recovered_under_noise() -> None:
-    """Better than one launch tells, and between what was measured, with an honest uncertainty."""
     chance = random.Random(3)
     seen: dict[Point, tuple[float, ...]] = {}
     for p in points():
@@ -60,7 +59,6 @@ def test_launches_lie_where_the_calm_ones_are() -> None:
 
 
 def test_launches_of_two_kinds_are_as_uncertain_as_they_are() -> None:
-    """Of two times with a gap between them either may be in the majority."""
     chance = random.Random(5)
     found, told = [], []
     for _ in range(300):
@@ -186,7 +184,6 @@ def test_the_best_is_kept_under_noise() -> None:
 
 
 def test_elimination_who_is_excluded_is_no_yardstick() -> None:
-    """A candidate that is best elsewhere and crashes here: the others are measured all the same."""
     layout = Layout(4, 3)
     others = {
         x: {shape_of(c): {n: dict.fromkeys(range(6), true_us(x, c.bytes, n)) for n in NAMES}
@@ -255,7 +252,6 @@ CALM = [1.0] * 8
 
 
 def test_decide_disturbed_launches_and_slow_ones_are_told_apart() -> None:
-    """Five of eight launches are slow there: no test tells a from b, and all else speaks for a."""
     odd = {"native": CALM, "b": CALM, "a": [1.0, 1.0, 1.0, 1.13, 1.12, 1.14, 1.12, 1.13]}
     assert set(chosen_at(odd).values()) == {"a"}
     odd = {"native": CALM, "b": CALM, "a": [1.3, 1.31, 1.32, 1.3, 1.31, 1.33, 1.3, 1.31]}
@@ -265,7 +261,6 @@ def test_decide_disturbed_launches_and_slow_ones_are_told_apart() -> None:
 
 
 def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
-    """All take 1.4 times as long there, so that one which was not measured there does, too."""
     chance = random.Random(11)
     odd, seen = Point(4, 3, 1000), {}
     for name, latency in (("a", 5.0), ("b", 5.2), ("c", 5.6), ("d", 6.0)):
@@ -286,8 +281,6 @@ def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
 
 
 def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
-    """The MPI's launches of one layout were all slow: that must not part who was measured there
-    once from who was measured often."""
     chance = random.Random(12)
     seen: dict[str, dict[Point, tuple[float, ...]]] = {}
     names = {f"c{i}": 5.0 * 1.04**i for i in range(8)}
@@ -305,7 +298,6 @@ def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
 
 
 def test_elimination_what_some_sizes_rule_out_is_not_measured_at_the_others() -> None:
-    """All candidates begin at every other size only, where no other layout tells anything."""
     layout = Layout(4, 3)
     sizes = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072)
     slow = [f"slow{i}" for i in range(20)]
@@ -327,7 +319,6 @@ def test_elimination_what_some_sizes_rule_out_is_not_measured_at_the_others() ->
 
 
 def test_elimination_of_one_choice_for_all_sizes_judges_them_together() -> None:
-    """A candidate of alltoallv that is poor at one size stays there as long as at the others."""
     cases = tuple(make_case("alltoallv", s, ("native", *NAMES)) for s in SIZES)
     for some in (cases, cases[:2]):  # fitted, and as where nothing can be
         for found in rounds_of(Layout(4, 3), {}, lambda *of: 1.0, some)[1]:

@@ -40,7 +40,7 @@ _NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
 
 @dataclass(frozen=True)
 class Holder:
-    """A process, told apart from every other one that ever was.
+    """A process, distinct from every other one that ever was.
 
     `place`: host, boot and process namespace: where its number means something.
     `pid`, `started`: its number, and when it began in the kernel's ticks.

@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass
 class _Found:
-    """What the files of all layouts hold, and what is to be said of them."""
+    """What the files of all layouts hold, and sentences for people."""
 
     benches: dict[Layout, Bench] = field(default_factory=dict)
     nvariants: dict[Layout, int] = field(default_factory=dict)

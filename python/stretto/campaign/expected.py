@@ -60,7 +60,7 @@ def _some(case: Case, most: int) -> Case:
 
 
 def pace(layouts: Iterable[tuple[LayoutPlan, Iterable[Record]]], policy: Policy | None) -> float:
-    """Return by what estimates have to be multiplied; 1 as long as no launch has told its time."""
+    """Return by what estimates have to be multiplied; 1 as long as no launch has ended."""
     took = expected = 0.0
     for plan, records in layouts:
         measured: dict[int, dict[Shape, set[str]]] = defaultdict(lambda: defaultdict(set))

@@ -69,9 +69,9 @@ class Curve:
 
     def __init__(self, seen: Seen) -> None:
         self.points = points_of(seen)
-        told = [location(tuple(seen[p])) for p in self.points]
-        self._at = np.array([mean for mean, _ in told])
-        self._sd2 = np.array([sd for _, sd in told]) ** 2
+        located = [location(tuple(seen[p])) for p in self.points]
+        self._at = np.array([mean for mean, _ in located])
+        self._sd2 = np.array([sd for _, sd in located]) ** 2
         self._noise = self._sd2
         self._basis = _terms(self.points)
         self._places = _coordinates(self.points)
@@ -126,8 +126,8 @@ class Curve:
         cross = tau * _alike(_coordinates(wanted), self._places)
         cross += FREE**2 * shares @ self._shares.T
         own = tau + FREE**2 * (shares**2).sum(axis=1)
-        told = np.einsum("ij,ji->i", cross, cho_solve((self._lower, True), cross.T))
-        mean, variance = trend + cross @ self._solved, np.maximum(own - told, 1e-8)
+        explained = np.einsum("ij,ji->i", cross, cho_solve((self._lower, True), cross.T))
+        mean, variance = trend + cross @ self._solved, np.maximum(own - explained, 1e-8)
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(variance))):
             raise RuntimeError("a fit is not finite")
         return [

@@ -1,4 +1,4 @@
-"""What candidates take at a size and layout, as all sizes, layouts and candidates together tell it.
+"""What candidates take at a size and layout, by all sizes, layouts and candidates together.
 
 A single launch may lie tens of per cent above what is usual, so that the few launches of one point
 say little. But a candidate's time changes smoothly (`kriged`), and what was odd about a point is in
@@ -80,13 +80,13 @@ def estimates(
     out: dict[str, dict[Point, Estimate]] = {}
     for name, curve in curves.items():
         try:
-            told = curve.estimates(asked)
+            estimated = curve.estimates(asked)
         except RuntimeError:
             continue
         # Rounded: jobs on nodes of several kinds must come to the same answer.
         out[name] = {
             at: Estimate(round(e.mean + level[at], 6), round(e.sd, 6))
-            for at, e in zip(asked, told, strict=True)
+            for at, e in zip(asked, estimated, strict=True)
         }
     return out
 

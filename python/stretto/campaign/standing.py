@@ -152,7 +152,7 @@ class Standing:
         return site.known[key]
 
     def times(self, site: Site) -> Medians:
-        """Return what all rounds of a layout tell: what others learn from it."""
+        """Return the times of all rounds of a layout: what others learn from it."""
         asked = site.plan.settings.launches * site.plan.nvariants
         return medians(until(site.folder.merged().bench, asked), site.plan.nvariants)
 

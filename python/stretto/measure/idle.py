@@ -103,7 +103,7 @@ def threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-#: said before anything is measured where it is so
+#: warnings before anything is measured
 MORE_RANKS = (
     "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
 )

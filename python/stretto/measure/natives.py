@@ -8,6 +8,7 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
+from stretto.measure.show import columns
 from stretto.mpi.algorithms import NativeAlgorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
@@ -173,5 +174,4 @@ def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     rows += [
         (a["collective"], a["algorithm"], ", ".join(a["takes"]), a["candidate"]) for a in found
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]
+    return columns(rows, 4)

@@ -1,4 +1,4 @@
-"""What the user asked for: where a campaign runs, with what; and what is said before it does."""
+"""What the user asked for: where a campaign runs, with what; and its announcement."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def announce(
 
 
 def ask(seconds: float, agreed: bool) -> None:
-    """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
+    """Ask on a terminal whether to go on; elsewhere the announced cost has to do.
 
     `agreed`: the user has said so already, by ``--yes`` or by a budget.
     """

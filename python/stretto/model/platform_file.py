@@ -48,7 +48,7 @@ class _Place:
 
 
 def _scan(text: str, file: str) -> _Place:
-    """Find the line of each section and key; TOML parsers do not tell."""
+    """Find the line of each section and key; TOML parsers do not report it."""
     lines: dict[tuple[str, str], int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):

@@ -191,7 +191,9 @@ def simulate(
     for cell in cells:
         ranks = cell.nodes * cell.ppn
         if ranks < 2:
-            raise UsageError("one rank has nobody to talk to", "--nodes", "take two ranks or more")
+            raise UsageError(
+                "one rank alone does not communicate", "--nodes", "take two ranks or more"
+            )
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
         begun(cell, native)
         times = {NATIVE: seconds_of(cell, native, platform, seed)}

@@ -6,6 +6,7 @@ from typing import Any
 
 from stretto.counted import counted
 from stretto.files.verdict import Metric
+from stretto.measure.show import columns
 from stretto.measure.stats import FEWEST
 from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
@@ -31,8 +32,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
         rows.append(row)
-    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
-    return ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
+    return columns(rows)
 
 
 def _name(metric: Metric) -> str:

@@ -1,4 +1,4 @@
-"""Two systems in one chart: colour tells the system, shape and weight tell native from tuned."""
+"""Two systems in one chart: colour is the system, shape and weight are native or tuned."""
 
 from __future__ import annotations
 
