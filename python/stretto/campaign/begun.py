@@ -67,7 +67,6 @@ def launches_of(about: Mapping[str, Any], layout: str) -> int:
 
 
 def refuse_place(out: Path) -> None:
-    """Refuse a directory in which nothing can be written."""
     try:
         try_writing(out.absolute())
     except OSError as error:
@@ -85,7 +84,6 @@ def refuse_other(request: Request) -> None:
 def keep_about(
     request: Request, command: list[str], systems: Sequence[Mapping[str, object]] = ()
 ) -> None:
-    """Write what a start asks for, beside what earlier ones did."""
     before = earlier(request.out) or {}
     layouts = [x.name for x in ordered(request.layouts)]
     names = {str(x): None for x in before.get("layouts", ())}

@@ -83,7 +83,6 @@ def _read(path: str) -> str:
 
 
 def _parsed(text: str) -> Holder | None:
-    """Return the holder that a claim names, None when it is not whole."""
     try:
         holder = Holder(**json_value(text))
     except (ValueError, TypeError):

@@ -121,7 +121,6 @@ def removed(request: Request, error: BaseException) -> Path | None:
 
 
 def lines_of(outcome: Outcome) -> list[str]:
-    """Return what came of a campaign with one MPI, for people."""
     out = [f"{outcome.mpi}:"]
     for row in outcome.rows:
         if row.choice == "native":

@@ -213,7 +213,6 @@ def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
-    """Return where the table of an MPI on a kind of node goes: never over another kind's."""
     path = out / f"{mpi.family}-{mpi.version}.table"
     try:
         other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False

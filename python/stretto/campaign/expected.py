@@ -21,7 +21,6 @@ OPEN, MORE = 4, 3
 
 
 def at_most_s(plan: LayoutPlan) -> float:
-    """Return how long the launches asked for take on a layout when all are measured, in seconds."""
     return plan.settings.launches * round_s(plan, 0, plan.settings.cases, None)
 
 

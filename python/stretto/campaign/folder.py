@@ -164,14 +164,12 @@ class Folder:
         self._merged: Merged | None = None
 
     def merged(self) -> Merged:
-        """Return everything that is in the files now."""
         self._refresh()
         if self._merged is None:
             self._merged = merge(list(self._sessions.values()), self.mine, self.modes)
         return self._merged
 
     def held(self, launch: int) -> int:
-        """Return how many samples of a launch are in the files now."""
         self._refresh()
         cells = _cells(_used(list(self._sessions.values())), self.modes, launch)
         return sum(len(starts[_best(starts)]) for starts in cells.values())

@@ -52,7 +52,6 @@ class _Polished:
     effect: dict[tuple[Shape, int], tuple[float, float]]
 
     def without(self, row: _Row) -> dict[int, float]:
-        """Return a row's times without the launch effect."""
         out = {}
         middle = self.usual.get((row.shape, row.name))
         for r, at in row.seen.items():

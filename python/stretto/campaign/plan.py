@@ -204,7 +204,6 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield how a plan was begun otherwise, in words, and what to do."""
     words: str | None
     built, mine = before["mpi"].get("library"), now["mpi"].get("library")
     if built and mine and built != mine:
@@ -303,7 +302,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
-    """Return about how long a round takes, in seconds."""
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)

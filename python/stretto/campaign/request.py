@@ -225,7 +225,6 @@ _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a campaign file, as they stand there."""
     remedy = f"write one, for example:\n{EXAMPLE}"
     text = read_text(path, "a campaign file", remedy, MOST_SMALL_BYTES)
     try:

@@ -58,7 +58,6 @@ class CampaignMPI:
 
     @functools.cached_property
     def expected_s(self) -> list[float]:
-        """About how long each layout takes."""
         return expected_s(self.plans, self.policy)
 
     @functools.cached_property
@@ -89,7 +88,6 @@ class CampaignMPI:
 
     @property
     def ahead_s(self) -> float:
-        """About how long a start of it takes."""
         return self.pace * sum(self.expected_s) if self.left_s is None else self.left_s
 
     @property

@@ -166,7 +166,6 @@ class Site:
         return all(self.claims.state(k, listing)[0] == "done" for k in asked | set(listing))
 
     def failed(self) -> dict[int, str]:
-        """Return the launches that were given up, and why, from the files."""
         listing, ends = self.claims.listing(), self.folder.merged().bench.ends
         return {
             k: f"{ends[k].status}: {ends[k].detail}"
@@ -214,7 +213,6 @@ def gains(bench: Bench) -> int:
 
 
 def given_up_words(failed: Mapping[int, str]) -> str:
-    """Return how many launches were given up, and why, for people."""
     reasons = Counter(failed.values()).most_common()
     more = f" (and {counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
     many = f"{len(failed)} launch{'es' if len(failed) > 1 else ''}"

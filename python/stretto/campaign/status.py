@@ -55,7 +55,6 @@ class Ahead:
 
 
 def read_status(directory: Path) -> dict[str, Any]:
-    """Return a campaign's state as plain values."""
     about = read_about(directory)
     policy = Policy() if about.get("eliminate", True) else None
     found, damaged, begun = [], [], set()
@@ -222,7 +221,6 @@ def _left_out_words(word: dict[str, Any]) -> str:
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
-    """Return a campaign's state for people."""
     out = []
     for system in status["systems"]:
         out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")

@@ -55,7 +55,6 @@ class SlurmJob:
 
     @property
     def at_once(self) -> int:
-        """How many jobs of its may run side by side."""
         return self.jobs if self.jobs > 1 else array_asked(self.options) or 1
 
 
@@ -218,7 +217,6 @@ def sbatch_time(text: str) -> str:
 
 
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
-    """Plan and what it will take, as far as that is known where jobs are submitted."""
     out, needed_s = [], 0.0
     for name in request.mpis or (None,):
         try:

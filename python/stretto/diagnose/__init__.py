@@ -96,7 +96,6 @@ class _Study(FileCauses):
     """Attributes the waiting, ranks the causes, concludes."""
 
     def result(self) -> Diagnosis:
-        """Attribute the waiting and rank the causes."""
         p = self.p
         if p.tools:
             out = Diagnosis(self.wall, program=program_name(p))

@@ -42,7 +42,6 @@ def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
 
 
 def need_baseline(bench: Bench, path: Path) -> None:
-    """Refuse results of which nothing was the MPI by itself."""
     if not bench.samples:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(

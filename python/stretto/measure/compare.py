@@ -288,7 +288,6 @@ def compare(
 
 
 def _busy(*timings: Timing) -> str | None:
-    """Return in how many launches the machine was busy, None where it was in few of them."""
     busy = {k for t in timings for k in t.busy}
     return busy_words(len({k for t in timings for k, _ in t.by_launch}), len(busy))
 
@@ -347,7 +346,6 @@ def decisive(
 
 
 def shape_of_cell(cell: Cell) -> tuple[str, int, str, str, int]:
-    """Return the call that a cell is of, in whatever mode it was measured."""
     return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
 
 

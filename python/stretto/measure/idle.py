@@ -38,7 +38,6 @@ def _counts(stat: Path) -> tuple[int, int] | None:
 
 
 def idle_warning(share: float | None = None) -> str | None:
-    """Return a warning with its remedy when the machine is busy, else None."""
     found = busy_share() if share is None else share
     if found is None or found <= MOST_BUSY:
         return None

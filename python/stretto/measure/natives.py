@@ -144,7 +144,6 @@ def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[
 
 
 def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str, str]:
-    """Return native candidates in words: ``tuned ring`` for its settings."""
     wanted = {c for c in candidates if c.startswith(PREFIX)}
     if not wanted:
         return {}
@@ -155,7 +154,6 @@ def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str
 def listed(
     installation: MPIInstallation, collectives: Sequence[str], nranks: int, nodes: int
 ) -> list[dict[str, Any]]:
-    """MPI's algorithms, for programs: what each is called, takes, and is asked for by."""
     return [
         {
             "collective": collective,
@@ -169,7 +167,6 @@ def listed(
 
 
 def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a table of the MPI's algorithms for people."""
     rows = [("collective", "algorithm", "takes", "candidate")]
     rows += [
         (a["collective"], a["algorithm"], ", ".join(a["takes"]), a["candidate"]) for a in found

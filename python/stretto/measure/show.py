@@ -141,7 +141,6 @@ def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[st
 
 
 def osu_lines(bench: Bench) -> list[str]:
-    """Return the results in the form of the OSU micro-benchmarks: size and average latency."""
     values: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for s in bench.samples:
         if s.correct and s.mode == "throughput":

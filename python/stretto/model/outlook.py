@@ -54,7 +54,6 @@ def outlook(
     baseline: str = "openmpi",
     compute: float = 1.0,
 ) -> tuple[Work, list[ForecastScale]]:
-    """Forecast a recorded run on several numbers of nodes."""
     if baseline not in BASELINES:
         raise StrettoError(
             f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"

@@ -208,7 +208,6 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
-    """Return an SVG document of every rank's time."""
     c = _Canvas(p, hosts)
     _axis(c)
     bars = [s for s in p.spans if s.kind != "message" and s.rank in c.at and s.end > s.begin]

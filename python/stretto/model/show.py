@@ -18,7 +18,6 @@ def word_of(name: str, value: float) -> float | str:
 
 
 def quantity(value: float | str, unit: str) -> str:
-    """Return a parameter's value in a unit that people read."""
     if isinstance(value, str):
         return value
     if unit == "s":
@@ -31,7 +30,6 @@ def quantity(value: float | str, unit: str) -> str:
 
 
 def fit_lines(fit: Fit) -> list[str]:
-    """Return the residuals, a value a line, and what they come to."""
     rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
     for r in fit.residuals:
         rows.append(
@@ -49,7 +47,6 @@ def _us(seconds: float) -> str:
 
 
 def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
-    """Return the simulated times: best, native, the next ones, and where the best one changes."""
     shown = "best" if all(a.chosen is None for a in answers) else "table"
     rows = [["collective", "nodes x ppn", "bytes", shown, "us", "native", "us", "gain", "bound"]]
     for a in answers:

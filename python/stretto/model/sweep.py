@@ -61,7 +61,6 @@ class Answer:
 
     @property
     def best(self) -> str:
-        """The fastest candidate; native where nothing is faster."""
         return min(self.seconds, key=lambda c: (self.seconds[c], c != NATIVE, c))
 
     @property
@@ -71,7 +70,6 @@ class Answer:
 
 
 def hosts_of(nodes: int, ppn: int) -> list[int]:
-    """Return each rank's node, consecutive ranks on a node."""
     refuse_many(nodes * ppn, "--nodes")
     return [node for node in range(nodes) for _ in range(ppn)]
 

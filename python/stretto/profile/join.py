@@ -241,7 +241,6 @@ def _calls(
 def _split_waiting(
     call: Call, sample: tuple[dict[int, float], dict[int, float], int, float]
 ) -> None:
-    """Scale the sampled waiting up to all calls of a row."""
     times, waits, n, typical = sample
     call.sampled = n
     if not n:

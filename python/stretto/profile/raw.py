@@ -141,7 +141,6 @@ class RawFile:
 
     @property
     def ns_per_tick(self) -> float:
-        """Length of a tick of this rank's clock."""
         header = self.header
         if int(header["clock"]) == CLOCK_MONOTONIC:
             return 1.0

@@ -50,7 +50,6 @@ def _sum(calls: Sequence[Call], value: Callable[[Call], list[float]], n: int) ->
 
 
 def compute_s(profile: Profile) -> list[float]:
-    """Return each rank's time outside MPI and files."""
     return [
         max(w - m - i, 0.0)
         for w, m, i in zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)

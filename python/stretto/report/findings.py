@@ -135,7 +135,6 @@ OUTCOMES = {
 
 
 def gain_facts(system: System) -> list[tuple[str, str]]:
-    """Return the figures of the verdict: medians, gain, test, outputs."""
     v = system.verdict
     if v is None:
         return []
@@ -189,7 +188,6 @@ def _test(p: float | None) -> str:
 
 
 def busy_notes(system: System) -> list[str]:
-    """Return for the top of the page what of it was measured on a busy machine."""
     profile, v = system.profile, system.verdict
     found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
     found += [busy_note(bench) for bench in system.benches]
@@ -199,7 +197,6 @@ def busy_notes(system: System) -> list[str]:
 
 
 def notes(system: System) -> list[str]:
-    """Return what a careful reader must know: what is missing, failed, simulated or not tested."""
     out: list[str] = []
     if system.simulated:
         out.append("Figures marked “source: simulated” come from a model; no machine has run them.")

@@ -112,7 +112,6 @@ class Gap:
 
     @property
     def known(self) -> bool:
-        """Whether anything was measured that the default could be compared with."""
         return self.verdict.why != NONE_OF_ITS_OWN
 
 
@@ -139,7 +138,6 @@ class Ranking:
 
     @property
     def simulated(self) -> bool:
-        """Whether any entry comes from a model."""
         return any(e.simulated for e in self.entries)
 
 

@@ -30,7 +30,6 @@ def place_words(place: RankedCall, mode: str) -> str:
 
 
 def entry_lines(ranking: Ranking) -> list[str]:
-    """Return one place's table: every algorithm of every MPI, the fastest first."""
     first = fastest(ranking.entries).beside_us
     rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
     for e in ranking.entries:
@@ -121,7 +120,6 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
 
 
 def as_json(rankings: Sequence[Ranking]) -> list[dict[str, Any]]:
-    """Return all as plain values; times in microseconds."""
     return [
         {
             **vars(r.place),

@@ -63,7 +63,6 @@ class Turn:
 
     @property
     def certain(self) -> bool:
-        """Whether some point with more cores is slower with significance."""
         return any(verdict.outcome == "slower" for _, verdict in self.slower)
 
 

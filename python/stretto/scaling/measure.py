@@ -146,7 +146,6 @@ class Measuring:
         self.before = 0  # of them, from earlier calls
 
     def run(self, header: ScaleHeader) -> ScaleFile:
-        """Make all runs that are missing, as far as the budget goes."""
         threads = all(p.threads is not None for p in self.w.points)
         refuse_other(self.w.path, header, ("OMP_NUM_THREADS",) if threads else ())
         with ScaleWriter(self.w.path, header) as writer:
@@ -246,7 +245,6 @@ class Measuring:
         return left is not None and self.expected_s(step.point) >= left
 
     def _left_s(self) -> float | None:
-        """Return what is left of the budget; None without one."""
         if self.w.budget_s is None:
             return None
         return max(0.0, self.w.budget_s - (time.monotonic() - self.begin))

@@ -12,12 +12,10 @@ from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
 
 def number(value: float) -> str:
-    """Return a metric's value with four digits that count."""
     return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.0f}"
 
 
 def table_lines(found: Findings, metric: Metric) -> list[str]:
-    """Return the table: a line a point, native and tuned."""
     priced = any(m.cost is not None for m in found.points)
     threads = any(m.point.threads is not None for m in found.points)
     head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", _name(metric)]
@@ -41,7 +39,6 @@ def _name(metric: Metric) -> str:
 
 
 def sentences(found: Findings, price: float | None) -> list[str]:
-    """Return what follows: gains, where it turns round, what it costs, what failed."""
     out = [f"speed-up and efficiency against {found.reference.words} ({found.reference_kind})"]
     for g in found.gains:
         percent = 100 * (1 - g.ratio.median)

@@ -59,7 +59,6 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
 
 
 def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
-    """Draw where the time goes on both systems, in seconds."""
     rows, order = [], []
     seen: dict[str, str] = {}
     for name, one in zip(names, parts, strict=True):
