@@ -39,7 +39,7 @@ FLOOR = 0.012
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class FitPoint:
     """A layout and a size in bytes."""
 
     nodes: int
@@ -56,7 +56,7 @@ class Estimate:
 
 
 #: launches' times in us at each point
-Seen = Mapping[Point, Sequence[float]]
+Seen = Mapping[FitPoint, Sequence[float]]
 
 
 class Curve:
@@ -113,7 +113,7 @@ class Curve:
         _, departure, self._solved, self._lower = best
         self._departures = (departure,)
 
-    def estimates(self, wanted: Sequence[Point]) -> list[Estimate]:
+    def estimates(self, wanted: Sequence[FitPoint]) -> list[Estimate]:
         """Return what the latest fit says of points, and how sure it is.
 
         Each term may be more or less than was found: far from what was measured, where a term
@@ -161,12 +161,12 @@ def _doubt(ordered: Array) -> float:
     return math.sqrt((BELIEF * SPREAD**2 / n + known * seen2) / (BELIEF + known) + FLOOR**2)
 
 
-def points_of(seen: Seen) -> list[Point]:
+def points_of(seen: Seen) -> list[FitPoint]:
     """Return the points at which there are launches, all of them with times above zero."""
     return sorted(p for p, t in seen.items() if t and min(t) > 0)
 
 
-def _terms(points: Sequence[Point]) -> Array:
+def _terms(points: Sequence[FitPoint]) -> Array:
     """Return latency and bandwidth, each by rounds and by partners: one row a point."""
     rows = []
     for p in points:
@@ -175,7 +175,7 @@ def _terms(points: Sequence[Point]) -> Array:
     return np.array(rows, dtype=float).reshape(len(rows), 12)
 
 
-def _coordinates(points: Sequence[Point]) -> Array:
+def _coordinates(points: Sequence[FitPoint]) -> Array:
     return np.array(
         [
             [math.log2(x) / r for x, r in zip((p.nodes, p.ppn, p.bytes + 8), REACH, strict=True)]
