@@ -48,7 +48,6 @@ def nodes() -> Iterator[testbed.Cluster]:
 
 
 def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
-    """Each has a node of its own; no launch is measured by both, and none is left."""
     file = nodes.shared / "array.toml"
     file.write_text(CAMPAIGN.format(mpi=clusters.launcher(nodes, NAME, 1, 1)[0]))
     out = file.with_suffix(".campaign")

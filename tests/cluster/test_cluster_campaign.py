@@ -89,7 +89,6 @@ def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
 
 
 def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
-    """sbatch; the campaign's process is killed; the same job's script goes on after a requeue."""
     name, file = "openmpi4", campaign(nodes, "openmpi4", "mpirun")
     out = file.with_suffix(".campaign")
     shown = stretto(nodes, name, "campaign", "submit", str(file), "--print").stdout
@@ -126,7 +125,6 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
 def test_a_job_that_is_cancelled_does_not_come_back(
     nodes: testbed.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And one of an array that goes into the queue again leaves the others alone."""
     monkeypatch.setattr(sys, "executable", str(nodes.shared / "stand-in"))
     stand_in = Path(sys.executable)
     stand_in.write_text(
@@ -172,7 +170,6 @@ def state(job: str, env: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("name", ["openmpi5"])
 def test_srun_in_an_allocation_killed_for_good(nodes: testbed.Cluster, name: str) -> None:
-    """salloc and srun steps; SIGKILL; the second start finds the first one's claims stale."""
     file = campaign(nodes, name, "srun")
     out = file.with_suffix(".campaign")
     here = nodes.shared / f"{name}.pid"

@@ -29,7 +29,6 @@ def nodes() -> Iterator[testbed.Cluster]:
 
 @pytest.mark.parametrize("name", rarely([*THREE, "intel"], ["openmpi4", "intel"]))
 def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
-    """The nodes' clocks are 1000 s apart; who waited for whom is seen to a few milliseconds."""
     path = nodes.shared / f"{name}.profile.json"
     job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "4", "5000"]
     done = stretto(nodes, name, "profile", "-o", str(path), "--", *job)
@@ -80,7 +79,6 @@ def test_bench_with_hosts(nodes: testbed.Cluster, name: str) -> None:
 
 @pytest.mark.parametrize("name", rarely(THREE, ["openmpi5"]))
 def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str) -> None:
-    """Tune writes a table for 2 nodes x 2; run finds it for such jobs, and for no others."""
     data = nodes.shared / f"data-{name}"  # a home that all nodes see
     home = {"XDG_DATA_HOME": str(data)}
     hosts = ",".join(n.name for n in nodes.nodes[:2])
@@ -129,7 +127,6 @@ def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str)
 @pytest.mark.long
 @pytest.mark.parametrize("name", rarely([*THREE, "intel"], ["mpich"]))
 def test_scaling_over_nodes(nodes: testbed.Cluster, name: str) -> None:
-    """The command of four nodes x two ranks runs on 1 x 2 and 2 x 1: where it was asked to."""
     job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "20"]
     where = ["--nodes", "1,2", "--ppn", "1,2"]
     options = ["--native-only", "--repeats", "1", "--metric", r"rank 0 of (\d+)", "--json"]
@@ -188,7 +185,6 @@ def test_openfoam_solves_the_same_across_nodes(
 
 
 def test_a_directory_that_the_nodes_do_not_see(nodes: testbed.Cluster, tmp_path: Path) -> None:
-    """The machine's /tmp is not the nodes': said so, with the remedy, and nothing is left."""
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "20"]
     done = stretto(nodes, "openmpi4", "profile", "--", *job, cwd=tmp_path, status=1)
     assert "wrong: 0" in done.stdout  # the job itself ran
@@ -202,7 +198,6 @@ def test_a_directory_that_the_nodes_do_not_see(nodes: testbed.Cluster, tmp_path:
 
 
 def test_a_directory_that_some_nodes_see(nodes: testbed.Cluster) -> None:
-    """What the first node's ranks recorded is kept, and the profile says who is missing."""
     hidden = nodes.shared / "first-only"
     hidden.mkdir()
     for index in range(1, 4):  # the other nodes have something else there, read-only
@@ -218,7 +213,6 @@ def test_a_directory_that_some_nodes_see(nodes: testbed.Cluster) -> None:
 
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_a_rank_killed_inside_a_collective(nodes: testbed.Cluster, name: str) -> None:
-    """The job ends, its profile stays, and no node keeps a process or a segment of ours."""
     path = nodes.shared / f"killed-{name}.profile.json"
     victim, mark = nodes.shared / f"victim-{name}.sh", nodes.shared / f"victim-{name}.mark"
     wait = f"until [ -e {mark} ]; do sleep 0.1; done; sleep 0.5"

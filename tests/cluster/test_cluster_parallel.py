@@ -73,7 +73,6 @@ def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None
 
 @pytest.mark.parametrize("launcher", ["mpirun", "srun"])
 def test_one_allocation_is_cut(nodes: testbed.Cluster, launcher: str) -> None:
-    """A job of Slurm's has four nodes, and uses two and two of them at once."""
     name, file = "openmpi4", nodes.shared / f"{launcher}.toml"
     mpi = clusters.launcher(nodes, name, 1, 1)[0]
     file.write_text(CAMPAIGN.format(mpi=mpi) + f'launcher = "{launcher}"\n')

@@ -53,7 +53,6 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
 
 
 def test_check_under_srun_without_its_type_names_it(nodes: testbed.Cluster) -> None:
-    """A real MPI program is started: the ranks must find each other."""
     name = "openmpi4"
     words = srun(nodes, name)
     words[1] = "--mpi=none"
@@ -68,11 +67,6 @@ def test_check_under_srun_without_its_type_names_it(nodes: testbed.Cluster) -> N
 
 
 def test_components_of_a_step(nodes: testbed.Cluster) -> None:
-    """A component with an --export of its own would be without the library, and alone so.
-
-    With MPICH, as with --mpi=pmix Slurm 22.05's srun of several components now and then waits for
-    ever for a thread of its own (pmixp_abort_agent_stop) when all ranks have ended.
-    """
     first = srun(nodes, "mpich", "20")
     first[first.index("2")], first[first.index("4")] = "1", "2"
     second = ["-N", "1", "-n", "2", "--export=ALL,A=1", *first[-2:]]
@@ -99,7 +93,6 @@ def test_tune_under_srun(nodes: testbed.Cluster) -> None:
 
 @pytest.mark.parametrize("name", SRUN)
 def test_mpirun_inside_a_batch_job(nodes: testbed.Cluster, name: str) -> None:
-    """The launcher takes hosts and ranks from Slurm; Stretto leaves that to it."""
     home = nodes.shared / f"batch-{name}"
     home.mkdir()
     bin_ = clusters.launcher(nodes, name, 1, 1)[0]
@@ -152,7 +145,6 @@ def test_an_interrupted_profile_leaves_no_step(nodes: testbed.Cluster) -> None:
 
 
 def test_slurm_goes_with_a_killed_owner() -> None:
-    """Up as a test's, ended by SIGKILL: no daemon, no file and no link is left."""
     script = (
         "import sys, os, signal; sys.path.insert(0, sys.argv[1]); import cluster, slurm\n"
         "c = cluster.up(2, owned=True); slurm.start(c); print(c.name, flush=True)\n"

@@ -121,7 +121,6 @@ def test_nodes_are_cut_into_disjoint_parts() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("eliminate", [True, False])
 def test_the_same_as_one_after_another(tmp_path: Path, eliminate: bool) -> None:
-    """With elimination 2 x 2 learns from 2 x 1: the lanes then share its launches."""
     alone = small(tmp_path / "alone", eliminate=eliminate)
     single = worker_of(alone, Fake())
     assert single.run()
@@ -174,7 +173,6 @@ def test_an_error_in_a_lane_ends_all_and_nothing_is_lost(
 
 
 def test_told_to_stop(tmp_path: Path) -> None:
-    """SIGUSR1 sets the campaign's flag: each lane's launch is its last."""
     request, cluster, seen = small(tmp_path), Cluster(), [0]
     whole = worker_of(request, Fake())
 

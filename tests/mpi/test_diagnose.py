@@ -45,10 +45,6 @@ APPS = REPOSITORY / "tests" / "programs"
 def test_programs_made_for_each_cause(
     name: str, case: str, cause: str | None, tmp_path: Path
 ) -> None:
-    """Interruptions by what else runs on this machine are left out; the rest must be in order.
-
-    Three times at most: another program that takes a core away is a cause, too, and may be first.
-    """
     mpi = MPIS[name].require()
     program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
     words = ["-o", str(tmp_path / "x.profile.json"), "--json"]
@@ -152,7 +148,6 @@ def first(found: Diagnosis) -> str:
 
 
 def test_waiting_is_imbalance_where_computing_is_uneven() -> None:
-    """Rank 1 waits as long as rank 0 computes more."""
     reduce = row(
         "MPI_Allreduce", "collective", time_s=[0.001, 1.001], wait_s=[0.0, 1.0],
         transfer_s=[0.001, 0.001], sampled=1000, typical_s=1e-6,
@@ -165,7 +160,6 @@ def test_waiting_is_imbalance_where_computing_is_uneven() -> None:
 
 
 def test_bytes_are_not_blamed_on_the_algorithm() -> None:
-    """A large transfer at the bandwidth is bandwidth; ten times slower is the algorithm."""
     volume = 100 * (1 << 20)
 
     def large(seconds: float) -> Call:
@@ -184,7 +178,6 @@ def test_bytes_are_not_blamed_on_the_algorithm() -> None:
 
 
 def test_what_stretto_leaves_to_the_mpi_promises_no_tuning() -> None:
-    """A slow alltoallw is the algorithm's time, but no table is made for it."""
     slow = row(
         "MPI_Alltoallw", "collective", calls=[100, 100], time_s=[5.0] * 2, wait_s=[0.0] * 2,
         transfer_s=[5.0] * 2, sampled=100, typical_s=0.05,
@@ -196,7 +189,6 @@ def test_what_stretto_leaves_to_the_mpi_promises_no_tuning() -> None:
 
 
 def test_rare_long_calls_are_interruptions() -> None:
-    """The mean is ten times the median: no algorithm mends that."""
     reduce = row(
         "MPI_Allreduce", "collective", time_s=[0.01, 0.01], wait_s=[0.0, 0.0],
         transfer_s=[0.01, 0.01], sampled=1000, typical_s=1e-6,
@@ -207,7 +199,6 @@ def test_rare_long_calls_are_interruptions() -> None:
 
 
 def test_barriers_with_a_purpose_are_left_alone() -> None:
-    """A barrier after file access orders it; without it is not needed by MPI."""
     slow: dict[str, Any] = {
         "bytes_min": 0, "bytes_max": 0, "bytes": [0, 0], "time_s": [0.5, 0.5],
         "wait_s": [0.4, 0.4], "transfer_s": [0.1, 0.1],
@@ -219,7 +210,6 @@ def test_barriers_with_a_purpose_are_left_alone() -> None:
 
 
 def test_serial_files_explain_the_waiting() -> None:
-    """Rank 0 writes for a second; rank 1 waits for it in a broadcast."""
     bcast = row(
         "MPI_Bcast", "collective", time_s=[0.0, 1.0], wait_s=[0.0, 1.0], transfer_s=[0.0, 0.0]
     )
@@ -252,7 +242,6 @@ TWO_NODES = [Node("h", [0]), Node("i", [1])]
 def test_files_of_all_ranks_are_no_interruption(
     use: FileUse, nodes: list[Node], cause: str
 ) -> None:
-    """The same bytes read by several ranks are one cause, all other file time is another."""
     found = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0], file_uses=[use], nodes=nodes))
     assert [c.name for c in found.causes] == [cause]
     assert found.causes[0].lost_s == pytest.approx(0.5 if cause == "shared_read" else 1.0)
@@ -261,7 +250,6 @@ def test_files_of_all_ranks_are_no_interruption(
 
 
 def test_messages_that_take_what_they_should() -> None:
-    """Time in receives beyond what messages cost is waiting for the sender."""
     matrix = Matrix([(0, 1, 1000, 8000)])
     receive = row("MPI_Recv", "p2p", calls=[0, 1000], bytes=[0, 8000], time_s=[0.0, 1.0])
     found = diagnose(profile([receive], (1.0, 1.0), matrix=matrix))
@@ -273,14 +261,12 @@ def test_messages_that_take_what_they_should() -> None:
 
 @pytest.mark.parametrize(("node", "crowded"), [("h", True), ("h.site.org", True), ("n1", False)])
 def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> None:
-    """A login node of one core says nothing of the cores of the nodes that the job ran on."""
     host = Host("h", "c", 1, "k", 1)
     warnings = diagnose(profile([], host=host, nodes=[Node(node, [0, 1])])).warnings
     assert any("2 ranks share 1 core:" in w for w in warnings) == crowded
 
 
 def test_one_rank_and_computing_only() -> None:
-    """The honest answer where there is nothing to gain."""
     found = diagnose(profile([row("MPI_Comm_rank", "other", time_s=[0.0, 0.0])]))
     assert found.causes == []
     assert "100.0 % of the run is computing" in found.verdict

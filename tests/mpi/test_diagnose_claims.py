@@ -25,7 +25,6 @@ from test_profile import stretto
 @pytest.mark.mpi
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_barriers_that_order_another_rank_are_needed(name: str, tmp_path: Path) -> None:
-    """Rank 0 puts, then a barrier, then rank 1 reads, then a barrier: rank 1 did nothing in MPI."""
     mpi = MPIS[name].require()
     program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
     path = tmp_path / "x.profile.json"
@@ -44,7 +43,6 @@ PUT: Row = (*BARE[:6], "after one-sided")
 
 
 def test_evidence_of_all_ranks_is_joined() -> None:
-    """Three calls of two ranks: one after both kinds, one bare, one of which one rank knows."""
     rows = [BARE, FILES, PUT]
     group, rank = np.array([0, 0, 4, 4, 7, 7]), np.array([0, 1] * 3)
     own = np.array([1, 2, 0, 0, 1, 0])
@@ -91,7 +89,6 @@ def test_so_many_barriers_may_be_needed(calls: list[Call], part: float) -> None:
 
 
 def test_only_what_is_needless_is_lost_to_barriers() -> None:
-    """Three of four: as much of their time, as many of their calls."""
     some = [barriers(1000), barriers(250, "after files")]
     cause = next(c for c in diagnose(profile(some)).causes if c.name == "barrier")
     assert cause.lost_s == pytest.approx(0.75 * 0.5)
@@ -108,7 +105,6 @@ def waits(detail: str | None, time_s: float = 0.5, calls: int = 1000) -> Call:
 
 
 def test_waits_for_collectives_are_no_late_senders() -> None:
-    """They were named as where most of the waiting for messages is."""
     receive = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
     some = [waits("MPI_Iallreduce", 5.0), waits("MPI_File_iread", 4.0), receive]
     cause = next(c for c in diagnose(profile(some)).causes if c.name == "late_sender")
@@ -181,7 +177,6 @@ DARK = {
 
 @pytest.mark.parametrize("name", DARK)
 def test_no_verdict_on_what_was_not_judged(name: str) -> None:
-    """A third of the run, of which nothing is known: it was computing, and no cause took 3 %."""
     found = diagnose(profile(DARK[name]))
     assert found.can_help is None and "is not known" in found.verdict
     assert f"{name} 500 ms (33.3 %)" in found.verdict
@@ -197,7 +192,6 @@ def allreduce(seconds: float) -> Call:
 
 
 def test_what_was_judged_keeps_its_verdict() -> None:
-    """Little that was not judged is not worth a word; beside much of it what helps still helps."""
     some = diagnose(profile([waits("MPI_Iallreduce", 0.02)]))
     assert some.can_help is False and "not judged" not in some.verdict
     much = diagnose(profile([waits("MPI_Iallreduce", 0.5), allreduce(0.5)]))
@@ -206,7 +200,6 @@ def test_what_was_judged_keeps_its_verdict() -> None:
 
 
 def test_two_percent_are_not_nothing() -> None:
-    """The first cause cannot be tuned, another one can, a little: what is said is that little."""
     late = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
     found = diagnose(profile([late, allreduce(0.03)]))
     assert found.causes[0].name == "late_sender" and not found.can_help
@@ -217,7 +210,6 @@ def test_two_percent_are_not_nothing() -> None:
 
 
 def test_threads_lose_no_more_than_the_run() -> None:
-    """Two threads wait for messages and for an allreduce all the time: it was 200 % of the run."""
     late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
     given = profile([late, allreduce(1.0)], (0.0, 0.0), wall_s=[1.0, 1.0])
     found = diagnose(given)
@@ -232,7 +224,6 @@ def test_threads_lose_no_more_than_the_run() -> None:
 
 
 def test_threads_are_told_where_their_sum_is_no_more_than_the_run() -> None:
-    """One computes, one waits for its messages: it looks like waiting and no computing."""
     late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
     found = diagnose(profile([late], (0.0, 0.0), wall_s=[1.0, 1.0], threads=[2, 1]))
     assert any("up to 2 threads" in w for w in found.warnings)
@@ -247,7 +238,6 @@ def test_threads_are_told_where_their_sum_is_no_more_than_the_run() -> None:
 def test_threads_are_counted(
     source: str, words: tuple[str, ...], most: int, tmp_path: Path
 ) -> None:
-    """The main thread, and of three times six as many as there were at once."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / f"{source}.c", tmp_path / "program", "-pthread")
     path = tmp_path / "x.profile.json"
@@ -259,7 +249,6 @@ def test_threads_are_counted(
 
 
 def test_small_messages_are_many_not_large() -> None:
-    """A million messages of 8 bytes: their bytes take 1 ms, which was told as 1 s of bandwidth."""
     send = row("MPI_Send", "p2p", calls=[1000000, 0], bytes=[8000000, 0], time_s=[1.001, 1.001])
     found = diagnose(profile([send], matrix=Matrix([(0, 1, 1000000, 8000000)])))
     lost = {c.name: c.lost_s for c in found.causes}
@@ -283,7 +272,6 @@ def waiting(function: str, wait: float) -> Call:
 
 
 def test_no_rank_is_named_where_the_late_one_changes() -> None:
-    """Both compute alike over the run, and wait alike: nobody waits for "it"."""
     some = [waiting("MPI_Allreduce", 0.3), waiting("MPI_Allreduce", 0.2), waiting("MPI_Bcast", 0.1)]
     cause = diagnose(profile(some)).causes[0]
     assert cause.name == "imbalance"
@@ -296,7 +284,6 @@ def test_no_rank_is_named_where_the_late_one_changes() -> None:
 
 
 def test_collectives_of_one_rank_are_not_tuned() -> None:
-    """No algorithm is faster than none."""
     alone = Communicator(0, "MPI_COMM_SELF", 1, 1, 1, 2)
     found = diagnose(profile([allreduce(1.0)], communicators=[alone]))
     assert first(found) == "collective" and found.causes[0].tuning_s == 0
@@ -337,7 +324,6 @@ RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
 def test_verdict_on_busy_machine_or_few_calls_is_withheld(
     share: float, calls: list[Call], verdict: str, first: str | None
 ) -> None:
-    """Ranks that waited for a core are no late senders; few calls are no verdict."""
     found = diagnose(busy(share, calls))
     assert verdict in found.verdict
     assert (found.causes[0].name if found.causes else None) == first
@@ -375,7 +361,6 @@ ONE_MACHINE = [Node("h", [0], 1.0, 1, 0), Node("i", [1], 1.0, 1, 0)]
 def test_ranks_more_than_cores_are_a_cause_of_their_own(
     share: float, nodes: list[Node], found_busy: bool, first: str
 ) -> None:
-    """Ranks that poll, or yield, keep each other from their cores: no other load is needed."""
     found = diagnose(replace(busy(share, LATE), nodes=nodes))
     causes = {c.name: c for c in found.causes}
     assert found.causes[0].name == first
@@ -407,7 +392,6 @@ def test_diagnose_of_one_rank_asks_for_the_launcher(
 
 
 def test_diagnose_of_a_profile_that_lacks_calls_gives_no_verdict() -> None:
-    """Behind another tool, without calls, without MPI_Finalize."""
     heavy = profile([allreduce(9.0)])
     cases = [
         (replace(heavy, tools=["/x/tool.so"]), "tool.so takes MPI calls before the recorder"),
@@ -428,7 +412,6 @@ def test_diagnose_of_a_profile_that_lacks_calls_gives_no_verdict() -> None:
 
 
 def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:
-    """Two ranks that are one-rank jobs have the launcher of another MPI."""
     mine = alone(["mpirun", "-n", "2", "./app"], ["/x/app"])
     assert "2 ranks of app each ran as a job of one rank" in (ranks_apart([mine, mine]) or "")
     script = replace(mine, command=["./job.sh"])

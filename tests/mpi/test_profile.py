@@ -46,7 +46,6 @@ def stretto(mpi: Mpi, *words: str, cwd: Path | None = None) -> subprocess.Comple
 
 @pytest.mark.parametrize("name", MPIS)
 def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
-    """One file, a table, and nothing else left behind."""
     mpi = MPIS[name].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
     words = [*mpi.launcher(2), str(program), str(tmp_path / "file")]
@@ -79,7 +78,6 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["kill", "abort"])
 def test_a_failing_command_keeps_its_profile(how: str, tmp_path: Path) -> None:
-    """Exit code 3, the ranks named, the profile kept."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     path = tmp_path / "x.profile.json"
@@ -96,7 +94,6 @@ def test_a_failing_command_keeps_its_profile(how: str, tmp_path: Path) -> None:
 
 
 def test_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C: what was recorded is kept, exit code 130, no directory left."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     words = ["profile", "-o", "x.profile.json", "--", *mpi.launcher(2), str(program), "stay", "300"]
@@ -122,7 +119,6 @@ def test_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_kill_leaves_no_recording(tmp_path: Path) -> None:
-    """Not even SIGKILL of stretto itself: who guards the command takes it away."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     words = ["profile", "--", *mpi.launcher(2), str(program), "stay", "300"]
@@ -146,7 +142,6 @@ def waited_for(condition: Callable[[], bool]) -> bool:
 
 
 def test_a_script_with_two_programs(tmp_path: Path) -> None:
-    """Each MPI program of a script has a profile of its own."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
     script = tmp_path / "job.sh"
@@ -165,7 +160,6 @@ def test_a_script_with_two_programs(tmp_path: Path) -> None:
 
 
 def test_bad_input(tmp_path: Path) -> None:
-    """No command, no MPI, a foreign file, a directory that is not there."""
     mpi = MPIS["openmpi4"].require()
     done = stretto(mpi, "profile")
     assert done.returncode == 2
@@ -204,7 +198,6 @@ int main(int argc, char **argv) {
 
 
 def test_names_with_brackets(tmp_path: Path) -> None:
-    """They are no markup, which would swallow them or end in an error."""
     mpi = MPIS["openmpi4"].require()
     (tmp_path / "names.c").write_text(NAMES)
     program = mpi.compile(tmp_path / "names.c", tmp_path / "names")
@@ -215,7 +208,6 @@ def test_names_with_brackets(tmp_path: Path) -> None:
 
 
 def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:
-    """The recorder stands before the interposer: the same calls are seen."""
     mpi = MPIS["openmpi4"].require()
     built = os.environ.get("STRETTO_TEST_LIB")
     if built and not (Path(built) / "libstretto-openmpi.so").exists():
@@ -238,7 +230,6 @@ def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:
 
 
 def test_profiles_of_one_directory_take_different_names(tmp_path: Path) -> None:
-    """Two that ran at the same time found the same name free, and one of them was lost."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     # each run ends when both have begun; the lock is this test's, so that both may run
@@ -269,7 +260,6 @@ def test_profiles_of_one_directory_take_different_names(tmp_path: Path) -> None:
 
 
 def test_a_second_program_replaces_no_file(tmp_path: Path) -> None:
-    """-o names the first program's file, which may be there; nobody named the second's."""
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     script = tmp_path / "job.sh"

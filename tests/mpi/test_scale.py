@@ -153,7 +153,6 @@ def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
 def test_a_point_runs_on_its_own_number_of_nodes(
     machine: Path, kind: str, line: str, point: RunPoint, nodes: int | None
 ) -> None:
-    """Hydra would run 4 x 2 as 2 x 4, and the figure would be given out as that of four nodes."""
     env = {"PATH": f"{machine / kind}:/usr/bin:/bin"}
     command = parse_command(resize(line.split(), point, env, machine), env, machine)
     job: Any = SimpleNamespace(command=command, layout=find_layout(command, env, machine))
@@ -184,14 +183,12 @@ def test_points() -> None:
 
 
 def test_numbers_that_are_typed_twice_are_in_pairs_twice() -> None:
-    """It ran 18 x 1 and 36 x 2, of which the second was never asked for."""
     pairs = points_of(["./job.sh", "{n}"], None, "1", "18,18,36", "1,2,1")
     assert pairs == [RunPoint(1, 18, 1), RunPoint(1, 18, 2), RunPoint(1, 36, 1)]
 
 
 @pytest.mark.parametrize("option", ["--ranks", "--ppn", "--nodes", "--threads"])
 def test_an_empty_value_is_told(option: str) -> None:
-    """As of a shell variable that is not set: --ranks "" said that --nodes needs --ppn."""
     given = dict.fromkeys(("--ranks", "--nodes", "--ppn", "--threads")) | {option: ""}
     with pytest.raises(UsageError, match=f"{option} is empty") as caught:
         points_of(["./job.sh", "{n}"], *given.values())
@@ -248,7 +245,6 @@ def test_the_turning_point_needs_significance() -> None:
 
 
 def test_cores_that_change_nothing_are_no_turning_point() -> None:
-    """Of points that are equally fast the one with the fewest cores is the best."""
     flat = {
         RunPoint(1, 1): (100.0, None),
         RunPoint(1, 2): (50.0, None),
@@ -261,7 +257,6 @@ def test_cores_that_change_nothing_are_no_turning_point() -> None:
 
 
 def test_fewer_cores_that_are_as_fast_are_named() -> None:
-    """1 x 8 was the fastest, 1.01 times, and it had not turned round."""
     times = {
         RunPoint(1, 2): (20.0, None), RunPoint(1, 4): (10.0, None), RunPoint(1, 6): (10.05, None),
         RunPoint(1, 8): (9.92, None),
@@ -322,7 +317,6 @@ def test_every_round_visits_everything_in_an_order_of_its_own() -> None:
 
 
 def test_runs_with_another_table_do_not_count() -> None:
-    """After tuning anew, or with another --table, old gains must not be told as the new one's."""
     here = RunPoint(1, 2)
     old = [ScaleRun(1, 2, None, "tuned", i, 5.0, 5.0, 0, detail="a (1)") for i in range(6)]
     native = [ScaleRun(1, 2, None, "native", i, 10.0, 10.0, 0) for i in range(6)]
@@ -340,7 +334,6 @@ def test_runs_with_another_table_do_not_count() -> None:
 
 
 def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
-    """And is called so: a gain against native would be claimed otherwise."""
     runs = [r for r in runs_of(CURVE) if r.kind == "tuned"]
     runs += [ScaleRun(1, 2, None, "native", i, None, 1.0, 1, detail="it crashed") for i in range(6)]
     found = analyse(runs, Metric(), None)
@@ -355,7 +348,6 @@ def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
 
 
 def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> None:
-    """A node that was down is up again: the same command goes on."""
     path, point = tmp_path / "a.scale.jsonl", RunPoint(1, 2)
     with ScaleWriter(path, header(["x"])) as writer:
         for number in range(2):
@@ -374,7 +366,6 @@ def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> 
 
 
 def test_tuned_runs_of_another_call_are_told_with_their_table(tmp_path: Path) -> None:
-    """A gain of 20% was printed without any table at all."""
     path, said = tmp_path / "a.scale.jsonl", list[str]()
     place = Place(tmp_path, tmp_path / "copies", None, True)
     wanted = Wanted({RunPoint(1, 2): ["x"]}, 1, Metric(), place, path, {}, yes=True)
@@ -412,7 +403,6 @@ def test_a_point_that_fails_twice_is_given_up(tmp_path: Path) -> None:
 
 
 def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path) -> None:
-    """Of points that have none, at worst it scales perfectly."""
     place = Place(tmp_path, tmp_path / "copies", None, True)
     measuring = Measuring(Wanted({}, 1, Metric(), place, tmp_path / "a", {}), lambda text: None)
     walls = {0: 1.0, 1: 3.0, 2: 2.0}
@@ -556,7 +546,6 @@ def test_scaling_of_a_program_is_measured_and_gone_on_with(
 
 @pytest.mark.mpi
 def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table holds for two ranks: native and tuned there, native only elsewhere."""
     from stretto.mpi.detect import find_installation
 
     version = find_installation(MPIRUN[0]).version

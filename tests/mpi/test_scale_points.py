@@ -58,7 +58,6 @@ def sh(text: str) -> list[str]:
 def test_points_with_threads_and_without_are_in_one_file(
     launcher: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As a user goes on: the second call ended with a TypeError, and so did all later ones."""
     one = ["scale", "--repeats", "1", "--ranks", "1,2", *launcher]
     job = sh("echo {n}")
     assert main([*one, *job]) == 0
@@ -164,7 +163,6 @@ def test_points_whose_command_is_the_same_are_refused(
 def test_several_programs_count_with_all_their_ranks(
     launcher: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As the refusal of a line without {n} advises."""
     plain = [*MPIRUN, "-n", "2", "sleep", "0", ":", "-n", "1", "sleep", "0"]
     assert main(["scale", "--ranks", "1,2", "--dry-run", "--", *plain]) == 2
     advised = [w.replace("2", "{n}") if w == "2" else w for w in plain]
@@ -184,7 +182,6 @@ def test_a_script_that_ignores_the_number_is_found_out(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its two points were printed as 1 x 1 and 1 x 2, with a speed-up between them."""
     MPIS["openmpi4"].require()
     rank = until_seen(tmp_path, monkeypatch)
     Path("fixed.sh").write_text(f"#!/bin/sh\n{shlex.join(MPIRUN)} -n 2 {rank}\n")
@@ -216,7 +213,6 @@ def test_threads_that_do_not_reach_the_ranks_are_found_out(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A script sets one thread itself: the curve was one of 1, 2 and 4 threads all the same."""
     words = ["scale", "--ppn", "1", "--threads", "1,2", "--repeats", "2", *launcher, "--json"]
     rank = until_seen(tmp_path, monkeypatch)
     assert main([*words, *sh(f"export OMP_NUM_THREADS=1; {RANK} {rank}")]) == 0
@@ -291,8 +287,6 @@ def test_pipes_are_made_anew_and_sockets_named(
 def test_what_cannot_be_copied_is_told_in_words(
     launcher: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Root reads every file: the error is made up."""
-
     def fail(*args: object, **named: object) -> None:
         raise shutil.Error([("/a/secret", "/b/secret", "Permission denied"), ("/a/x", "/b/x", "y")])
 
@@ -376,7 +370,6 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
 def test_a_program_that_is_not_there_is_told_before_any_run(
     launcher: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was started four times, and the dry run said nothing."""
     out = launcher[2:]
     line = ["--", launcher[1], "-n", "4", "./nope"]
     assert main(["scale", "--ranks", "1,2", *out, "--dry-run", *line]) == 1
@@ -397,7 +390,6 @@ def test_a_program_that_is_not_there_is_told_before_any_run(
 def test_the_shells_braces_in_the_place_of_ours_are_told_apart(
     launcher: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The remedy was to write {n}, which the user believed to have written."""
     assert main(["scale", "--ranks", "1,2", *launcher, "--", "sh", "job.sh", "${n}"]) == 2
     said = capsys.readouterr().err
     assert "${n} is the shell's variable of that name" in said

@@ -27,7 +27,6 @@ def test_counts() -> None:
 
 
 def test_no_bytes_at_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no bound then to divide by."""
     words = ["simulate", "-p", "ib-hdr", "-c", "allreduce", "--nodes", "2", "--ppn", "1"]
     assert main([*words, "--bytes", "0"]) == 0
     assert "simulated" in capsys.readouterr().out
@@ -112,8 +111,6 @@ def test_rows_have_no_gaps() -> None:
 
 
 def test_one_row_where_the_choice_cannot_depend_on_the_size() -> None:
-    """The interposer ignores rows for some sizes of these: docs/explanation/calls.md."""
-
     def answer(nodes: int, size: int, **seconds: float) -> Answer:
         return Answer(
             SimulatedCell("alltoallv", nodes, 2, size), {"native": 1.0, **seconds}, "", None, ""
@@ -174,7 +171,6 @@ def test_bad_requests_are_explained(argv: list[str], capsys: pytest.CaptureFixtu
 
 
 def test_pricing_of_many_ranks_ends_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGTERM was obeyed when the evaluation, minutes long, had ended."""
     join, evaluated = threading.Thread.join, []
 
     def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:

@@ -228,7 +228,6 @@ def test_numbers_of_ranks_are_distances_in_doublings() -> None:
 def test_a_campaign_that_measured_nothing_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It must not read as if native had won, nor as success."""
     request = sweeps.request_of(tmp_path, layouts=(Layout(16, 1),))
     worker = worker_of(request, Fake())
     outcome = conclude(request, worker, lambda text: None, worker.run())
@@ -262,7 +261,6 @@ def test_status_of_a_damaged_campaign(tmp_path: Path, more: str) -> None:
 
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
-    """As the decision compares them (MPICH without Stretto's library): all in one launch."""
     names = ("bare", "native:coll_A=1", "native:B=2")
     case = make_case("allreduce", 8, names)
     seen = {
@@ -288,7 +286,6 @@ def bench_of(launches: Mapping[int, Mapping[str, float]], size: int = 1024) -> B
 
 
 def test_times_of_a_round_are_put_side_by_side() -> None:
-    """Launches of bare are multiplied by what native took over what bare did; others stay."""
     found = medians(
         bench_of(
             {
@@ -319,7 +316,6 @@ def test_times_of_a_round_are_put_side_by_side() -> None:
 
 
 def test_a_round_that_was_bad_for_native_alone_is_nobody_elses_luck() -> None:
-    """What was measured in it alone was told to take half as long as it does."""
     luck = [1.0, 1.3, 0.9, 1.1, 1.0, 1.2]
     base = {"a": 80.0, "b": 90.0, "c": 100.0, "d": 110.0}
     launches = {}
@@ -364,7 +360,6 @@ def test_launches_with_neither_baseline_are_put_side_by_side_by_the_reference() 
 
 @pytest.mark.parametrize("busy", [(2, 6), (0, 4), (1, 4), (7, 12), (10, 12), (6, 10), (0, 0)])
 def test_busy_rounds_are_taken_out_of_launches_apart(busy: tuple[int, int]) -> None:
-    """Native is in other launches, which are five times as long for some rounds."""
     beside = [5.0 if busy[0] <= r < busy[1] else 1.0 for r in range(12)]
     luck = [1.0, 1.1, 0.95, 1.2, 1.0, 1.3, 0.9, 1.05, 1.0, 1.15, 0.97, 1.0]
     found = medians(
@@ -380,7 +375,6 @@ def test_busy_rounds_are_taken_out_of_launches_apart(busy: tuple[int, int]) -> N
 
 
 def test_the_regret_told_is_of_the_same_rounds() -> None:
-    """A machine that is ten times as fast in later rounds is no candidate's merit."""
     bench = bench_of(
         {2 * r: {"bare": 1000.0 if r < 8 else 25.0} for r in range(18)}
         | {2 * r + 1: {"native:coll_A=1": 30.0} for r in range(10, 18)}
@@ -391,7 +385,6 @@ def test_the_regret_told_is_of_the_same_rounds() -> None:
 
 
 def test_a_launch_that_did_not_end_well_says_nothing_of_the_pace(tmp_path: Path) -> None:
-    """One that hung took its time-out: what is left would be told to take as long."""
     request = sweeps.request_of(
         tmp_path, layouts=(Layout(1, 2),), collectives=("allreduce",), sizes=(8, 4096)
     )

@@ -24,7 +24,6 @@ __all__ = ["mpi"]  # the stand-in of test_measure_runner, as a fixture
 def test_a_launch_has_its_time_by_what_is_left_of_it(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slow batches (polling ranks, more of them than cores) must not make a launch endless."""
     budgets: list[float] = []
     write = runner.format_job
 
@@ -79,7 +78,6 @@ def test_where_cores_are_shared_only_batches_are_timed(
 def test_algorithms_are_not_measured_under_a_file_of_rules(
     mpi: FakeMPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Open MPI obeys it whatever algorithm is set: each would have another one's times."""
     name = "native:coll_tuned_bcast_algorithm=3,coll_tuned_use_dynamic_rules=1"
     for variable in natives.RULES_FILES:
         monkeypatch.setenv(variable, "/site/tuning/stretto-openmpi.rules")

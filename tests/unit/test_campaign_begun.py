@@ -86,7 +86,6 @@ def choices(outcome: Outcome) -> set[tuple[int, int, str]]:
 
 
 def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path) -> None:
-    """A batch system's warning counts for the whole process, whatever is under way."""
     request = small(tmp_path, mpis=("one", "other"))
     first = Measures()
     first.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if first.cells == 3 else None
@@ -94,7 +93,7 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     one, other = starts(request)
     assert first.launches and not one.complete
     assert starts.backends["other"].launches == [] and not other.complete and not other.ended
-    assert "told to stop before it was begun" in other.left_out[0]
+    assert "stopped before it was begun" in other.left_out[0]
     status = read_status(tmp_path)
     (missing,) = status["not_begun"]
     assert missing["mpi"] == "openmpi 4.1.5" and not status["complete"]
@@ -190,7 +189,6 @@ def test_each_layout_has_the_launches_that_it_was_asked_for(starts: Starts, tmp_
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: bool) -> None:
-    """Rounds without dropped candidates count as complete: nothing would be measured of them."""
     starts(small(tmp_path))
     with pytest.raises(StrettoError, match="begun with eliminate = true"):
         starts(small(tmp_path, eliminate=False), dry_run)
@@ -202,8 +200,6 @@ def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: 
 def test_elimination_is_kept_with_the_plans(
     starts: Starts, tmp_path: Path, eliminate: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was asked for is written later, and may be missing after a kill, or be damaged."""
-
     def full(*of: object) -> None:
         raise StrettoError("no space left")
 
@@ -231,7 +227,6 @@ def test_elimination_is_kept_with_the_plans(
 def test_of_two_first_starts_at_once_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
-    """Tasks of an array job start in the same second, and each may have loaded other modules."""
     request, real = small(tmp_path), plan_module.write_once
 
     def link(*of: object) -> None:
@@ -275,7 +270,6 @@ def test_the_platform_that_prices_rows_stays_with_them(tmp_path: Path) -> None:
 
 
 def test_rows_asked_for_stay_where_a_start_means_to_measure(tmp_path: Path) -> None:
-    """Its nodes may be too few: then they are interpolated as before."""
     keep_about(small(tmp_path, interpolate=(FOUR, TWO)), ["t"])
     said: list[str] = []
     later = small(tmp_path, layouts=(ONE, FOUR))

@@ -48,7 +48,6 @@ def concluded(request: Request, worker: Worker) -> tuple[Outcome, list[str]]:
 
 
 def test_no_table_replaces_one_of_more_measurements(tmp_path: Path) -> None:
-    """A start that was stopped makes its table last: it has all that others have measured."""
     request = small(tmp_path)
     early, late = worker_of(request, Fake()), worker_of(request, Fake())
     outcomes: list[Outcome] = []
@@ -98,7 +97,6 @@ def test_a_layout_that_was_left_out_has_no_rows_unless_they_are_asked_for(tmp_pa
 def test_what_is_out_on_a_layout_does_not_come_back_from_elsewhere(
     tmp_path: Path, reason: str
 ) -> None:
-    """Neither from the layouts around it nor from a simulated table."""
     path = tmp_path / "s.table"
     rows = [
         Row("allgather", 1, 6, 0, None, "ring", SIMULATED),
@@ -186,7 +184,6 @@ def test_launches_that_other_starts_gave_up_are_told(tmp_path: Path) -> None:
 
 
 def test_a_layout_that_other_starts_left_out_is_told_unless_it_is_complete(tmp_path: Path) -> None:
-    """The word of one may come after another one has taken the layout up and measured it."""
     both, alone = small(tmp_path, launches=2), small(tmp_path, launches=1, layouts=(ONE,))
     for fails, told in ((True, ["1 x 4: it hangs; mend it"]), (False, [])):
         backend = Fake(fails=lambda x, launch, f=fails: f and x == FOUR and launch == 1)

@@ -90,7 +90,6 @@ def test_an_mpi_that_does_not_come_up(
     mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     how: str, limit_s: float, by_srun: bool, said: str, remedy: str,
 ) -> None:  # fmt: skip
-    """Found before anything is measured, and the remedy fits what happened."""
     monkeypatch.setenv("RANK", how)
     monkeypatch.setenv("STAND", str(tmp_path / "rank"))
     if how == "late":
@@ -133,7 +132,6 @@ def test_a_start_that_was_suspended_comes_up(
 def test_ranks_that_load_another_mpi(
     mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the nodes another module is loaded, say: all results would be those of another MPI."""
     mpi = dataclasses.replace(mpi, library="Open MPI v4.1.4, package: Debian")
     monkeypatch.setenv("RANK", "well")
     monkeypatch.setenv("IS", "Open MPI  v4.1.4, package: Debian ")
@@ -204,7 +202,6 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
 
 
 def test_a_layout_that_was_measured_is_not_given_up_so_soon(tmp_path: Path) -> None:
-    """A node may come back; each third launch the nodes and the MPI are asked again."""
     request = sweeps.request_of(tmp_path / "c", layouts=(Layout(2, 1),), sizes=(8, 4096))
     backend = Stuck(["2x1"], after=2)
     worker = sweeps.worker_of(request, backend)
@@ -215,7 +212,6 @@ def test_a_layout_that_was_measured_is_not_given_up_so_soon(tmp_path: Path) -> N
 
 
 def test_a_candidate_that_does_not_come_up_is_out_of_all_its_collectives() -> None:
-    """One setting may be a candidate of several, and nothing says which call it was."""
     name = "native:coll=^tuned"
     cases = tuple(make_case(c, 8, (NATIVE, name)) for c in ("bcast", "allgather"))
     settings = Settings(2, cases, launches=3, variants=("stretto", name))
@@ -240,8 +236,6 @@ def outcome(**more: object) -> Outcome:
 
 
 def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """0: all is measured; 130: something is missing; 1, with the reason's own remedy: nothing."""
-
     def go(*found: Outcome) -> int:
         request = command.request_of(None, {"nodes": "2", "out": str(tmp_path / "c")})
         return command.finish(request, found, lambda text: None)

@@ -57,9 +57,16 @@ def merged(*files: tuple[Record, ...], modes: tuple[str, ...] = ("latency",)) ->
         session_of(f"2026-01-01T{hour:02}:00:00Z", launch(), *records)
         for hour, records in enumerate(files)
     ]
+    return in_any_order(sessions, modes)
+
+
+def in_any_order(sessions: list[Session], modes: tuple[str, ...] = ("latency",)) -> Bench:
     found = merge(sessions, IDENTITY, modes).bench
     assert merge(sessions[::-1], IDENTITY, modes).bench == found, "whoever is read first"
     return found
+
+
+AGAIN = (sample("native"), sample("ring"), END)
 
 
 def standing(*files: tuple[Record, ...]) -> bool:
@@ -67,7 +74,6 @@ def standing(*files: tuple[Record, ...]) -> bool:
 
 
 def test_results_of_other_nodes_are_strange() -> None:
-    """The host of the file is where the campaign was started: a login node, say."""
     at_login = Header("0", "", sweeps.HOST, sweeps.MPI, [], {"node_cpu": "old nodes"})
     assert strange(at_login, IDENTITY, "old nodes") is None
     said = strange(at_login, IDENTITY, "new nodes")
@@ -79,32 +85,36 @@ def test_results_of_other_nodes_are_strange() -> None:
 
 
 def test_a_crash_before_the_launch_measured_the_candidate_is_not_for_good() -> None:
-    first = sample("native"), out("hung"), LaunchEnd(0, "timeout")
-    again = sample("native"), sample("ring"), END
+    first, again = (sample("native"), out("hung"), LaunchEnd(0, "timeout")), AGAIN
     assert standing(first) and not standing(first, again)
     assert not standing((*first, launch(), *again)), "by the same start"
     kinds = [type(r) for r in merged(first, again).records]
     assert kinds == [Launch, Excluded, Sample, Sample, LaunchEnd, LaunchEnd]
 
 
-def test_a_crash_behind_the_samples_stands() -> None:
-    assert standing((sample("native"), sample("ring"), out("failed", 512), END))
-    assert standing((sample("native"), sample("ring"), END), (out("hung", 512), END))
-
-
-def test_wrong_results_and_a_second_crash_stand_wherever_they_are() -> None:
-    again = sample("native"), sample("ring"), END
-    assert standing((out("wrong"), END), again) and standing(again, (out("wrong"), END))
-    assert standing((out("hung"), END), (out("wrong"), END), again)
-    assert standing((out("wrong"), END), (out("hung"), END), again)
-    assert standing((out("hung"), END), (out("hung"), END), again)
-    assert standing((out("hung"), END), again, (out("hung", 512), END))
+@pytest.mark.parametrize(
+    "files",
+    [
+        ((sample("native"), sample("ring"), out("failed", 512), END),),
+        (AGAIN, (out("hung", 512), END)),
+        ((out("wrong"), END), AGAIN),
+        (AGAIN, (out("wrong"), END)),
+        ((out("hung"), END), (out("wrong"), END), AGAIN),
+        ((out("wrong"), END), (out("hung"), END), AGAIN),
+        ((out("hung"), END), (out("hung"), END), AGAIN),
+        ((out("hung"), END), AGAIN, (out("hung", 512), END)),
+    ],
+)
+def test_merge_crash_behind_samples_or_twice_or_wrong_results_stand(
+    files: tuple[tuple[Record, ...], ...],
+) -> None:
+    assert standing(*files)
 
 
 FOUR = ["native", "ring", "shm", "recursive_doubling"]
 
 
-def under(generation: int | None) -> Launch:
+def under(generation: int) -> Launch:
     """A launch of four candidates, measured under a claim."""
     return Launch(0, 2, 2, 4, {"bcast": FOUR}, 0.1, generation=generation)
 
@@ -119,21 +129,15 @@ def timed(candidate: str, us: float) -> Sample:
 
 def begun(*files: tuple[int, tuple[Record, ...]]) -> Bench:
     """What files hold that were begun at these hours, by the clocks of their nodes."""
-    sessions = [session_of(f"2026-01-01T{hour:02}:00:00Z", *r) for hour, r in files]
-    found = merge(sessions, IDENTITY, ("latency",)).bench
-    assert merge(sessions[::-1], IDENTITY, ("latency",)).bench == found, "whoever is read first"
-    return found
+    return in_any_order([session_of(f"2026-01-01T{hour:02}:00:00Z", *r) for hour, r in files])
 
 
 def test_of_two_that_measured_as_much_the_later_holder_counts() -> None:
-    """The launch was not done when it was taken over: nothing rests on what was there before."""
     first = crash("recursive_doubling"), *(sample(c) for c in ("native", "ring", "shm"))
     then = crash("shm"), *(sample(c) for c in ("native", "ring", "recursive_doubling")), END
     found = begun((12, (under(1), *first)), (13, (under(2), *then)))
     assert {s.candidate for s in found.samples} == {"native", "ring", "recursive_doubling"}
     assert {k[1] for k in standing_exclusions(found.records)} == {"shm"}
-    old = begun((12, (under(None), *first)), (13, (under(None), *then)))
-    assert {s.candidate for s in old.samples} == {"native", "ring", "shm"}, "as it ever was"
 
 
 def test_who_has_lost_its_claim_changes_nothing_that_was_measured_since() -> None:
@@ -175,7 +179,6 @@ HALF = of_mode("native", "throughput"), of_mode("native", "latency"), of_mode("r
     ids=["end", "failed", "crashed", "again", "killed"],
 )
 def test_a_mode_that_was_broken_off_is_measured_again(tail: tuple[Record, ...]) -> None:
-    """On a full disk there may be room for a small record behind it."""
     found = merged((*HALF, *tail), modes=BOTH)
     assert [(s.candidate, s.mode) for s in found.samples] == [("native", m) for m in BOTH]
     for records in (found.records, [launch(), *HALF, *tail]):
@@ -193,7 +196,6 @@ def test_a_mode_that_a_crash_broke_off_is_measured_by_the_next_try() -> None:
 
 
 def test_a_mode_of_which_nothing_came_is_not_measured_again() -> None:
-    """All windows of a restless candidate may have been missed."""
     for files in (((*HALF, END),), ((sample("native", 8), FULL), (*HALF, END))):
         found = merged(*files, modes=BOTH)
         assert len([s for s in found.samples if s.datatype == CASE.datatype]) == 3
@@ -207,7 +209,6 @@ def lines_of(*records: Record) -> list[bytes]:
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_a_hole_of_a_moment_is_no_damage(tmp_path: Path, first: int) -> None:
-    """What a client of NFS writes may come to the server in another order."""
     lines = lines_of(launch(), sample("native"), sample("ring"), END)
     start, end = len(b"".join(lines[:first])), len(b"".join(lines[: first + 2]))
     whole = b"".join(lines)
@@ -253,7 +254,6 @@ def test_a_file_that_cannot_be_read_is_named_and_looked_at_again(
 
 
 def test_the_end_of_a_launch_tells_what_all_files_hold_of_it(tmp_path: Path) -> None:
-    """As they count: a cell that was measured twice is taken from one start."""
     folder = Folder(tmp_path, IDENTITY, ("latency",))
     header = Header("0", "2026-01-01T12:00:00Z", sweeps.HOST, sweeps.MPI, [])
     first = BenchWriter(tmp_path / f"1{ENDING}", header)

@@ -40,7 +40,6 @@ def test_what_the_user_asks_of_slurm_comes_last_and_counts(tmp_path: Path) -> No
                                     "--nodes=2,4", "-p hpc -N2",
                                     "--nodes=4 --nodes='1'"])  # fmt: skip
 def test_fewer_nodes_than_the_largest_layout_has_are_refused(tmp_path: Path, option: str) -> None:
-    """The user's line comes last and counts; the layout would be left out after the wait."""
     with pytest.raises(UsageError, match="3 x 2 would be left out") as error:
         asked(tmp_path, SlurmJob(options=(option,)))
     assert error.value.place == "--sbatch" and "(-N) out" in str(error.value.remedy)
@@ -68,7 +67,6 @@ NAMED = ("n1", "n2", "n3")
 
 
 def test_a_job_of_all_nodes_that_were_named_gets_those(tmp_path: Path) -> None:
-    """Others would be given to it, and it would end: 'none of the nodes that were named'."""
     line = "--nodelist=n1,n2,n3"
     assert line in asked(tmp_path, SlurmJob(), NAMED)
     assert not any(x.startswith("--nodelist") for x in asked(tmp_path, SlurmJob()))
@@ -126,7 +124,6 @@ def test_more_nodes_than_were_named_are_refused(tmp_path: Path, job: SlurmJob, w
 def test_a_step_has_a_core_for_each_rank_and_shares_those_of_a_step_around_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without --overlap a step inside an interactive one would wait for ever."""
     around = {"SLURM_NTASKS": "64", "SLURM_NTASKS_PER_NODE": "32", "SLURM_CPU_BIND": "none"}
     for name, value in around.items():
         monkeypatch.setenv(name, value)

@@ -74,7 +74,6 @@ def test_between_layouts_too_one_row_holds_where_no_rank_knows_all_sizes() -> No
     ],
 )  # fmt: skip
 def test_whether_a_choice_can_run(layout: Layout, choice: str, runs: bool) -> None:
-    """The last but two could, but to be sure would take the plans of very many ranks."""
     assert can_run("allgather", choice, layout) is runs
 
 
@@ -86,7 +85,6 @@ def test_what_cannot_run_between_two_layouts_is_not_interpolated() -> None:
 
 
 def test_a_size_that_one_neighbour_lacks_is_not_bridged() -> None:
-    """64 B is slower on 2 x 2, and was not measured on 4 x 2."""
     fast = {"recursive_doubling": 0.7}
     sizes = {8: fast, 64: {"recursive_doubling": 2.0}, 128: fast}
     found = decided("allreduce", {TWO: sizes, FOUR: {8: fast, 128: fast}})
@@ -98,7 +96,6 @@ def test_a_size_that_one_neighbour_lacks_is_not_bridged() -> None:
 
 
 def test_what_is_slower_next_to_a_layout_is_not_interpolated_there() -> None:
-    """Also where two other measured layouts enclose it; what lies behind these does not count."""
     fast = {size: {"ring": 0.7} for size in (8, 64, 512)}
     slow = {**fast, 64: {"ring": 1.5}}
     here = [(0, 512, "ring"), (513, None, "native")]
@@ -138,7 +135,6 @@ def test_what_is_out_on_a_layout_or_next_to_it_is_not_interpolated() -> None:
 
 
 def test_interpolated_rows_are_priced_where_there_is_a_model() -> None:
-    """Each says so; what the model finds hopeless is left to the MPI, with a sentence."""
     platform = load("hpc7g")
     evidence = {"ratio": "0.5", "source": "interpolated", "from": "2x2+8x2", "sizes": "8,1048576"}
     ring = Row("allreduce", 4, 2, 0, 1048576, "ring", evidence)
@@ -163,8 +159,6 @@ def test_what_the_model_cannot_carry_out_is_left_to_the_mpi() -> None:
 
 
 def test_the_nearer_layout_counts_more_between_two() -> None:
-    """In the ratio, by its distance in doublings."""
-
     def decided(nodes: int, ratio: float, choice: str) -> Decided:
         ratios = {"bcast": {8: {choice: ratio}}}
         return Decided(Layout(nodes, 2), [], {"bcast": {8: choice}}, ratios)

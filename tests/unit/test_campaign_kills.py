@@ -222,7 +222,6 @@ def test_several_jobs_at_once(tmp_path: Path, undisturbed) -> None:  # type: ign
 
 
 def test_time_left_counts_by_what_launches_take_here(tmp_path: Path) -> None:
-    """A start is taken to last 1.2 s until launches have told how long they took."""
     left = []
     for slow in (None, 1.0, 7.0):
         request = small(tmp_path / f"{slow}", layouts=(Layout(1, 2),))
@@ -263,7 +262,6 @@ def test_a_torn_line_costs_its_cell_only(tmp_path: Path, undisturbed_alone: Take
 
 
 def test_a_damaged_first_line_costs_its_file_only(tmp_path: Path, undisturbed_alone: Taken) -> None:
-    """A node that lost its power left a hole where a file begins; the others go on."""
     request = small(tmp_path, layouts=(Layout(1, 2),))
     worker = worker_of(request, Fake())
     assert worker.run()
@@ -345,7 +343,6 @@ def test_claims_of_batch_jobs() -> None:
 
 
 def test_jobs_of_other_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm knows nothing of them, which does not mean that they have ended."""
     for name, text in (
         ("squeue", 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1'),
         ("scontrol", 'echo "ClusterName             = one"'),
@@ -376,7 +373,6 @@ def test_a_job_that_runs_does_whatever_the_user_has_set_for_squeue(
 def test_of_another_users_job_slurm_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With PrivateData=jobs it would say that there is none."""
     asked: list[str] = []
     monkeypatch.setattr(claims_module, "job_ended", lambda job: bool(asked.append(job)) or True)
     claims = Claims(tmp_path)
@@ -511,7 +507,6 @@ def test_one_process_on_a_node(tmp_path: Path) -> None:
 
 
 def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each job of an array measures on those that are its own."""
     said: list[str] = []
     monkeypatch.setattr("stretto.campaign.hosts.allocated", lambda environ: ("n2", "n3"))
     assert named_here(("n1", "n2.cluster"), said.append) == ("n2.cluster",)
@@ -525,7 +520,6 @@ def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_nodes_cores_count_and_not_the_starting_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a login node of two cores a layout of 36 ranks a node is no crowd."""
     for words, wanted in (
         ("36(x8)", 36), ("36(x2),18", 18), ("", None), ("many", None), ("4,", None), ("0", None),
     ):  # fmt: skip
@@ -556,7 +550,6 @@ def test_the_nodes_cores_count_and_not_the_starting_machines(
 
 
 def test_lines_end_where_json_says(tmp_path: Path) -> None:
-    """What an MPI says may hold characters at which Python, too, ends a line."""
     words = "no such\u2028algorithm\x85here"
     request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
     assert worker_of(request, Fake()).run()
@@ -569,7 +562,6 @@ def test_lines_end_where_json_says(tmp_path: Path) -> None:
 
 
 def test_a_hole_in_one_jobs_file_does_not_stop_the_others(tmp_path: Path) -> None:
-    """As a node leaves it that loses its power: what stands before counts, the rest is named."""
     request = small(tmp_path, layouts=(Layout(1, 2),), launches=2)
     assert worker_of(request, Fake()).run()
     (path,) = tmp_path.glob("mpi/1x2/*.bench.jsonl")

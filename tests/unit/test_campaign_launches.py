@@ -71,7 +71,6 @@ def test_a_launchs_luck_is_taken_out_of_all_that_was_measured_in_it() -> None:
 
 
 def test_what_native_alone_had_at_one_size_is_no_luck_of_the_launch() -> None:
-    """With two candidates at the size half of it went into whatever was measured there once."""
     restless = {(64, "native", r): f for r, f in enumerate([1.8, 0.9, 0.6, 1.9, 1.1, 0.5])}
     found = ratios(seen_of(restless, once=("ring",)), 64)
     assert found["ring"] == [pytest.approx(1.0, rel=0.02)]

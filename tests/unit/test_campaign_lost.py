@@ -65,8 +65,6 @@ def test_what_is_lost_is_measured_again(tmp_path: Path, damage: Callable[[Path],
 
 
 def test_what_is_lost_of_a_launch_that_another_file_ends_is_measured_again(tmp_path: Path) -> None:
-    """The start that ended it has measured a part of it only, and its file is there."""
-
     class Stop(BaseException):
         pass
 
@@ -100,7 +98,6 @@ def test_what_is_lost_of_a_launch_that_another_file_ends_is_measured_again(tmp_p
 
 
 def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
-    """Not even where a later start would look at other candidates: it learns of more layouts."""
     two = small(tmp_path, layouts=(ONE, Layout(2, 2)))
     assert worker_of(two, Fake()).run()
     for layouts in ((Layout(2, 2),), (ONE, Layout(2, 2), Layout(4, 2)), (ONE, Layout(2, 2))):
@@ -109,7 +106,6 @@ def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
 
 
 def test_a_process_that_works_is_not_doubted(tmp_path: Path) -> None:
-    """Its newest file may not be seen here yet, where the directory is on a file server."""
     request = small(tmp_path, layouts=(ONE,))
     first = worker_of(request, Fake())
     assert first.run()
@@ -125,7 +121,6 @@ def test_a_process_that_works_is_not_doubted(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_doubted_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A claim of another host looks like a living one's for a while: nothing is doubted at once."""
     request = small(tmp_path, layouts=(ONE,))
     first = worker_of(request, Fake())
     assert first.run()
@@ -197,7 +192,6 @@ def test_where_nothing_comes_up_no_candidate_is_to_blame(tmp_path: Path) -> None
 
 
 def test_a_status_writes_nothing(tmp_path: Path) -> None:
-    """Whoever may read a campaign may look: also where a claim is missing, or of a dead host."""
     request = small(tmp_path, layouts=(ONE,))
     worker = worker_of(request, Fake())
     assert worker.run()
@@ -221,10 +215,6 @@ def test_a_status_writes_nothing(tmp_path: Path) -> None:
 def test_what_another_has_measured_and_cannot_be_read_yet_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients of NFS keep what they know of a directory: a file made elsewhere is not there yet.
-
-    Decided without it, later rounds would have other candidates than those of who has measured it.
-    """
     request = small(tmp_path, layouts=(ONE,))
     here, there = worker_of(request, Fake()), worker_of(request, Fake())
     glob, hidden = Path.glob, set[str]()

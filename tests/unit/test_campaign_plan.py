@@ -147,7 +147,7 @@ def test_a_job_is_submitted_with_its_cost(
 
     monkeypatch.setattr(run, "find_installation", none)
     assert cli.main(words) == 0
-    assert "cannot be told here: no MPI was found" in capsys.readouterr().err
+    assert "the cost is not known here: no MPI was found" in capsys.readouterr().err
 
 
 def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path) -> None:

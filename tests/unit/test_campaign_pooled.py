@@ -10,7 +10,7 @@ import pytest
 
 from stretto.campaign.decide import decide_all
 from stretto.campaign.elimination import Policy, remaining, shape_of
-from stretto.campaign.kriged import Point, location
+from stretto.campaign.kriged import FitPoint, location
 from stretto.campaign.layout import Layout, ordered, teachers
 from stretto.campaign.pooled import estimates
 from stretto.campaign.times import Medians
@@ -22,19 +22,18 @@ SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
 LAYOUTS = tuple(Layout(n, p) for n in (2, 4, 8) for p in (1, 3, 8))
 
 
-def time_us(point: Point, latency: float, bandwidth: float) -> float:
+def time_us(point: FitPoint, latency: float, bandwidth: float) -> float:
     rounds = math.log2(point.nodes) + 0.5 * math.log2(point.ppn) ** 1.3
     return 1 + latency * rounds + point.bytes / bandwidth * (1 + 0.2 * rounds)
 
 
-def points(layouts: tuple[Layout, ...] = LAYOUTS) -> list[Point]:
-    return [Point(x.nodes, x.ppn, size) for x in layouts for size in SIZES]
+def points(layouts: tuple[Layout, ...] = LAYOUTS) -> list[FitPoint]:
+    return [FitPoint(x.nodes, x.ppn, size) for x in layouts for size in SIZES]
 
 
 def test_a_smooth_surface_is_recovered_under_noise() -> None:
-    """Better than one launch tells, and between what was measured, with an honest uncertainty."""
     chance = random.Random(3)
-    seen: dict[Point, tuple[float, ...]] = {}
+    seen: dict[FitPoint, tuple[float, ...]] = {}
     for p in points():
         noise = chance.expovariate(1 / 0.1) if chance.random() < 0.5 else -0.01 * chance.random()
         seen[p] = (time_us(p, 5, 4000) * math.exp(noise),)
@@ -45,10 +44,10 @@ def test_a_smooth_surface_is_recovered_under_noise() -> None:
     assert sorted(errors)[len(errors) // 2] < 0.06 and max(errors) < 0.2 < worst
     inside = [e < 3 * found[p].sd for e, p in zip(errors, found, strict=True)]
     assert sum(inside) >= 0.9 * len(inside)
-    between = Point(4, 2, 10000)
+    between = FitPoint(4, 2, 10000)
     guess = estimates({"a": seen}, [between])["a"][between]
     assert abs(guess.mean - math.log(time_us(between, 5, 4000))) < max(3 * guess.sd, 0.1)
-    far = Point(512, 64, 1 << 26)
+    far = FitPoint(512, 64, 1 << 26)
     assert estimates({"a": seen}, [far])["a"][far].sd > 2 * guess.sd, "beyond, it knows less"
 
 
@@ -60,7 +59,6 @@ def test_launches_lie_where_the_calm_ones_are() -> None:
 
 
 def test_launches_of_two_kinds_are_as_uncertain_as_they_are() -> None:
-    """Of two times with a gap between them either may be in the majority."""
     chance = random.Random(5)
     found, told = [], []
     for _ in range(300):
@@ -77,29 +75,29 @@ def test_launches_of_two_kinds_are_as_uncertain_as_they_are() -> None:
     "seen",
     [
         {},
-        {Point(2, 1, 8): (5.0,)},
-        {Point(2, 1, s): (0.0,) for s in SIZES},
-        {Point(2, 1, s): () for s in SIZES},
-        {Point(2, 1, s): (5.0,) for s in SIZES[:3]},
+        {FitPoint(2, 1, 8): (5.0,)},
+        {FitPoint(2, 1, s): (0.0,) for s in SIZES},
+        {FitPoint(2, 1, s): () for s in SIZES},
+        {FitPoint(2, 1, s): (5.0,) for s in SIZES[:3]},
     ],
 )
-def test_too_little_is_not_fitted(seen: dict[Point, tuple[float, ...]]) -> None:
-    assert estimates({"a": seen}, [Point(2, 1, 8)]) == {}
+def test_too_little_is_not_fitted(seen: dict[FitPoint, tuple[float, ...]]) -> None:
+    assert estimates({"a": seen}, [FitPoint(2, 1, 8)]) == {}
     assert estimates({"a": seen}, []) == {}
 
 
 @pytest.mark.parametrize(
     "seen",
     [
-        {Point(2, 1, s): (5.0,) * 6 for s in SIZES},
-        {Point(3, 7, s): (1e-3,) for s in (0, 1, 3, 5, 7)},
-        {Point(1, 1, s): (1e9, 1e-3) for s in SIZES},
-        {Point(n, 1, 8): (float(n),) for n in (1, 2, 3, 5, 6, 7)},
-        {Point(n, p, s): (4.0,) for n in (1, 3) for p in (1, 5) for s in (1 << 33, 1 << 34)},
+        {FitPoint(2, 1, s): (5.0,) * 6 for s in SIZES},
+        {FitPoint(3, 7, s): (1e-3,) for s in (0, 1, 3, 5, 7)},
+        {FitPoint(1, 1, s): (1e9, 1e-3) for s in SIZES},
+        {FitPoint(n, 1, 8): (float(n),) for n in (1, 2, 3, 5, 6, 7)},
+        {FitPoint(n, p, s): (4.0,) for n in (1, 3) for p in (1, 5) for s in (1 << 33, 1 << 34)},
     ],
 )
 def test_odd_measurements_are_fitted_without_a_fault(
-    seen: dict[Point, tuple[float, ...]],
+    seen: dict[FitPoint, tuple[float, ...]],
 ) -> None:
     for e in estimates({"a": seen}, sorted(seen))["a"].values():
         assert math.isfinite(e.mean) and math.isfinite(e.sd) and e.sd > 0
@@ -116,7 +114,7 @@ def settings_of(layout: Layout, rounds: int = 12) -> Settings:
 
 def true_us(layout: Layout, size: int, name: str) -> float:
     latency, bandwidth = NAMES.get(name, (12.0, 1500))
-    return time_us(Point(layout.nodes, layout.ppn, size), latency, bandwidth)
+    return time_us(FitPoint(layout.nodes, layout.ppn, size), latency, bandwidth)
 
 
 def rounds_of(
@@ -186,7 +184,6 @@ def test_the_best_is_kept_under_noise() -> None:
 
 
 def test_elimination_who_is_excluded_is_no_yardstick() -> None:
-    """A candidate that is best elsewhere and crashes here: the others are measured all the same."""
     layout = Layout(4, 3)
     others = {
         x: {shape_of(c): {n: dict.fromkeys(range(6), true_us(x, c.bytes, n)) for n in NAMES}
@@ -255,7 +252,6 @@ CALM = [1.0] * 8
 
 
 def test_decide_disturbed_launches_and_slow_ones_are_told_apart() -> None:
-    """Five of eight launches are slow there: no test tells a from b, and all else speaks for a."""
     odd = {"native": CALM, "b": CALM, "a": [1.0, 1.0, 1.0, 1.13, 1.12, 1.14, 1.12, 1.13]}
     assert set(chosen_at(odd).values()) == {"a"}
     odd = {"native": CALM, "b": CALM, "a": [1.3, 1.31, 1.32, 1.3, 1.31, 1.33, 1.3, 1.31]}
@@ -265,9 +261,8 @@ def test_decide_disturbed_launches_and_slow_ones_are_told_apart() -> None:
 
 
 def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
-    """All take 1.4 times as long there, so that one which was not measured there does, too."""
     chance = random.Random(11)
-    odd, seen = Point(4, 3, 1000), {}
+    odd, seen = FitPoint(4, 3, 1000), {}
     for name, latency in (("a", 5.0), ("b", 5.2), ("c", 5.6), ("d", 6.0)):
         seen[name] = {
             p: tuple(
@@ -286,10 +281,8 @@ def test_candidates_of_a_point_are_fitted_with_one_another_in_mind() -> None:
 
 
 def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
-    """The MPI's launches of one layout were all slow: that must not part who was measured there
-    once from who was measured often."""
     chance = random.Random(12)
-    seen: dict[str, dict[Point, tuple[float, ...]]] = {}
+    seen: dict[str, dict[FitPoint, tuple[float, ...]]] = {}
     names = {f"c{i}": 5.0 * 1.04**i for i in range(8)}
     for i, (name, latency) in enumerate(names.items()):
         seen[name] = {}
@@ -305,7 +298,6 @@ def test_what_a_layout_has_in_common_is_no_candidates_own() -> None:
 
 
 def test_elimination_what_some_sizes_rule_out_is_not_measured_at_the_others() -> None:
-    """All candidates begin at every other size only, where no other layout tells anything."""
     layout = Layout(4, 3)
     sizes = (8, 24, 128, 512, 1000, 4096, 16384, 36000, 131072)
     slow = [f"slow{i}" for i in range(20)]
@@ -327,7 +319,6 @@ def test_elimination_what_some_sizes_rule_out_is_not_measured_at_the_others() ->
 
 
 def test_elimination_of_one_choice_for_all_sizes_judges_them_together() -> None:
-    """A candidate of alltoallv that is poor at one size stays there as long as at the others."""
     cases = tuple(make_case("alltoallv", s, ("native", *NAMES)) for s in SIZES)
     for some in (cases, cases[:2]):  # fitted, and as where nothing can be
         for found in rounds_of(Layout(4, 3), {}, lambda *of: 1.0, some)[1]:

@@ -47,10 +47,6 @@ def in_a_slurm_job(monkeypatch: pytest.MonkeyPatch, grace_s: float) -> None:
 def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupt: object
 ) -> None:
-    """Slurm would end the job at its limit, and not put it into the queue again.
-
-    Also where SIGINT is ignored, as by what a batch script starts with &.
-    """
     in_a_slurm_job(monkeypatch, 0.1)
     old = signal.signal(signal.SIGINT, interrupt)  # type: ignore[arg-type]
     try:
@@ -79,7 +75,6 @@ def test_a_launch_that_outlasts_the_warning_is_ended_in_a_slurm_job(
 def test_who_is_interrupted_is_not_interrupted_again_when_the_grace_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What ends the ranks takes a second interrupt for: no more waiting."""
     in_a_slurm_job(monkeypatch, 1.0)
     graces: list[Callable[[], None]] = []
 
@@ -113,7 +108,6 @@ def test_who_is_interrupted_is_not_interrupted_again_when_the_grace_is_over(
 
 
 def test_nothing_is_ended_behind_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A grace that ends as the campaign does: without a handler the signal would kill Stretto."""
     program = """
 import os, signal, sys, threading, time
 import stretto.campaign.stopping as stopping
@@ -197,7 +191,6 @@ def watch(claims: Claims, clock: Clock, seconds: float, beat: Callable[[], None]
 def test_a_holder_that_beats_keeps_its_claim_whatever_the_time(
     tmp_path: Path, ago_s: float
 ) -> None:
-    """A file server's clock may step, and another node's be any other."""
     claims, clock, path = watched(tmp_path, ago_s)
     assert claims.state(3, claims.listing()) == ("held", 1)
     steps = iter(range(10**6))
@@ -221,7 +214,6 @@ def test_a_claim_is_touched_while_it_is_held(
 def test_a_claim_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that loses its power would leave one that names nobody, who cannot be asked for."""
     done: list[str] = []
 
     def noted(name: str, real: Callable[..., None]) -> Callable[..., None]:
@@ -240,7 +232,6 @@ def test_a_claim_is_on_the_disk_before_it_has_its_name(
 
 
 def test_what_outlasts_the_warning_is_ended_well_before_slurm_does_it() -> None:
-    """Ranks have to end, and the job to be put into the queue again."""
     assert WARNING_S - GRACE_S >= 30
 
 
@@ -262,7 +253,6 @@ def test_a_claim_that_is_old_is_watched_for_three_beats(tmp_path: Path) -> None:
 
 
 def test_while_nobody_looked_nobody_was_seen_to_be_silent(tmp_path: Path) -> None:
-    """A watcher, or a file server, that stood still does not make other holders' claims stale."""
     claims, clock, _ = watched(tmp_path, STALE_S + 30)
     assert claims.state(3, claims.listing())[0] == "held"
     clock.now += 3600
@@ -326,7 +316,6 @@ def test_nothing_of_who_may_live_is_removed(tmp_path: Path) -> None:
 
 
 def test_of_a_start_elsewhere_what_was_taken_over_is_removed(tmp_path: Path) -> None:
-    """Unless it still holds its results file, having stood still only."""
     worker, _ = one_layout(tmp_path)
     (site,) = worker.all()
     claim(site, 5, 1, AWAY)
@@ -420,7 +409,6 @@ def test_node_of_names_with_and_without_domain_are_one_node() -> None:
 def test_namespaces_with_names_of_their_own_are_nodes_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One kernel, several nodes: as on the test cluster."""
     uname = os.uname()
     held = []
     for name in ("n1", "n2"):

@@ -11,11 +11,10 @@ import pytest
 
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.files.forecast import parse_forecast, read_forecast, write_forecast
+from stretto.files.forecast import ForecastScale, parse_forecast, read_forecast, write_forecast
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.model.forecast import (
-    Forecast,
     ScalingRule,
     collective_bytes,
     forecast,
@@ -97,14 +96,14 @@ def test_the_rule_is_applied_as_stated(scaling: str, share: float) -> None:
         return 2e-5
 
     f = forecast(work, rule, 8, 8, flat, lambda *_: 5e-5, message)
-    assert f.native.compute == pytest.approx(8.0 * share)
-    assert f.native.waiting == pytest.approx(0.4 * share)
-    assert f.native.files == 0.5
-    assert f.native.collectives == pytest.approx(1000 * 1e-4)
-    assert f.tuned.collectives == pytest.approx(1000 * 5e-5)
-    assert f.native.messages == pytest.approx(500 * 2e-5)
+    assert f.native.compute_s == pytest.approx(8.0 * share)
+    assert f.native.waiting_s == pytest.approx(0.4 * share)
+    assert f.native.files_s == 0.5
+    assert f.native.collectives_s == pytest.approx(1000 * 1e-4)
+    assert f.tuned.collectives_s == pytest.approx(1000 * 5e-5)
+    assert f.native.messages_s == pytest.approx(500 * 2e-5)
     assert seen[0] == pytest.approx((1.0, 65536 * (share ** (2 / 3))))
-    assert f.native_interval[0] < f.native.total < f.native_interval[1]
+    assert f.native_interval_s[0] < f.native.total_s < f.native_interval_s[1]
     assert f.gain_interval[0] < f.gain < f.gain_interval[1]
 
 
@@ -120,7 +119,7 @@ def test_it_turns_round_where_collectives_outgrow_the_computing() -> None:
     work, rule = work_of(profile(), ["allreduce"]), ScalingRule()
     work = dataclasses.replace(work, io_s=0.0, wait_s=0.0)
 
-    def at(nodes: int) -> Forecast:
+    def at(nodes: int) -> ForecastScale:
         return forecast(work, rule, nodes, 1, lambda c, n, p, s: 1e-4 * n, flat, lambda *_: 0.0)
 
     found = [at(n) for n in (2, 4, 8, 16, 32, 64, 128, 256)]
@@ -218,7 +217,7 @@ def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
 def test_a_faster_core_computes_faster() -> None:
     work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1], 4, compute=2.0)
     assert work.compute_s == pytest.approx(4.0)
-    assert found[0].native.compute == pytest.approx(2.0)
+    assert found[0].native.compute_s == pytest.approx(2.0)
 
 
 def test_what_was_recorded_does_not_change_with_the_platform(tmp_path: Path) -> None:

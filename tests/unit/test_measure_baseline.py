@@ -52,7 +52,6 @@ def test_what_only_beats_other_processes_is_not_faster() -> None:
 
 
 def test_the_row_says_what_it_rests_on() -> None:
-    """The slower root and datatype decide, and the evidence names all of them."""
     last = Cell("reduce", 8, "MPI_DOUBLE", "MPI_SUM", 1, "throughput")
     times = {CELL: measured(0.2, 0.2, 0.1), last: measured(0.2, 0.2, 0.15, last)}
     first, *_ = decide(decisive(fair(times), times), 1, 2)
@@ -102,8 +101,6 @@ def test_each_is_compared_with_the_baseline_of_its_own_launches() -> None:
 
 
 def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() -> None:
-    """A tenth that the luck of two launches hides is found as multiples of what shares it."""
-
     def at(name: str, us: float, kind: int, reference: bool) -> Timing:
         pairs = dict(lucky(name, us, kind).by_launch)
         beside = dict(lucky("reference", 20.0, kind).by_launch)
@@ -125,8 +122,6 @@ def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() ->
 
 
 def test_launches_apart_are_compared_in_rounds_that_both_have() -> None:
-    """Something else ran on the machine in the first rounds, and the candidate came later."""
-
     def at(name: str, times: Mapping[int, float], kind: int) -> Timing:
         pairs = tuple((3 * r + kind, us) for r, us in sorted(times.items()))
         return Timing(CELL, name, median_interval(list(times.values())), pairs, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,6 @@ def campaign(
     noise: float = 0.01,
     between: float = 0.0,
     seed: int = 0,
-    modes: dict[str, float] | None = None,
     collective: str = "allreduce",
 ) -> Bench:
     """Return results in which candidates have the given true medians (candidate, bytes, mode)."""
@@ -41,21 +41,9 @@ def campaign(
         shift = 1 + between * random.random()
         for (name, size, mode), true in times.items():
             values = true * shift * (1 + noise * np.abs(random.standard_normal(15)))
-            records.append(
-                Sample(
-                    launch,
-                    collective,
-                    name,
-                    size,
-                    "MPI_DOUBLE",
-                    "MPI_SUM",
-                    0,
-                    mode,
-                    10,
-                    [float(v) for v in values],
-                    True,
-                )
-            )
+            found = [float(v) for v in values]
+            what = collective, name, size, "MPI_DOUBLE", "MPI_SUM", 0, mode
+            records.append(Sample(launch, *what, 10, found, True))
     host = Host("h", "c", 2, "k", 1)
     return Bench(Header("0", "t", host, MPIIdentity("openmpi", "openmpi", "4"), []), records)
 
@@ -64,9 +52,19 @@ def by_name(found: list[Comparison]) -> dict[str, Comparison]:
     return {c.candidate: c for c in found}
 
 
+def of_times(native: float, **others: float) -> dict[tuple[str, int, str], float]:
+    """Return times at 8 bytes, in calls in a row."""
+    return {(name, 8, "throughput"): us for name, us in {"native": native, **others}.items()}
+
+
+def shm(us: float, launches: int = 6, **more: Any) -> Comparison:
+    """Return how a candidate compares with native, which takes 1 us."""
+    found = compare(timings(campaign(of_times(1.0, shm=us), launches, **more)))
+    return by_name(found)["shm"]
+
+
 def test_a_known_difference_is_found_with_its_size() -> None:
-    bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.5})
-    c = by_name(compare(timings(bench)))["shm"]
+    c = shm(0.5)
     assert c.outcome == "faster"
     assert c.ratio.median == pytest.approx(0.5, rel=0.02)
     assert c.ratio.low is not None and c.ratio.high is not None
@@ -74,35 +72,25 @@ def test_a_known_difference_is_found_with_its_size() -> None:
 
 
 def test_a_difference_below_three_percent_is_no_claim() -> None:
-    bench = campaign(
-        {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.98}, noise=0.0001
-    )
-    c = by_name(compare(timings(bench)))["shm"]
+    c = shm(0.98, noise=0.0001)
     assert c.q is not None and c.q < 0.05
     assert c.outcome == "same" and "not above 3%" in c.why
 
 
 def test_five_launches_make_no_test_and_say_so() -> None:
-    bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.1}, launches=5)
-    c = by_name(compare(timings(bench)))["shm"]
+    c = shm(0.1, launches=5)
     assert c.p is None and c.outcome == "inconclusive"
     assert "5 launches are too few" in c.why
     assert best([c]) is None
 
 
 def test_equal_candidates_in_noise_are_the_same() -> None:
-    claims = 0
-    for seed in range(60):
-        bench = campaign(
-            {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 1.0}, noise=0.3, seed=seed
-        )
-        claims += by_name(compare(timings(bench)))["shm"].outcome in ("faster", "slower")
-    assert claims <= 5
+    found = [shm(1.0, noise=0.3, seed=seed).outcome for seed in range(60)]
+    assert sum(x in ("faster", "slower") for x in found) <= 5
 
 
 def test_bimodal_launches_do_not_make_a_claim() -> None:
-    """Native fast in some launches and slow in others, the candidate likewise: no difference."""
-    bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 1.0}, noise=0.001)
+    bench = campaign(of_times(1.0, shm=1.0), noise=0.001)
     for s in bench.samples:
         slow = s.launch % 2 == (s.candidate == "native")
         s.times_us = [t * (1.6 if slow else 1.0) for t in s.times_us]
@@ -112,35 +100,25 @@ def test_bimodal_launches_do_not_make_a_claim() -> None:
 
 
 def test_many_launches_are_compared_in_pairs() -> None:
-    """Launches differ by up to 3x, the candidate is 10% faster in each: only pairs can tell."""
-    times = {("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 0.9}
-    few = by_name(compare(timings(campaign(times, launches=7, between=2.0))))["shm"]
-    many = by_name(compare(timings(campaign(times, launches=12, between=2.0))))["shm"]
+    few, many = (shm(0.9, launches=n, between=2.0) for n in (7, 12))
     assert few.outcome == "inconclusive"
     assert many.outcome == "faster" and many.paired
 
 
 def test_ties_are_no_difference() -> None:
-    bench = campaign({("native", 8, "throughput"): 1.0, ("shm", 8, "throughput"): 1.0}, noise=0)
-    c = by_name(compare(timings(bench)))["shm"]
+    c = shm(1.0, noise=0)
     assert c.p == 1 and c.outcome == "same"
 
 
 def test_wrong_results_and_excluded_candidates_have_no_times() -> None:
-    bench = campaign(
-        {
-            ("native", 8, "throughput"): 1.0,
-            ("ring", 8, "throughput"): 0.1,
-            ("shm", 8, "throughput"): 0.1,
-        }
-    )
+    bench = campaign(of_times(1.0, ring=0.1, shm=0.1))
     next(s for s in bench.samples if s.candidate == "ring").correct = False
     bench.records.append(Excluded(5, "allreduce", "shm", 8, "hung"))
     assert set(next(iter(timings(bench).values()))) == {"native"}
 
 
 def test_bare_launches_are_compared_as_independent() -> None:
-    bench = campaign({("native", 8, "throughput"): 1.1})
+    bench = campaign(of_times(1.1))
     bare = campaign({("bare", 8, "throughput"): 1.0}, seed=1)
     for r in bare.records:
         r.launch += 100
@@ -151,7 +129,6 @@ def test_bare_launches_are_compared_as_independent() -> None:
 
 
 def test_the_ratio_of_launches_apart_is_that_of_all_pairs() -> None:
-    """Each was put beside the one with its place: renumbering launches made another verdict."""
     a = [10.2, 11.4, 21.0, 11.1, 21.3, 20.8, 20.9, 11.0, 21.1, 11.3]
     b = [10.0, 10.1, 20.3, 10.2, 10.3, 10.05, 20.1, 9.9, 10.15, 10.25, 9.95]
     found, _, p, paired = compare_times(dict(enumerate(a)), {i + 99: t for i, t in enumerate(b)})
@@ -185,7 +162,6 @@ def test_the_interval_of_launches_apart_agrees_with_their_test() -> None:
 
 
 def test_the_other_mode_has_a_veto() -> None:
-    """A bcast whose root runs ahead: fast in a loop, slow for those who wait."""
     bench = campaign(
         {
             ("native", 8, "throughput"): 0.5,
@@ -218,21 +194,12 @@ def test_large_calls_are_decided_by_latency() -> None:
 
 
 def test_the_best_is_the_fastest_of_the_significant() -> None:
-    bench = campaign(
-        {
-            ("native", 8, "throughput"): 1.0,
-            ("a", 8, "throughput"): 0.6,
-            ("b", 8, "throughput"): 0.5,
-            ("c", 8, "throughput"): 2.0,
-        }
-    )
-    times = timings(bench)
+    times = timings(campaign(of_times(1.0, a=0.6, b=0.5, c=2.0)))
     chosen = best(decisive(compare(times), times))
     assert chosen is not None and chosen.candidate == "b"
 
 
 def test_many_lopsided_pairs_are_told_by_their_signs() -> None:
-    """Three of four pairs are faster, the fourth much slower: no signed-rank test tells that."""
     luck = [10.0 ** (i * 7 % 40) for i in range(40)]
     lopsided = [1.2 if i % 4 == 0 else -0.3 for i in range(40)]
     mine = [b * math.exp(d) for b, d in zip(luck, lopsided, strict=True)]
@@ -243,7 +210,6 @@ def test_many_lopsided_pairs_are_told_by_their_signs() -> None:
 
 
 def test_pairs_are_told_by_what_tells_them() -> None:
-    """Great differences by ranks, small ones beneath the luck of launches in pairs."""
     luck = [1.0, 3.0, 1.5, 9.0, 2.0, 6.0, 4.5, 1.2, 7.0]
     for n in (6, 7, 8, 9):
         a, b = [0.9 * x for x in luck[:n]], luck[:n]
@@ -261,7 +227,6 @@ def test_pairs_are_told_by_what_tells_them() -> None:
 
 
 def test_pairs_without_a_difference_are_seldom_told_apart() -> None:
-    """As seldom as said, with the luck of launches and without it."""
     random = np.random.default_rng(3)
     for spread in (0.0, 0.3):
         for n in (6, 9, 12, 24):

@@ -90,7 +90,6 @@ def test_a_number_that_python_does_not_read(tmp_path: Path) -> None:
 
 
 def test_at_the_limits(here: FakeMPI, tmp_path: Path) -> None:
-    """As large as it may be, a plan is there soon."""
     begun = time.monotonic()
     words = [
         "campaign",

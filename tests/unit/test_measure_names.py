@@ -90,7 +90,6 @@ def test_brackets_without_end_are_refused_at_once() -> None:
 def test_names_of_an_allocation_are_written_out_by_slurm_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And those that were named with brackets are found among them."""
     tool = tmp_path / "scontrol"
     tool.write_text('#!/bin/sh\n[ "$3" = "n[1-2]" ] && printf "n1\\nn2\\n"\n')
     tool.chmod(0o755)
@@ -144,14 +143,12 @@ def test_one_node_by_two_names_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 def test_two_ranks_on_one_node_do_not_make_two_nodes_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A mapping policy does that; each node by itself says who it is."""
     found, starts = asked(tmp_path, monkeypatch, ["n1", "n2"], False)
     assert found.names == found.nodes == ("n1", "n2")
     assert starts[0] == ("n1", "n2") and set(starts[1:]) == {("n1",), ("n2",)}
 
 
 def test_the_option_has_the_same_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of `bench`, `tune -- CMD`, `export --time` as well."""
     monkeypatch.setattr("stretto.measure.request.find_installation", lambda name: name)
     assert where(4, 2, "n[1-2]", "an MPI").hosts == ("n1", "n2")
     assert where(4, 2, None, "an MPI").hosts == ()

@@ -181,7 +181,6 @@ def test_a_campaign_measures_everything_once(mpi: FakeMPI, tmp_path: Path) -> No
 
 
 def test_a_launch_says_where_it_was(mpi: FakeMPI, tmp_path: Path) -> None:
-    """In a campaign a spare node may take over in the midst."""
     bench, _ = go(mpi, settings(hosts=("a", "b")), tmp_path / "r.bench.jsonl")
     assert bench.launches and all(x.hosts == ["a", "b"] for x in bench.launches)
     kept = read_bench(tmp_path / "r.bench.jsonl").launches
@@ -223,8 +222,6 @@ def test_the_time_left_is_that_of_what_is_missing(mpi: FakeMPI, tmp_path: Path) 
 
 
 def test_the_estimate_counts_checks_by_what_a_rank_has() -> None:
-    """Each rank checks its own result: more ranks take longer only where buffers grow with them."""
-
     def seconds(collective: str, nranks: int, shared: bool = False) -> float:
         case = make_case(collective, 1 << 20, ["native"])
         return settings(
@@ -239,7 +236,6 @@ def test_the_estimate_counts_checks_by_what_a_rank_has() -> None:
 def test_a_crash_is_tried_once_more_and_again_when_going_on(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A crash may come from outside; twice in a row it is the candidate's, until told otherwise."""
     path, three = tmp_path / "r.bench.jsonl", ("native", "ring", "shm")
     monkeypatch.setenv("FAKE", "ring=once")  # crashes in the first start only
     bench, notes = go(mpi, settings(three, launches=2), path)
@@ -356,7 +352,6 @@ def reader_of(
 def test_nobody_hung_while_nobody_could_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slurm suspends a job, a virtual machine pauses, a file server stands still."""
     now = [1000.0]
     clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr(process, "time", clock)
@@ -386,7 +381,6 @@ def test_watch_past_the_budget_ends_the_launch(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_costs_no_lines_that_were_written(tmp_path: Path) -> None:
-    """What is read again at the end has them all but the one that was being kept."""
     campaign = Seen(interrupted=True)
     samples = [(f"c{i}", 8) for i in range(6)]
     reader = reader_of(campaign, tmp_path, samples)
@@ -398,7 +392,6 @@ def test_an_interrupt_costs_no_lines_that_were_written(tmp_path: Path) -> None:
 
 
 def test_a_status_from_before_the_last_samples_blames_nobody(tmp_path: Path) -> None:
-    """A client of NFS may read it half a minute late, and the output at once."""
     reader = reader_of(Seen(), tmp_path, [("native", 8), ("shm", 8)])
     at = reader.status()
     assert at is not None and (at.bytes, at.candidate) == (8, "shm"), "nothing was read yet"
@@ -412,7 +405,6 @@ def test_a_status_from_before_the_last_samples_blames_nobody(tmp_path: Path) -> 
 def test_a_candidate_that_cannot_leave_the_mpi_is_excluded(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All was measured, and MPI_Finalize crashes: as a job would."""
     bad = "native:coll_x=1"
     monkeypatch.setenv("FAKE", f"end={bad.replace('=', ':')}")
     for _ in range(2):

@@ -30,8 +30,6 @@ __all__ = ["here", "mpi"]  # fixtures
 def test_a_full_file_system_is_named(
     mpi: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, nodes: int
 ) -> None:
-    """Ranks that cannot write die without a word: it is not the network, nor /dev/shm."""
-
     def full(descriptor: int) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -93,8 +91,6 @@ def test_a_directory_that_was_removed_is_no_typing_mistake(
 def test_what_was_never_there_is_not_called_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Another file, the campaign's first one, the simulated table."""
-
     def happens(out: Path) -> None:
         error = FileNotFoundError(errno.ENOENT, "none", str(tmp_path / name))
         raise from_oserror(error, "cannot read") from error
@@ -121,7 +117,6 @@ def test_commands_can_be_typed(
 
 
 def test_fewer_launches_than_there_are(tmp_path: Path) -> None:
-    """Native stays everywhere in a new campaign; in one with six launches points are judged."""
     request = sweeps.request_of(tmp_path / "c", layouts=(Layout(1, 2),), launches=3)
     backend = sweeps.Fake()
     worker = sweeps.worker_of(request, backend)

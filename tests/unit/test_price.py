@@ -127,7 +127,6 @@ def test_no_algorithm_beats_the_bound(name: str) -> None:
 
 
 def test_the_bound_is_reached_where_it_can_be() -> None:
-    """Two ranks: nothing is left out that any algorithm must pay."""
     least = bound("bcast", [0, 1], 8, CLUSTER)
     found = price("bcast", "knomial", [0, 1], 8, CLUSTER)
     assert least is not None
@@ -189,10 +188,6 @@ def test_nothing_becomes_cheaper_when_a_cost_rises(
     factor: float,
     data: st.DataObject,
 ) -> None:
-    """Strictly where every rank has its own interface and the fabric is full. Where ranks share,
-    first come is first served, and a later message may let a more urgent one pass
-    (docs/explanation/model.md): then by a tenth at most in these cases.
-    """
     nodes, ppn = layout
     name, level = cost
     base = replace(CLUSTER, memory_byte=5e-11, cache_bytes=2048)
@@ -242,7 +237,6 @@ def test_skew_and_trace() -> None:
 
 
 def test_thousands_of_ranks_are_quick() -> None:
-    """Few events: how long they take is the machine's."""
     hosts = hosts_of(128, 64)
     for choice in ("shm+bruck_k(8)", "shm+recursive_doubling"):
         found = price("allreduce", choice, hosts, 8, CLUSTER)

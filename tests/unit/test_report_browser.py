@@ -207,7 +207,6 @@ def test_dark_and_light_recolour_the_charts(browser: str, pages: Path, tmp_path:
 
 
 def test_the_probe_itself_sees_faults(browser: str, pages: Path, tmp_path: Path) -> None:
-    """A test that cannot fail is none: a page with faults must look faulty."""
     fault = (
         '<script>setTimeout(() => { throw new Error("planted") }, 0)</script>'
         '<img src="http://stretto.invalid/x.png" alt="">'

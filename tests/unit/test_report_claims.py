@@ -94,7 +94,6 @@ def test_layouts_with_other_numbers_of_ranks_have_charts_of_their_own(
     ),
 )
 def test_names_may_hold_anything(systems: Path, tmp_path: Path, name: str) -> None:
-    """Charts stay in their directory, and no name ends the report in a defect."""
     specs = [*grid(collective=name), *grid(("native", name))]
     path = bench(systems, tmp_path / "in" / "a.bench.jsonl", specs)
     charts = tmp_path / "deep" / "er" / "svg"
@@ -119,7 +118,6 @@ def test_a_command_that_is_no_utf8_can_be_on_a_picture(systems: Path, tmp_path: 
 def test_what_was_dropped_is_named(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its times are in the charts, faster than the choice perhaps, and decide nothing."""
     gone = {"type": "excluded", "launch": 0, "collective": "bcast", "candidate": "shm",
             "bytes": 64, "reason": "hung", "detail": "no end after 10 s"}  # fmt: skip
     path = bench(systems, tmp_path / "a.bench.jsonl", grid(), (gone, gone))
@@ -234,7 +232,6 @@ def test_algorithms_with_like_names_have_rows_of_their_own(systems: Path, tmp_pa
 
 
 def test_the_last_rank_is_that_of_all_ranks(systems: Path) -> None:
-    """Sixteen lanes of twenty are drawn; the one that came last may be another."""
     from stretto.report.figures.timeline import _lanes, timeline
 
     (system,) = load([systems / "measured"])
@@ -251,7 +248,6 @@ def test_the_last_rank_is_that_of_all_ranks(systems: Path) -> None:
 def test_ranks_in_mpi_in_several_threads_take_no_more_than_all_of_the_run(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Their times in MPI add up to more than the run: it was "132 % of the run"."""
     value = json.loads((systems / "measured" / "app.profile.json").read_text())
     for call in value["calls"]:
         for key in ("time_s", "wait_s", "transfer_s"):
@@ -284,7 +280,6 @@ def test_a_row_that_nobody_measured_is_not_called_faster(
 def test_a_row_of_a_layout_that_was_not_measured_is_marked(
     systems: Path, tmp_path: Path, source: str | None
 ) -> None:
-    """An interpolated one stood in the table of calls as measured, and as a point in its plot."""
     (tmp_path / "d").mkdir()
     for file in ("app.table", "app.profile.json"):
         (tmp_path / "d" / file).write_bytes((systems / "measured" / file).read_bytes())
@@ -328,7 +323,6 @@ def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path
 def test_waits_are_a_part_of_what_is_waited_for(
     systems: Path, detail: str | None, part: str
 ) -> None:
-    """All were point-to-point, and "the limit of tuning" was told without them."""
     profile = load([systems / "measured"])[0].profile
     assert profile is not None
     n = profile.nranks
@@ -340,7 +334,6 @@ def test_waits_are_a_part_of_what_is_waited_for(
 
 
 def test_what_no_table_has_is_not_called_tunable(systems: Path) -> None:
-    """MPI_Alltoallw: Stretto leaves it to the MPI."""
     system = load([systems / "measured"])[0]
     assert system.profile is not None
     row = next(c for c in system.profile.calls if c.kind == "collective")

@@ -71,7 +71,6 @@ def test_the_medians_are_those_of_the_samples(small: Path) -> None:
 
 
 def test_ratios_are_taken_launch_by_launch(copy: Path) -> None:
-    """A slow launch slows both candidates; their ratio must not show it."""
     path = copy / "app.bench.jsonl"
     lines = path.read_text().splitlines()
     for i, line in enumerate(lines[1:], start=1):
@@ -222,7 +221,6 @@ def test_a_failed_report_keeps_the_old_page(
 
 
 def test_results_count_once_however_often_they_are_named(copy: Path) -> None:
-    """Their launches would be independent observations otherwise, and intervals narrower."""
     bench = copy / "app.bench.jsonl"
     (once,) = load([bench])
     (copy / "app (copy).bench.jsonl").write_bytes(bench.read_bytes())

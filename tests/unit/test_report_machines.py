@@ -58,14 +58,12 @@ def machine(system: System) -> str:
 def test_the_machine_is_that_of_the_nodes(
     tmp_path: Path, host: str, node_cpu: str | None, hosts: Sequence[str], told: str
 ) -> None:
-    """The login node's name, processor, cores and memory stood there."""
     (system,) = load([results(tmp_path / "a.bench.jsonl", host, node_cpu, hosts)])
     assert machine(system) == told
     assert system.name == told.split(":")[0]
 
 
 def test_a_login_nodes_processor_is_no_second_one(tmp_path: Path) -> None:
-    """Results of one kind of node, started here and there, were of "different CPUs"."""
     a = results(tmp_path / "a.bench.jsonl", "login1", "EPYC 7R13", NODES)
     b = results(tmp_path / "b.bench.jsonl", "q1", None, NODES, cpu="EPYC 7R13")
     (system,) = load([a, b])
@@ -91,7 +89,6 @@ def test_the_profiles_nodes_count_too(tmp_path: Path) -> None:
 
 
 def test_a_table_says_where_it_was_made(tmp_path: Path) -> None:
-    """Its processor is the nodes', and its host where the campaign was started."""
     row = Row("bcast", None, None, 0, None, "native")
     path = tmp_path / "a.table"
     write_table(Table("openmpi", "4.1.4", None, None, "2026-01-01T00:00:00Z", "0", "login1",
@@ -101,7 +98,6 @@ def test_a_table_says_where_it_was_made(tmp_path: Path) -> None:
 
 
 def test_a_table_of_other_nodes_is_not_theirs(tmp_path: Path) -> None:
-    """A campaign's directory with two kinds of nodes: the second kind has no table yet."""
     table = Table("openmpi", "4.1.4", None, None, "2026-01-01T00:00:00Z", "0", "login1",
                   "EPYC 7R13", [Row("bcast", None, None, 0, None, "native")])  # fmt: skip
     write_table(table, tmp_path / "openmpi-4.1.4.table")
@@ -115,7 +111,6 @@ def test_a_table_of_other_nodes_is_not_theirs(tmp_path: Path) -> None:
 
 
 def test_a_machine_called_as_a_platform_is_none(tmp_path: Path) -> None:
-    """Its plans were priced on the platform of that name."""
     (system,) = load([results(tmp_path / "a.bench.jsonl", "c5n-tcp")])
     assert platform_name(system) == STANDIN
     system.benches[0].header.settings["source"] = "simulated"

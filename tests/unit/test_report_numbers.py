@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,66 +18,34 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.stats import estimate
 
+LONG = "native:coll_tuned_allreduce_algorithm=4"
+
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("form", "given", "text"),
     [
-        (0, "0"),
-        (1.0, "1.00"),
-        (9.996, "10.0"),
-        (0.0123456, "0.0123"),
-        (999.6, "1000"),
-        (-2.5, "\u22122.50"),
-        (math.inf, "\u2014"),
+        (fmt.significant, (0,), "0"), (fmt.significant, (1.0,), "1.00"),
+        (fmt.significant, (9.996,), "10.0"), (fmt.significant, (0.0123456,), "0.0123"),
+        (fmt.significant, (999.6,), "1000"), (fmt.significant, (-2.5,), "\u22122.50"),
+        (fmt.significant, (math.inf,), "\u2014"),
+        (fmt.microseconds, (0.0755,), "75.5 ns"), (fmt.microseconds, (1.0,), "1.00 \u00b5s"),
+        (fmt.microseconds, (999.9,), "1.00 ms"), (fmt.microseconds, (1500.0,), "1.50 ms"),
+        (fmt.microseconds, (2e6,), "2.000 s"), (fmt.microseconds, (None,), "\u2014"),
+        (fmt.size_range, (0, None), "all sizes"), (fmt.size_range, (2048, None), "from 2 KiB"),
+        (fmt.size_range, (8, 63), "8 B to 63 B"), (fmt.size_range, (0, 2047), "below 2 KiB"),
+        (fmt.size_range, (1024, 4095), "1 KiB to <4 KiB"), (fmt.size_range, (8, 8), "8 B"),
+        (fmt.size_range, (0, 0), "0 B"),
+        (fmt.percent, (0.0521,), "5.2 %"), (fmt.percent, (0.31,), "31 %"),
+        (fmt.percent, (0.0004,), "0.04 %"), (fmt.percent, (1e-6,), "<0.01 %"),
+        (fmt.percent, (0,), "0 %"),
+        (fmt.choice, (LONG,), "native (algorithm 4)"),
+        (fmt.choice, ("x" * 60,), "x" * 23 + "\u2026"),
     ],
-)
-def test_three_significant_digits(value: float, text: str) -> None:
-    assert fmt.significant(value) == text
-
-
-@pytest.mark.parametrize(
-    ("us", "text"),
-    [
-        (0.0755, "75.5 ns"),
-        (1.0, "1.00 \u00b5s"),
-        (999.9, "1.00 ms"),
-        (1500.0, "1.50 ms"),
-        (2e6, "2.000 s"),
-        (None, "\u2014"),
-    ],
-)
-def test_times_carry_their_unit(us: float | None, text: str) -> None:
-    assert fmt.microseconds(us) == text
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (0, None, "all sizes"),
-        (2048, None, "from 2 KiB"),
-        (8, 63, "8 B to 63 B"),
-        (0, 2047, "below 2 KiB"),
-        (1024, 4095, "1 KiB to <4 KiB"),
-        (8, 8, "8 B"),
-        (0, 0, "0 B"),
-    ],
-)
-def test_size_ranges(low: int, high: int | None, text: str) -> None:
-    assert fmt.size_range(low, high) == text
-
-
-@pytest.mark.parametrize(
-    ("fraction", "text"),
-    [(0.0521, "5.2 %"), (0.31, "31 %"), (0.0004, "0.04 %"), (1e-6, "<0.01 %"), (0, "0 %")],
-)
-def test_percent(fraction: float, text: str) -> None:
-    assert fmt.percent(fraction) == text
-
-
-def test_names_of_native_settings_are_shortened() -> None:
-    long = "native:coll_tuned_allreduce_algorithm=4"
-    assert fmt.choice(long) == "native (algorithm 4)"
-    assert fmt.choice("x" * 60) == "x" * 23 + "\u2026"
+)  # fmt: skip
+def test_format_value_gives_text(
+    form: Callable[..., str], given: tuple[Any, ...], text: str
+) -> None:
+    assert form(*given) == text
 
 
 def test_interval_covers_the_median_of_launches() -> None:
@@ -148,18 +118,14 @@ def _contrast(a: str, b: str) -> float:
 
 @pytest.mark.parametrize("palette", [theme.LIGHT, theme.DARK])
 def test_colours_can_be_told_from_the_paper(palette: dict[str, str]) -> None:
-    assert set(palette) == set(theme.LIGHT)
     for name in ("ink", "muted"):
         assert _contrast(palette[name], palette["paper"]) >= 4.5, name
     for name in ("native", *theme.CHOSEN_COLOURS, "other-mpi"):
         assert _contrast(palette[name], palette["paper"]) >= 3, name
 
 
-def test_light_colours_are_distinct_keys() -> None:
-    assert len(set(theme.LIGHT.values())) == len(theme.LIGHT)
-
-
 def test_colours_become_variables() -> None:
+    assert len(set(theme.LIGHT.values())) == len(theme.LIGHT)
     text = f'<path fill="{theme.LIGHT["native"].upper()}" stroke="white"/><path fill="#123456"/>'
     assert theme.to_variables(text) == (
         '<path fill="var(--native)" stroke="var(--paper)"/><path fill="#123456"/>'

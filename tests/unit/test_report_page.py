@@ -9,6 +9,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -226,7 +227,6 @@ def test_every_chart_is_valid_vega_lite(systems: Path) -> None:
 
 @pytest.mark.long
 def test_every_axis_has_a_title_or_names(systems: Path) -> None:
-    """An axis without words is one that nobody can read."""
     (system,) = load([systems / "cluster"])
     for figure in sections.build(system).figures():
         vega = json.dumps(vlc.vegalite_to_vega(figure.chart.to_dict()))
@@ -238,7 +238,6 @@ def test_every_axis_has_a_title_or_names(systems: Path) -> None:
 
 
 def test_many_candidates_leave_the_chart_readable(tmp_path: Path) -> None:
-    """A sweep of an MPI's own algorithms has dozens; names beside the lines must not overlap."""
     directory = make.make(tmp_path / "many")
     path = directory / "app.bench.jsonl"
     out = []
@@ -285,54 +284,71 @@ def test_json_says_what_the_page_says(
     assert out["written"] == [str(tmp_path / "p.html")]
 
 
-def test_a_report_without_runs_claims_none(systems: Path, tmp_path: Path) -> None:
-    path = tmp_path / "app.verdict.json"
+def verdict_page(systems: Path, tmp_path: Path, changes: dict[str, Any]) -> str:
+    """Return the page of a verdict with other values."""
     value = json.loads((systems / "small" / "app.verdict.json").read_text())
-    for runs in (value["runs"], [], value["runs"][:1]):
-        path.write_text(json.dumps(value | {"runs": runs}))
-        text = page_of(path, tmp_path / "p.html")
-        assert ("was run native and tuned in turn" in text) == (len(runs) > 1)
+    path = tmp_path / "app.verdict.json"
+    path.write_text(json.dumps(value | changes))
+    return page_of(path, tmp_path / "p.html")
 
 
-def test_a_gain_that_may_be_chance_is_called_so(systems: Path, tmp_path: Path) -> None:
+def named(pattern: str, name: str) -> tuple[dict[str, Any], list[str], list[str]]:
+    metric = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
+    conclusion = f"measured gain in the metric /{pattern}/: 5%"
+    there = [f"<h1>Measured gain in {name}: 5%.</h1>", f"<dt>{name}, native</dt>"]
+    return {"metric": metric, "conclusion": conclusion}, there, []
+
+
+IN_TURN = "was run native and tuned in turn"
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "absent"),
+    [
+        ({}, [IN_TURN], []),
+        ({"runs": []}, [], [IN_TURN]),
+        (
+            {"outputs_equal": False},
+            ["<h1>The outputs differ with the tuning.", "Do not use this tuning."],
+            [],
+        ),
+        named("iterations per second: ([0-9.]+)", "iterations per second"),
+        named(r"ExecutionTime = ([\d.]+) s", "ExecutionTime"),
+        named(r"^\s*Loop time of (\S+)", "Loop time of"),
+        named(r"([0-9.]+)", "the metric"),
+    ],
+)
+def test_page_verdict_says_what_it_shows(
+    changes: dict[str, Any], there: list[str], absent: list[str], systems: Path, tmp_path: Path
+) -> None:
+    text = verdict_page(systems, tmp_path, changes)
+    assert all(words in text for words in there) and not any(words in text for words in absent)
+
+
+def test_page_gain_without_significance_says_so(systems: Path, tmp_path: Path) -> None:
     text = page_of(systems / "other", tmp_path / "p.html")
-    assert "No gain that could be told from chance" in text
-    assert "not significant: it may be chance" in text
-    assert "The profile is incomplete" in text
-    assert "the records of rank 63 end early" in text
-
-
-def test_outputs_that_differ_are_shouted(systems: Path, tmp_path: Path) -> None:
-    path = tmp_path / "app.verdict.json"
+    for words in (
+        "No gain that could be told from chance", "not significant: it may be chance",
+        "The profile is incomplete", "the records of rank 63 end early",
+    ):  # fmt: skip
+        assert words in text
     value = json.loads((systems / "small" / "app.verdict.json").read_text())
-    value["outputs_equal"] = False
-    path.write_text(json.dumps(value))
-    text = page_of(path, tmp_path / "p.html")
-    assert "<h1>The outputs differ with the tuning." in text
-    assert "Do not use this tuning." in text
-
-
-def test_few_runs_are_not_called_significant(systems: Path, tmp_path: Path) -> None:
-    value = json.loads((systems / "small" / "app.verdict.json").read_text())
-    value["runs"] = value["runs"][:4]
-    value["measured"]["p"] = None
-    value["outcome"], value["missing"] = "inconclusive", "missing: 4 more pairs"
-    path = tmp_path / "app.verdict.json"
-    path.write_text(json.dumps(value))
-    text = page_of(path, tmp_path / "p.html")
+    changes = {"runs": value["runs"][:4], "measured": value["measured"] | {"p": None}}
+    missing = {"outcome": "inconclusive", "missing": "missing: 4 more pairs"}
+    text = verdict_page(systems, tmp_path, changes | missing)
     assert "could not be made (it needs at least six runs of each kind)" in text
     assert ", significant" not in text
     assert "not tested" in text and "inconclusive; missing: 4 more pairs" in text
 
 
 def test_text_from_files_is_escaped(systems: Path, tmp_path: Path) -> None:
-    value = json.loads((systems / "small" / "app.verdict.json").read_text())
-    value["conclusion"] = "<script>alert(1)</script> & <b>bold</b>"
-    value["command"] = ["./a", "<img src=x onerror=alert(1)>"]
-    value["host"]["cpu"] = '"><script>alert(2)</script>'
-    path = tmp_path / "app.verdict.json"
-    path.write_text(json.dumps(value))
-    text = page_of(path, tmp_path / "p.html")
+    host = json.loads((systems / "small" / "app.verdict.json").read_text())["host"]
+    changes = {
+        "conclusion": "<script>alert(1)</script> & <b>bold</b>",
+        "command": ["./a", "<img src=x onerror=alert(1)>"],
+        "host": host | {"cpu": '"><script>alert(2)</script>'},
+    }
+    text = verdict_page(systems, tmp_path, changes)
     offline(text)
     assert "<script>alert" not in text
     assert "<img" not in text
@@ -386,28 +402,6 @@ def test_systems_of_different_layouts_say_so(systems: Path, tmp_path: Path) -> N
     offline(text)
     assert "The layouts differ" in text
     assert "The commands differ" in text
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name"),
-    [
-        ("iterations per second: ([0-9.]+)", "iterations per second"),
-        (r"ExecutionTime = ([\d.]+) s", "ExecutionTime"),
-        (r"^\s*Loop time of (\S+)", "Loop time of"),
-        (r"([0-9.]+)", "the metric"),
-    ],
-)
-def test_a_pattern_is_not_shown_as_a_name(
-    pattern: str, name: str, systems: Path, tmp_path: Path
-) -> None:
-    value = json.loads((systems / "small" / "app.verdict.json").read_text())
-    value["metric"] = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
-    value["conclusion"] = f"measured gain in the metric /{pattern}/: 5%"
-    path = tmp_path / "app.verdict.json"
-    path.write_text(json.dumps(value))
-    text = page_of(path, tmp_path / "p.html")
-    assert f"<h1>Measured gain in {name}: 5%.</h1>" in text
-    assert f"<dt>{name}, native</dt>" in text
 
 
 def test_the_picture_of_a_single_size(systems: Path, tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def scale(*words: str) -> int:
 def test_a_metric_that_finds_nothing_is_what_is_to_be_mended(
     script: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not the runs: they were fine."""
     assert scale("--metric", NEVER, *script) == 1
     said = capsys.readouterr().err
     error = said[said.index("error:") :]
@@ -133,7 +132,6 @@ def test_another_metric_between_two_calls_is_refused_in_words(
 def test_another_environment_between_two_calls_is_refused_in_words(
     script: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Figures of one thread, or of another network, were shown as those of now."""
     for name in ("OMP_NUM_THREADS", "OMPI_MCA_btl"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
@@ -152,13 +150,6 @@ def test_another_environment_between_two_calls_is_refused_in_words(
     assert scale(*script) == 1
     assert "made with OMPI_MCA_btl=self,tcp and not self,vader" in capsys.readouterr().err
     assert scale("--restart", *script) == 0
-
-
-def test_results_of_an_earlier_version_know_no_environment(tmp_path: Path) -> None:
-    path, old = tmp_path / "a.scale.jsonl", header(Metric())
-    with ScaleWriter(path, old):
-        pass
-    refuse_other(path, dataclasses.replace(old, environment={"OMP_NUM_THREADS": "2"}))
 
 
 @pytest.mark.parametrize("where", ["job.sh", "job.sh/a/b", "gone", "/proc/charts"])
@@ -185,7 +176,6 @@ def test_the_check_of_the_charts_leaves_nothing(script: list[str]) -> None:
 def test_what_was_found_is_printed_before_the_charts_are_written(
     script: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A job may take the place of the charts while it runs."""
     Path("job.sh").write_text(f"#!/bin/sh\n: > {tmp_path}/charts\n")
     assert scale("--svg", str(tmp_path / "charts"), *script) == 1
     out = capsys.readouterr()

@@ -275,7 +275,7 @@ def test_what_is_known_to_be_refused_is_not_submitted(
     said = capsys.readouterr()
     assert (code != 0) == (not sbatch.exists()) == refused
     if not refused:
-        assert f"warning: what it will take cannot be told here: {error}" in said.err
+        assert f"warning: the cost is not known here: {error}" in said.err
         return
     assert not said.out and list(tmp_path.glob("c.campaign/*")) == []
     assert code == cli.main(["campaign", "plan", str(file)])

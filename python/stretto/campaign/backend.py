@@ -132,7 +132,6 @@ class Launches:
         return not campaign.pending(launch)
 
     def note(self, text: str) -> None:
-        """Say something now, and again at the end."""
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"stretto: warning: {text}")

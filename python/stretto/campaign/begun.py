@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.layout import Layout, ordered, parse_layout
-from stretto.campaign.plan import FILE, kept_elimination, refuse_elimination
+from stretto.campaign.plan import FILE, refuse_elimination
 from stretto.campaign.request import Request
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
@@ -54,7 +54,7 @@ def _system(value: object) -> bool:
 
 
 def earlier(directory: Path) -> dict[str, Any] | None:
-    """Return what earlier starts have asked for, None where there are none, or nobody can tell."""
+    """Return what earlier starts have asked for, None where there are none, or it is not known."""
     try:
         return read_about(directory)
     except StrettoError:
@@ -67,7 +67,6 @@ def launches_of(about: Mapping[str, Any], layout: str) -> int:
 
 
 def refuse_place(out: Path) -> None:
-    """Refuse a directory in which nothing can be written."""
     try:
         try_writing(out.absolute())
     except OSError as error:
@@ -79,13 +78,12 @@ def refuse_place(out: Path) -> None:
 def refuse_other(request: Request) -> None:
     """Refuse to go on in another way than a campaign's results were measured in, by the plans."""
     for path in sorted(request.out.glob(f"*/*/*/{FILE}")):
-        refuse_elimination(kept_elimination(path), request.eliminate, path)
+        refuse_elimination(path, request.eliminate)
 
 
 def keep_about(
     request: Request, command: list[str], systems: Sequence[Mapping[str, object]] = ()
 ) -> None:
-    """Write what a start asks for, beside what earlier ones did."""
     before = earlier(request.out) or {}
     layouts = [x.name for x in ordered(request.layouts)]
     names = {str(x): None for x in before.get("layouts", ())}

@@ -40,7 +40,7 @@ _NAME = re.compile(r"(\d+)\.(\d+)(\.end)?\Z")
 
 @dataclass(frozen=True)
 class Holder:
-    """A process, told apart from every other one that ever was.
+    """A process, distinct from every other one that ever was.
 
     `place`: host, boot and process namespace: where its number means something.
     `pid`, `started`: its number, and when it began in the kernel's ticks.
@@ -83,7 +83,6 @@ def _read(path: str) -> str:
 
 
 def _parsed(text: str) -> Holder | None:
-    """Return the holder that a claim names, None when it is not whole."""
     try:
         holder = Holder(**json_value(text))
     except (ValueError, TypeError):

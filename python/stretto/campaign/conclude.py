@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass
 class _Found:
-    """What the files of all layouts hold, and what is to be said of them."""
+    """What the files of all layouts hold, and sentences for people."""
 
     benches: dict[Layout, Bench] = field(default_factory=dict)
     nvariants: dict[Layout, int] = field(default_factory=dict)
@@ -213,7 +213,6 @@ def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
-    """Return where the table of an MPI on a kind of node goes: never over another kind's."""
     path = out / f"{mpi.family}-{mpi.version}.table"
     try:
         other = cpu_slug(read_table(path).cpu) != cpu_slug(cpu) if path.exists() else False

@@ -70,11 +70,11 @@ def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) 
         ratios[collective] = {size: dict(found) for size, found in options.items()}
         seen = {s: {**more.get((collective, s), {}), **known} for s, known in options.items()}
         equal = ties(found[collective], seen)
-        told, tied = {}, {}
+        weighed, tied = {}, {}
         for size, mine in seen.items():
             here = slowest.get((collective, size), {})
-            told[size], tied[size] = _judged(mine, equal[size], here)
-        chosen[collective] = one_choice(collective, choose(told, tied), options)
+            weighed[size], tied[size] = _judged(mine, equal[size], here)
+        chosen[collective] = one_choice(collective, choose(weighed, tied), options)
         return chosen[collective]
 
     rows = decide(

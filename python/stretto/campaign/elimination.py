@@ -124,17 +124,17 @@ def _judge(
 ) -> dict[Shape, tuple[Case | None, list[Dropped]]]:
     """Return what is measured of a chain of sizes; None: nothing of a size."""
     found = estimate({**others, layout: times}, {layout: list(cases)})[layout]
-    told: Mapping[Shape, Mapping[str, Estimate]] = {s: found.get(s, {}) for s in cases}
+    expected: Mapping[Shape, Mapping[str, Estimate]] = {s: found.get(s, {}) for s in cases}
     whole = next(iter(cases))[0] in WITHOUT_SIZE
     if whole:
-        told = _together(told)
+        expected = _together(expected)
     first = _first(list(cases)) if not others and not any(times.get(s) for s in cases) else None
     out: dict[Shape, tuple[Case | None, list[Dropped]]] = {}
     over = []
     for shape, case in cases.items():
         never = (unlikely or {}).get(shape, {})
         names = [n for n in case.candidates if n not in (NATIVE, BARE) and n not in never]
-        known = {n: told[shape][n] for n in names if n in told[shape]}
+        known = {n: expected[shape][n] for n in names if n in expected[shape]}
         known = {n: e for n, e in known.items() if (shape[0], n) not in gone}
         seen = times.get(shape, {})
         done = len({r for t in seen.values() for r in t})
@@ -142,7 +142,7 @@ def _judge(
         dropped += [
             Dropped(shape[0], shape[1], n, 0, w) for n, w in never.items() if n in case.candidates
         ]
-        own = told[shape].get(NATIVE) or told[shape].get(BARE)
+        own = expected[shape].get(NATIVE) or expected[shape].get(BARE)
         over.append(done >= FEWEST and _over(keep, known, own, seen, variants, policy))
         alive = [n for n in names if n in keep or n not in known]
         wanted = {NATIVE, *alive}
@@ -160,7 +160,7 @@ def _judge(
 
 
 def _first(chain: list[Shape]) -> list[Shape]:
-    """Return the sizes that begin with all candidates where no other layout tells anything.
+    """Return the sizes that begin with all candidates where no other layout is known.
 
     Every other one, and not the largest, which takes the most time, and most of it with candidates
     that smaller sizes rule out: what lies between begins a round later.
@@ -233,16 +233,16 @@ def proven(
 
 
 def _together(
-    told: Mapping[Shape, Mapping[str, Estimate]],
+    expected: Mapping[Shape, Mapping[str, Estimate]],
 ) -> dict[Shape, dict[str, Estimate]]:
     """Return the mean over all sizes at each of them: one choice has to do for all."""
-    names = set.intersection(*(set(e) for e in told.values())) if told else set()
-    k = len(told)
+    names = set.intersection(*(set(e) for e in expected.values())) if expected else set()
+    k = len(expected)
     means = {
         n: Estimate(
-            sum(e[n].mean for e in told.values()) / k,
-            math.sqrt(sum(e[n].sd ** 2 for e in told.values())) / k,
+            sum(e[n].mean for e in expected.values()) / k,
+            math.sqrt(sum(e[n].sd ** 2 for e in expected.values())) / k,
         )
         for n in sorted(names)
     }
-    return {s: dict(means) for s in told}
+    return {s: dict(means) for s in expected}

@@ -21,7 +21,6 @@ OPEN, MORE = 4, 3
 
 
 def at_most_s(plan: LayoutPlan) -> float:
-    """Return how long the launches asked for take on a layout when all are measured, in seconds."""
     return plan.settings.launches * round_s(plan, 0, plan.settings.cases, None)
 
 
@@ -60,7 +59,7 @@ def _some(case: Case, most: int) -> Case:
 
 
 def pace(layouts: Iterable[tuple[LayoutPlan, Iterable[Record]]], policy: Policy | None) -> float:
-    """Return by what estimates have to be multiplied; 1 as long as no launch has told its time."""
+    """Return by what estimates have to be multiplied; 1 as long as no launch has ended."""
     took = expected = 0.0
     for plan, records in layouts:
         measured: dict[int, dict[Shape, set[str]]] = defaultdict(lambda: defaultdict(set))

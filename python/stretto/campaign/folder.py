@@ -36,7 +36,7 @@ from stretto.files.schema import decode
 #: of the files of one start each; the merged one beside the folder has the same ending
 ENDING = ".bench.jsonl"
 CellKey = tuple[int, str, int, str, str, int]
-#: of a launch: the generation of its claim (0: not told), which file, in the order in which they
+#: of a launch: the generation of its claim (0: none), which file, in the order in which they
 #: were begun, and which record of it
 When = tuple[int, int, int]
 Start = tuple[int, int, int]  # of a launch: the generation, the file, and which one in it
@@ -51,7 +51,7 @@ class Session:
     header: Header | None = None
     records: list[Record] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # which start of its launch each belongs to
-    generations: list[int] = field(default_factory=list)  # of the claim of each; 0: not told
+    generations: list[int] = field(default_factory=list)  # of the claim of each; 0: none
     offset: int = 0
     lines: int = 0
     strange: str | None = None
@@ -164,14 +164,12 @@ class Folder:
         self._merged: Merged | None = None
 
     def merged(self) -> Merged:
-        """Return everything that is in the files now."""
         self._refresh()
         if self._merged is None:
             self._merged = merge(list(self._sessions.values()), self.mine, self.modes)
         return self._merged
 
     def held(self, launch: int) -> int:
-        """Return how many samples of a launch are in the files now."""
         self._refresh()
         cells = _cells(_used(list(self._sessions.values())), self.modes, launch)
         return sum(len(starts[_best(starts)]) for starts in cells.values())
@@ -271,14 +269,9 @@ def _best(starts: Mapping[Start, Sized]) -> Start:
     """Return the start from which a cell is taken: one that has the most of it.
 
     Of several it is the last one that held the claim: later rounds rest on it, whatever one that
-    had lost it has written since. Where that is not told it is the first, as it ever was.
+    had lost it has written since.
     """
-
-    def rank(start: Start) -> tuple[int, int, int, int]:
-        generation, at, number = start
-        return -len(starts[start]), -generation, at, -number if generation else number
-
-    return min(starts, key=rank)
+    return min(starts, key=lambda s: (-len(starts[s]), -s[0], s[1], -s[2]))
 
 
 def _about(r: Excluded) -> tuple[str, str, int]:

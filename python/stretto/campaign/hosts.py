@@ -149,7 +149,7 @@ def _kinds(
         pair = _double(found)
         if pair is None:
             return found
-        # two names of one node, or a launcher that puts two ranks there: each by itself tells
+        # two names of one node, or a launcher that puts two ranks there: each by itself shows which
         _refuse_double([(name, ask([name])[0]) for name in pair])
     except StrettoError as error:
         if isinstance(error, DoubleError):

@@ -39,7 +39,7 @@ FLOOR = 0.012
 
 
 @dataclass(frozen=True, order=True)
-class Point:
+class FitPoint:
     """A layout and a size in bytes."""
 
     nodes: int
@@ -56,7 +56,7 @@ class Estimate:
 
 
 #: launches' times in us at each point
-Seen = Mapping[Point, Sequence[float]]
+Seen = Mapping[FitPoint, Sequence[float]]
 
 
 class Curve:
@@ -69,9 +69,9 @@ class Curve:
 
     def __init__(self, seen: Seen) -> None:
         self.points = points_of(seen)
-        told = [location(tuple(seen[p])) for p in self.points]
-        self._at = np.array([mean for mean, _ in told])
-        self._sd2 = np.array([sd for _, sd in told]) ** 2
+        located = [location(tuple(seen[p])) for p in self.points]
+        self._at = np.array([mean for mean, _ in located])
+        self._sd2 = np.array([sd for _, sd in located]) ** 2
         self._noise = self._sd2
         self._basis = _terms(self.points)
         self._places = _coordinates(self.points)
@@ -113,7 +113,7 @@ class Curve:
         _, departure, self._solved, self._lower = best
         self._departures = (departure,)
 
-    def estimates(self, wanted: Sequence[Point]) -> list[Estimate]:
+    def estimates(self, wanted: Sequence[FitPoint]) -> list[Estimate]:
         """Return what the latest fit says of points, and how sure it is.
 
         Each term may be more or less than was found: far from what was measured, where a term
@@ -126,8 +126,8 @@ class Curve:
         cross = tau * _alike(_coordinates(wanted), self._places)
         cross += FREE**2 * shares @ self._shares.T
         own = tau + FREE**2 * (shares**2).sum(axis=1)
-        told = np.einsum("ij,ji->i", cross, cho_solve((self._lower, True), cross.T))
-        mean, variance = trend + cross @ self._solved, np.maximum(own - told, 1e-8)
+        explained = np.einsum("ij,ji->i", cross, cho_solve((self._lower, True), cross.T))
+        mean, variance = trend + cross @ self._solved, np.maximum(own - explained, 1e-8)
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(variance))):
             raise RuntimeError("a fit is not finite")
         return [
@@ -161,12 +161,12 @@ def _doubt(ordered: Array) -> float:
     return math.sqrt((BELIEF * SPREAD**2 / n + known * seen2) / (BELIEF + known) + FLOOR**2)
 
 
-def points_of(seen: Seen) -> list[Point]:
+def points_of(seen: Seen) -> list[FitPoint]:
     """Return the points at which there are launches, all of them with times above zero."""
     return sorted(p for p, t in seen.items() if t and min(t) > 0)
 
 
-def _terms(points: Sequence[Point]) -> Array:
+def _terms(points: Sequence[FitPoint]) -> Array:
     """Return latency and bandwidth, each by rounds and by partners: one row a point."""
     rows = []
     for p in points:
@@ -175,7 +175,7 @@ def _terms(points: Sequence[Point]) -> Array:
     return np.array(rows, dtype=float).reshape(len(rows), 12)
 
 
-def _coordinates(points: Sequence[Point]) -> Array:
+def _coordinates(points: Sequence[FitPoint]) -> Array:
     return np.array(
         [
             [math.log2(x) / r for x, r in zip((p.nodes, p.ppn, p.bytes + 8), REACH, strict=True)]

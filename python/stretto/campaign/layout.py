@@ -32,7 +32,6 @@ class Layout:
 
     @property
     def words(self) -> str:
-        """``4 x 2``: as people read it."""
         return f"{self.nodes} x {self.ppn}"
 
     def distance(self, other: Layout) -> float:
@@ -41,7 +40,6 @@ class Layout:
 
 
 def parse_layout(text: str, place: str = "--interpolate") -> Layout:
-    """Return the layout in ``4x2``."""
     found = re.fullmatch(r"\s*([1-9]\d{0,6})\s*x\s*([1-9]\d{0,6})\s*", text)
     if not found:
         raise UsageError(f"{text!r} is no layout", place, "write NODESxPPN, for example 4x2")

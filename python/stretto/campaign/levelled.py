@@ -28,7 +28,7 @@ POLISH = 4
 #: of the logarithm: what moves the median of some rounds by more is no effect of single launches
 BESIDE = 0.4
 #: nor what moves a single one by more: launches as a whole were seen to lie up to 2.3 times off
-LUCK = 0.92
+SINGLE = 0.92
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class _Polished:
     effect: dict[tuple[Shape, int], tuple[float, float]]
 
     def without(self, row: _Row) -> dict[int, float]:
-        """Return a row's times without the launch effect."""
         out = {}
         middle = self.usual.get((row.shape, row.name))
         for r, at in row.seen.items():
@@ -166,15 +165,15 @@ def _kind(times: Seen, shape: Shape, rounds: Mapping[int, tuple[int, float]]) ->
 
 
 def _polished(rows: Sequence[_Row]) -> _Polished:
-    told = [row for row in rows if len(row.seen) > 1]  # one alone says nothing of its launch
-    if not told:
+    several = [row for row in rows if len(row.seen) > 1]  # one alone says nothing of its launch
+    if not several:
         return _Polished({}, {})
-    rounds = {r: i for i, r in enumerate(sorted({r for row in told for r in row.seen}))}
-    at = np.full((len(told), len(rounds)), np.nan)
-    for i, row in enumerate(told):
+    rounds = {r: i for i, r in enumerate(sorted({r for row in several for r in row.seen}))}
+    at = np.full((len(several), len(rounds)), np.nan)
+    for i, row in enumerate(several):
         for r, log in row.seen.items():
             at[i, rounds[r]] = log
-    bytes_of = np.array([row.shape[1] for row in told])
+    bytes_of = np.array([row.shape[1] for row in several])
     sizes = sorted({row.shape[1] for row in rows})
     near = {z: np.flatnonzero(np.abs(np.log2((bytes_of + 8) / (z + 8))) <= ALIKE) for z in sizes}
     own = {z: np.flatnonzero(bytes_of == z) for z in sizes}
@@ -190,7 +189,7 @@ def _polished(rows: Sequence[_Row]) -> _Polished:
             effect[z] = np.nan_to_num(_medians(off[near[z]], 0))
             if own[z].size:
                 middle[own[z]] = _medians(at[own[z]] - effect[z], 1)
-    usual = {(row.shape, row.name): float(m) for row, m in zip(told, middle, strict=True)}
+    usual = {(row.shape, row.name): float(m) for row, m in zip(several, middle, strict=True)}
     shapes = {row.shape for row in rows}
     return _Polished(
         usual,
@@ -241,7 +240,7 @@ def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
     `base`, `level`: times of the MPI's own choice by round, and what is usual. What counts is the
     median of a round and as many before as after it, two at most (at either end: of three rounds),
     which the effect of a single launch does not move beyond `BESIDE`; or the round alone, where it
-    lies further off that median than luck does.
+    lies further off that median than launch effects do.
     """
     rounds = sorted(base)
     last, out = len(rounds) - 1, {}
@@ -251,7 +250,7 @@ def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
         side = max(1, min(2, i, last - i))
         first = min(max(i - side, 0), last - 2 * side)
         near = median(base[x] for x in rounds[first : first + 2 * side + 1])
-        by = (base[r] if abs(math.log(base[r] / near)) > LUCK else near) / level
+        by = (base[r] if abs(math.log(base[r] / near)) > SINGLE else near) / level
         if abs(math.log(by)) > BESIDE:
             out[r] = by
     return out

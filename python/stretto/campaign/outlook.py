@@ -101,7 +101,6 @@ def _outside(request: Request) -> list[str]:
 
 
 def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
-    """Return the plan of the measurements with the expected time, for people."""
     pace = system.pace
     out = [
         f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
@@ -203,7 +202,6 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
 
 
 def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
-    """Return what comes of fewer launches than a test needs."""
     asked = plans[0].settings.launches
     out = (
         f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "

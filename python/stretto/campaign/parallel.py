@@ -36,7 +36,6 @@ def cut(names: Sequence[str], nodes: int) -> list[tuple[str, ...]]:
 def side_by_side(
     whole: Worker, names: Sequence[str], lane_of: LaneMaker, say: Callable[[str], None]
 ) -> bool:
-    """Measure a campaign with as many lanes as there are subsets of its nodes."""
     said: set[int] = set()
     title, quiet = whole.title, whole.quiet
     with Progress(title, quiet=quiet, before=whole.progress()[0]) as progress:

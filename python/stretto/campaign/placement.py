@@ -24,7 +24,7 @@ LIMIT_S = 60.0
 SHELL = "/bin/sh"
 #: run on every rank, without MPI: its number, its host, the host's processors and what they are, in
 #: one short line: launchers mix the output of ranks where it is longer than what a pipe takes at
-#: once. The rank's own affinity tells nothing: it may be bound to one core. Hardware threads of one
+#: once. The rank's affinity does not count: it may be bound to one core. Hardware threads of one
 #: core have the same list of siblings; those that are off have none.
 #: A launcher that starts its proxies by srun hands their numbers of Slurm's on, and its own count.
 PROBE = """
@@ -67,7 +67,7 @@ class StartError(StrettoError):
 
 
 class InterfaceError(StartError):
-    """The launcher was told to take an interface that is not there."""
+    """The launcher's environment names an interface that does not exist."""
 
 
 class HangError(StrettoError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,13 @@ class LayoutPlan:
 
     `settings`: with all candidates; launch ``k`` belongs to round ``k // len(variants)``.
     `unlikely`: by shape, the candidates that are not begun with, and why: the model's advice.
-    `eliminate`: whether candidates are dropped; None: the file does not say.
+    `eliminate`: whether candidates are dropped.
     """
 
     layout: Layout
     settings: s.Settings
     unlikely: dict[Shape, dict[str, str]]
-    eliminate: bool | None = None
+    eliminate: bool = True
 
     @property
     def nvariants(self) -> int:
@@ -196,67 +196,65 @@ def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
     path = directory / FILE
     if not path.exists():
         return
-    value, before = _value(plan, identity), _read(path)
-    built, mine = before["mpi"].get("library", ""), identity.mpi.library
-    if built and mine and built != mine:
+    for words, remedy in _differences(_read(path), _value(plan, identity)):
         raise StrettoError(
-            f"the campaign was begun with another build of this MPI: {built!r}, not {mine!r}",
-            path,
-            "results of different builds are never mixed: name another directory (out = ...)",
-        )
-    words = other_plan(before, value)
-    if words is not None:
-        raise StrettoError(
-            f"the campaign was begun with other {words}",
-            path,
-            "give back what it was begun with (--separate-launches, too), or name another "
-            "directory (out = ...); more launches and more layouts may be added at any time",
-        )
-    then = before.get("environment")
-    words = differing(then, value["environment"]) if isinstance(then, dict) else None
-    if words is not None:
-        raise StrettoError(
-            f"the campaign was begun with {words}",
-            path,
-            "another network, or other algorithms, are never mixed in: set the environment as it "
-            "was (load the same modules), or name another directory (out = ...)",
-        )
-    refuse_elimination(before.get("eliminate"), plan.eliminate, path)
-    shared = before.get("oversubscribed")
-    if shared is not None and shared != value["oversubscribed"]:
-        raise StrettoError(
-            "the campaign was begun " + ("on" if shared else "without") + " shared cores, and now "
-            + ("every rank has its own" if shared else "ranks share them"),
-            path,
-            "times of both are never mixed: set shared_cores as it was, start where as many cores "
-            "may be used (taskset, the job's), or name another directory (out = ...)",
+            f"the campaign was begun {words}", path,
+            f"{remedy}, or name another directory (out = ...)",
         )  # fmt: skip
 
 
-def refuse_elimination(was: object, now: bool | None, place: Path) -> None:
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    words: str | None
+    built, mine = before["mpi"].get("library"), now["mpi"].get("library")
+    if built and mine and built != mine:
+        words = f"with another build of this MPI: {built!r}, not {mine!r}"
+        yield words, "results of different builds are never mixed: load that build"
+    words = other_plan(before, now)
+    if words is not None:
+        yield (
+            f"with other {words}",
+            "give back what it was begun with (--separate-launches, too); more launches and more "
+            "layouts may be added at any time",
+        )
+    words = differing(before["environment"], now["environment"])
+    if words is not None:
+        yield (
+            f"with {words}",
+            "another network, or other algorithms, are never mixed in: set the environment as it "
+            "was (load the same modules)",
+        )
+    if before["eliminate"] != now["eliminate"]:
+        yield _elimination(before["eliminate"])
+    if before["oversubscribed"] != now["oversubscribed"]:
+        shared = before["oversubscribed"]
+        words = ("on" if shared else "without") + " shared cores, and now "
+        yield (
+            words + ("every rank has its own" if shared else "ranks share them"),
+            "times of both are never mixed: set shared_cores as it was, start where as many cores "
+            "may be used (taskset, the job's)",
+        )
+
+
+def _elimination(was: bool) -> tuple[str, str]:
+    why = "rounds with and without candidates that were dropped are not mixed: set it as it was"
+    return f"with eliminate = {'true' if was else 'false'}", why
+
+
+def refuse_elimination(path: Path, now: bool) -> None:
     """Refuse to drop candidates where all were measured, and the other way round.
 
-    `was`, `now`: whether candidates were dropped, and are to be; None: nobody knows.
-    """
-    if was is None or now is None or was == now:
-        return
-    raise StrettoError(
-        f"the campaign was begun with eliminate = {'true' if was else 'false'}",
-        place,
-        "rounds with and without candidates that were dropped are not mixed: set it as it was, or "
-        "name another directory (out = ...)",
-    )
-
-
-def kept_elimination(path: Path) -> object:
-    """Return what a layout's plan says of `eliminate`; None where it does not, or is damaged.
-
-    `path`: ``layout.json``.
+    `path`: ``layout.json``; a damaged one tells nothing.
     """
     try:
-        return _read(path).get("eliminate")
-    except StrettoError:
-        return None
+        was = _read(path)["eliminate"]
+    except (StrettoError, KeyError):
+        return
+    if was != now:
+        words, remedy = _elimination(was)
+        raise StrettoError(
+            f"the campaign was begun {words}", path,
+            f"{remedy}, or name another directory (out = ...)",
+        )  # fmt: skip
 
 
 def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
@@ -285,13 +283,15 @@ def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | No
         )
     except (KeyError, TypeError) as error:
         raise StrettoError(f"this is not {WHAT}: {error!r}", path, "take it from a copy") from error
-    return LayoutPlan(layout, settings, {}, value.get("eliminate")), identity, value.get("node_cpu")
+    return LayoutPlan(layout, settings, {}, value["eliminate"]), identity, value.get("node_cpu")
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         value = parse_json(read_text(path, WHAT), str(path), WHAT)
         check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+        if lost := [k for k in (*FROZEN, "mpi", "environment", "eliminate") if k not in value]:
+            raise StrettoError(f"this is not {WHAT}: it lacks {lost[0]}", path)
     except StrettoError as error:
         error.remedy = (
             "take it from a copy, or remove it and give the command with which the layout was "
@@ -302,7 +302,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
-    """Return about how long a round takes, in seconds."""
     if not cases:
         return 0.0
     settings = plan.in_round(turn, cases, policy)

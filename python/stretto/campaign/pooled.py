@@ -1,4 +1,4 @@
-"""What candidates take at a size and layout, as all sizes, layouts and candidates together tell it.
+"""What candidates take at a size and layout, by all sizes, layouts and candidates together.
 
 A single launch may lie tens of per cent above what is usual, so that the few launches of one point
 say little. But a candidate's time changes smoothly (`kriged`), and what was odd about a point is in
@@ -24,7 +24,7 @@ from stretto.campaign.kriged import (
     MOST_POINTS,
     Curve,
     Estimate,
-    Point,
+    FitPoint,
     Seen,
     location,
     points_of,
@@ -51,8 +51,8 @@ def _alone() -> None:
 
 
 def estimates(
-    seen: Mapping[str, Seen], wanted: Sequence[Point]
-) -> dict[str, dict[Point, Estimate]]:
+    seen: Mapping[str, Seen], wanted: Sequence[FitPoint]
+) -> dict[str, dict[FitPoint, Estimate]]:
     """Return what candidates take at points; without those whose measurements are too few."""
     _alone()
     asked = list(dict.fromkeys(wanted))
@@ -63,9 +63,9 @@ def estimates(
     }
     if not asked or not curves:
         return {}
-    level: dict[Point, float] = defaultdict(float)
+    level: dict[FitPoint, float] = defaultdict(float)
     for turn in range(PASSES + 1):
-        off: dict[Point, list[float]] = defaultdict(list)
+        off: dict[FitPoint, list[float]] = defaultdict(list)
         for name, curve in list(curves.items()):
             try:
                 gap = curve.fit(np.array([level[p] for p in curve.points]))
@@ -77,16 +77,16 @@ def estimates(
         for at, found in off.items():
             if turn < PASSES and len(found) >= FEWEST_ALIKE:
                 level[at] = round(level[at] + median(found), 6)
-    out: dict[str, dict[Point, Estimate]] = {}
+    out: dict[str, dict[FitPoint, Estimate]] = {}
     for name, curve in curves.items():
         try:
-            told = curve.estimates(asked)
+            estimated = curve.estimates(asked)
         except RuntimeError:
             continue
         # Rounded: jobs on nodes of several kinds must come to the same answer.
         out[name] = {
             at: Estimate(round(e.mean + level[at], 6), round(e.sd, 6))
-            for at, e in zip(asked, told, strict=True)
+            for at, e in zip(asked, estimated, strict=True)
         }
     return out
 
@@ -99,7 +99,7 @@ def estimate(
     The MPI's own choice changes its algorithm where it likes: nothing smooth, it is taken as
     measured.
     """
-    seen: dict[tuple[str, str, int], dict[str, dict[Point, tuple[float, ...]]]]
+    seen: dict[tuple[str, str, int], dict[str, dict[FitPoint, tuple[float, ...]]]]
     seen = defaultdict(lambda: defaultdict(dict))
     chains = {(s[0], s[3], s[4]) for shapes in wanted.values() for s in shapes}
     for layout, shapes in times.items():
@@ -107,7 +107,7 @@ def estimate(
             chain = (shape[0], shape[3], shape[4])
             if chain not in chains:
                 continue
-            at = Point(layout.nodes, layout.ppn, shape[1])
+            at = FitPoint(layout.nodes, layout.ppn, shape[1])
             for name, launches in levelled(shapes, shape).items():
                 more = tuple(t for _, t in sorted(launches.items()) if t > 0)
                 if more:
@@ -115,7 +115,7 @@ def estimate(
     out: dict[Layout, dict[Shape, dict[str, Estimate]]] = {x: {} for x in wanted}
     for chain, names in seen.items():
         asked = {
-            (x, s): Point(x.nodes, x.ppn, s[1])
+            (x, s): FitPoint(x.nodes, x.ppn, s[1])
             for x, shapes in wanted.items()
             for s in shapes
             if (s[0], s[3], s[4]) == chain

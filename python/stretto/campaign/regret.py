@@ -1,4 +1,4 @@
-"""How much slower a table's choices are than the best of those still measured, luck included."""
+"""Regret: how much slower a table's choices are than the best of those still measured."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def regrets_of(bench: Bench, nvariants: int, chosen: Chosen) -> dict[str, dict[int, float]]:
     """Return how far ahead of the choice the best is in half of the rounds, in the mean of both.
 
-    What a choice loses cannot be told by the launches that have made it: a candidate that is ahead
-    in all of them would have been chosen, and one half does not say what is best in the other. In a
-    half of its own the best is ahead by what is lost and by its luck there, which in simulations is
-    together the true regret to twice that and more, hardly ever less in the mean of many points.
+    The launches that have made a choice do not show what it loses: a candidate that is ahead in all
+    of them would have been chosen. In a half of its own the best is ahead by what is lost and by
+    chance, which in simulations is together the true regret to twice that and more, hardly ever
+    less in the mean of many points (winner's curse).
 
     A candidate that was dropped early is in no half, and not among them. Where roots or datatypes
     differ at one size, the worst counts.
@@ -59,16 +59,16 @@ def _against(times: Mapping[int, float], mine: Mapping[int, float]) -> tuple[flo
 
 
 def regret_words(found: Sequence[Decided]) -> str | None:
-    """Return the regret of a table in a sentence, None where nothing can be said."""
+    """Return the regret of a table in a sentence, None where nothing is known."""
     every = [r for d in found for sizes in d.regrets.values() for r in sizes.values()]
     if not every:
         return None
-    # the worst of all points would be the most luck
+    # the worst of all points would overestimate the most
     most = np.percentile(every, 95, method="higher")
     return (
         f"slower than the best of those still measured: median {100 * np.median(every):.1f}%, at "
-        f"95% of {counted(len(every), 'point')} at most {100 * most:.1f}%; the best is that of "
-        "either half of the launches, its luck there included, so rather less"
+        f"95% of {counted(len(every), 'point')} at most {100 * most:.1f}%; this overestimates "
+        "regret (winner's curse)"
     )
 
 

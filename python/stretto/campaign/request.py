@@ -225,7 +225,6 @@ _FIELDS = {"bytes": "sizes", "budget": "budget_s", "stall": "stall_s"}
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a campaign file, as they stand there."""
     remedy = f"write one, for example:\n{EXAMPLE}"
     text = read_text(path, "a campaign file", remedy, MOST_SMALL_BYTES)
     try:
@@ -245,7 +244,7 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}"
-            raise UsageError(f"a campaign knows no {key!r}", place, hint)
+            raise UsageError(f"a campaign has no key {key!r}", place, hint)
         try:
             read[key] = KEYS[key](value, key)
         except UsageError as error:
@@ -261,7 +260,9 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     layouts = tuple(Layout(n, p) for n in nodes for p in ppn if n * p > 1)
     read["alone"] = 1 in nodes and 1 in ppn
     if not layouts:
-        raise UsageError("one rank has nobody to talk to", place, "take more nodes, or ppn = [2]")
+        raise UsageError(
+            "one rank alone does not communicate", place, "take more nodes, or ppn = [2]"
+        )
     for name in read.get("collectives", ()):
         if name not in TUNABLE:
             raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")

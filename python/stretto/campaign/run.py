@@ -24,7 +24,7 @@ from stretto.campaign.plan import FILE, LayoutPlan, check_plan, make_plan
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.standing import Standing
 from stretto.campaign.status import Ahead, ahead
-from stretto.campaign.stopping import Told, stops_gently
+from stretto.campaign.stopping import Stopping, stops_gently
 from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
@@ -44,8 +44,7 @@ class CampaignMPI:
     `base`: where its results go.
     `policy`: when candidates are dropped; None: never.
     `away`: it will be measured in a batch job: nothing is known of the nodes.
-    `usual`: pace of the campaign's other MPIs: it counts where none of this one's launches has told
-    its time.
+    `usual`: pace of the campaign's other MPIs, for one of which no launch has ended.
     """
 
     installation: MPIInstallation
@@ -59,7 +58,6 @@ class CampaignMPI:
 
     @functools.cached_property
     def expected_s(self) -> list[float]:
-        """About how long each layout takes."""
         return expected_s(self.plans, self.policy)
 
     @functools.cached_property
@@ -75,13 +73,13 @@ class CampaignMPI:
         )  # fmt: skip
 
     @functools.cached_property
-    def told(self) -> float | None:
-        """How many times as long as estimated its launches take; None: none has told its time."""
+    def own_pace(self) -> float | None:
+        """How many times as long as estimated its launches take; None: no launch has ended."""
         return None if self.ahead is None else self.ahead.pace
 
     @property
     def pace(self) -> float:
-        return self.usual if self.told is None else self.told
+        return self.usual if self.own_pace is None else self.own_pace
 
     @property
     def left_s(self) -> float | None:
@@ -90,7 +88,6 @@ class CampaignMPI:
 
     @property
     def ahead_s(self) -> float:
-        """About how long a start of it takes."""
         return self.pace * sum(self.expected_s) if self.left_s is None else self.left_s
 
     @property
@@ -133,10 +130,10 @@ def system_of(
 
 
 def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
-    """Return a campaign's MPIs; those that have told no time of a launch have the others' pace."""
+    """Return a campaign's MPIs; those without a launch that ended have the pace of the others."""
     begun = [(s, s.ahead) for s in systems if s.ahead is not None]
     usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
-    return [s if s.told is not None else replace(s, usual=usual) for s in systems]
+    return [s if s.own_pace is not None else replace(s, usual=usual) for s in systems]
 
 
 def run_campaign(
@@ -169,17 +166,17 @@ def run_campaign(
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
-    told = Told()
+    stop = Stopping()
     about = [x.kept for x in systems]
-    with keeping(kept), stops_gently(told, say):
+    with keeping(kept), stops_gently(stop, say):
         for system in systems:
-            if told.stopping.is_set():
-                why = [f"{system.installation.name}: told to stop before it was begun"]
+            if stop.stopping.is_set():
+                why = [f"{system.installation.name}: stopped before it was begun"]
                 name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
                 out.append(Outcome(name, None, [], [], None, False, why, ended=False))
                 continue
             try:
-                out.append(measure_system(request, system, command, say, stop_at, told, about))
+                out.append(measure_system(request, system, command, say, stop_at, stop, about))
             except StrettoError as error:
                 if len(systems) == 1 or error.exit_code != EXIT_FAULT:
                     raise
@@ -199,7 +196,7 @@ def measure_system(
     command: list[str],
     say: Callable[[str], None],
     stop_at: float | None,
-    told: Told,
+    stop: Stopping,
     about: Sequence[Mapping[str, object]] = (),
     backend: Backend | None = None,
     quiet: bool = False,
@@ -220,7 +217,7 @@ def measure_system(
         return Worker(
             system.plans, system.base, measures, identity, command, say,
             system.policy, stop_at, silent,
-            node_cpu=system.hosts.cpu, only=only, stopping=told.stopping,
+            node_cpu=system.hosts.cpu, only=only, stopping=stop.stopping,
         )  # fmt: skip
 
     def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:

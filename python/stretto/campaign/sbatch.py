@@ -51,7 +51,6 @@ def values_of(options: Sequence[str], letter: str | None, name: str, shortest: s
 
 
 def value_of(options: Sequence[str], letter: str, name: str, shortest: str) -> str | None:
-    """Return the value of an option that counts, None where it is not given."""
     return next(reversed(values_of(options, letter, name, shortest)), None)
 
 

@@ -95,7 +95,7 @@ class Site:
             write_atomic(self.folder.directory / LEFT_OUT, dump_json(word), "why it is left out")
 
     def take_up(self) -> None:
-        """Take back what an earlier start has said: the layout can be measured."""
+        """Remove what an earlier start has left: the layout can be measured."""
         with contextlib.suppress(OSError):
             (self.folder.directory / LEFT_OUT).unlink(missing_ok=True)
 
@@ -152,7 +152,7 @@ class Site:
         return self.writer
 
     def left_out(self) -> dict[str, Any] | None:
-        """Return what the last start to leave the layout out has said of it."""
+        """Return why the last start has left the layout out."""
         try:
             found = json_value(read_regular(self.folder.directory / LEFT_OUT, MOST_SMALL_BYTES))
         except (OSError, ValueError):
@@ -166,7 +166,6 @@ class Site:
         return all(self.claims.state(k, listing)[0] == "done" for k in asked | set(listing))
 
     def failed(self) -> dict[int, str]:
-        """Return the launches that were given up, and what was said of each, from the files."""
         listing, ends = self.claims.listing(), self.folder.merged().bench.ends
         return {
             k: f"{ends[k].status}: {ends[k].detail}"
@@ -214,7 +213,6 @@ def gains(bench: Bench) -> int:
 
 
 def given_up_words(failed: Mapping[int, str]) -> str:
-    """Return how many launches were given up, and why, for people."""
     reasons = Counter(failed.values()).most_common()
     more = f" (and {counted(len(reasons) - 1, 'other reason')})" if len(reasons) > 1 else ""
     many = f"{len(failed)} launch{'es' if len(failed) > 1 else ''}"

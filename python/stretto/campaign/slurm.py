@@ -94,7 +94,7 @@ def cpus_of_job(environ: Mapping[str, str]) -> int | None:
 
 
 def per_core(environ: Mapping[str, str]) -> int:
-    """Return how many of the processors that a Slurm job is said to have are one core.
+    """Return how many of the processors that a Slurm job reports are one core.
 
     Seen with Slurm 22.05, nodes of 4 cores with 2 threads each, all their cores in the job:
     ``SLURM_JOB_CPUS_PER_NODE`` is 8, but 4 with ``--hint=nomultithread`` or

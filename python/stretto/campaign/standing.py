@@ -67,7 +67,6 @@ class Standing:
         return list(self.sites.values())
 
     def look(self, site: Site) -> None:
-        """Note whether all rounds of a layout are complete."""
         site.over = self.turn(site, site.claims.listing()) is None
 
     def settled(self, site: Site) -> bool:
@@ -152,12 +151,11 @@ class Standing:
         return site.known[key]
 
     def times(self, site: Site) -> Medians:
-        """Return what all rounds of a layout tell: what others learn from it."""
+        """Return the times of all rounds of a layout: what others learn from it."""
         asked = site.plan.settings.launches * site.plan.nvariants
         return medians(until(site.folder.merged().bench, asked), site.plan.nvariants)
 
     def done(self) -> int:
-        """Return how many launches of complete rounds are done."""
         done = 0
         for site in self.all():
             turn, asked = self.turn(site, site.claims.listing()), site.plan.settings.launches

@@ -22,7 +22,7 @@ from stretto.files.bench import LaunchEnd, Record, standing_exclusions
 from stretto.files.identity import Identity
 from stretto.measure.ledger import Ledger
 
-#: from such a factor on it is said that launches take longer than they were estimated to
+#: from such a factor on it is reported that launches take longer than they were estimated to
 SLOW = 1.5
 
 
@@ -41,13 +41,13 @@ class Ahead:
 
     @property
     def pace(self) -> float | None:
-        """How many times as long launches take; None: none has told its time."""
-        told = any(
+        """How many times as long launches take; None: none has ended."""
+        ended = any(
             isinstance(r, LaunchEnd) and r.status == "ok" and r.seconds is not None
             for _, records in self.measured
             for r in records
         )
-        return pace(self.measured, self.policy) if told else None
+        return pace(self.measured, self.policy) if ended else None
 
     @property
     def left_s(self) -> float:
@@ -55,7 +55,6 @@ class Ahead:
 
 
 def read_status(directory: Path) -> dict[str, Any]:
-    """Return a campaign's state as plain values."""
     about = read_about(directory)
     policy = Policy() if about.get("eliminate", True) else None
     found, damaged, begun = [], [], set()
@@ -65,7 +64,7 @@ def read_status(directory: Path) -> dict[str, Any]:
         damaged += errors
         if standing is not None:
             found.append((standing, ahead(standing)))
-    usual = pace((x for _, left in found for x in left.measured), policy)  # for who has told none
+    usual = pace((x for _, left in found for x in left.measured), policy)
     systems = [_system(standing, left, usual, directory) for standing, left in found]
     missing = _not_begun(about, begun, usual)
     return {
@@ -131,8 +130,7 @@ def _standing(
 def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> dict[str, Any]:
     mpi, cpu = standing.identity.mpi, standing.node_cpu or standing.identity.host.cpu
     table = table_place(directory, mpi, cpu)
-    told = left.pace
-    factor = usual if told is None else told
+    factor = usual if left.pace is None else left.pace
     return {
         "mpi": f"{mpi.family} {mpi.version}",
         "cpu": cpu,
@@ -223,7 +221,6 @@ def _left_out_words(word: dict[str, Any]) -> str:
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
-    """Return a campaign's state for people."""
     out = []
     for system in status["systems"]:
         out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")

@@ -20,7 +20,7 @@ class Stoppable(Protocol):
     stopping: threading.Event
 
 
-class Told:
+class Stopping:
     """What all MPIs of a campaign share: that no further launch is to be begun."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Stop:
 
     def install(self) -> Callable[[], None]:
         """Take the signals over; return what gives them back."""
-        old = {signal.SIGUSR1: signal.signal(signal.SIGUSR1, self._told)}
+        old = {signal.SIGUSR1: signal.signal(signal.SIGUSR1, self._signalled)}
         if callable(self._interrupt):  # not where it is ignored: `&` in a script means it
             old[signal.SIGINT] = signal.signal(signal.SIGINT, self._interrupted)
 
@@ -57,16 +57,14 @@ class _Stop:
 
         return give_back
 
-    def _told(self, number: int, frame: FrameType | None) -> None:
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
         if self.late:
             self.late = False
             if not self.over:
                 raise KeyboardInterrupt
             return
         self.worker.stopping.set()
-        self.say(
-            "stretto: told to stop (SIGUSR1): the launch under way is the last; nothing is lost"
-        )
+        self.say("stretto: SIGUSR1: the launch under way is the last; nothing is lost")
         if os.environ.get("SLURM_JOB_ID") and self._timer is None:
             self._timer = threading.Timer(GRACE_S, self._end)
             self._timer.daemon = True

@@ -55,7 +55,6 @@ class SlurmJob:
 
     @property
     def at_once(self) -> int:
-        """How many jobs of its may run side by side."""
         return self.jobs if self.jobs > 1 else array_asked(self.options) or 1
 
 
@@ -134,27 +133,27 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
             *head,
             "",
             *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
-            "told=",
+            "signal=",
             *_QUEUE,
             *_measured(out),
             "campaign=",
             *(
-                f"trap 'told={x}; kill -USR1 \"$campaign\" 2>/dev/null' {x}"
+                f"trap 'signal={x}; kill -USR1 \"$campaign\" 2>/dev/null' {x}"
                 for x in ("USR1", "TERM")
             ),
             "before=$(measured)",
-            # what a script starts with & ignores SIGINT, unless it is told not to
+            # what a script starts with & ignores SIGINT, unless it resets that
             f"(trap - INT; exec {shlex.join(words)}) &",
             "campaign=$!",
-            '[ -z "$told" ] || kill -USR1 "$campaign" 2>/dev/null  # while it was being started',
+            '[ -z "$signal" ] || kill -USR1 "$campaign" 2>/dev/null  # while it was being started',
             'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',
             '    kill -0 "$campaign" 2>/dev/null || break',
             "done",
             f'if [ "$code" -eq {EXIT_AGAIN} ] ||',
-            '    { [ -n "$told" ] && [ "$code" -gt 128 ]; }; then',
+            '    { [ -n "$signal" ] && [ "$code" -gt 128 ]; }; then',
             "    if cancelled; then",
             '        echo "stretto: not complete: the job was cancelled; submit it again to go on"',
-            '    elif [ "$told" != TERM ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
+            '    elif [ "$signal" != TERM ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
             '        [ "$(measured)" -le "$before" ]; then',
             '        echo "stretto: not complete: the job has measured nothing in its time and'
             " does not go into the queue again; what stands above may say why, and a longer"
@@ -197,7 +196,7 @@ def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
 
 
 def _measured(out: Path) -> tuple[str, ...]:
-    """Return a function of the script's that tells how much there is in a campaign's directory."""
+    """Return a shell function that counts what there is in a campaign's directory."""
     files = f"{shlex.quote(str(out))}/*/*/*/*.bench.jsonl"
     return (
         "measured() {  # by whichever job",
@@ -218,7 +217,6 @@ def sbatch_time(text: str) -> str:
 
 
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
-    """Plan and what it will take, as far as that can be told where jobs are submitted."""
     out, needed_s = [], 0.0
     for name in request.mpis or (None,):
         try:
@@ -230,7 +228,7 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
         except StrettoError as error:  # the nodes may have what the login node lacks
             if name is not None and _no_mpi(name):
                 raise
-            out.append(f"warning: what it will take cannot be told here: {error}")
+            out.append(f"warning: the cost is not known here: {error}")
     return out + budget_lines(request, needed_s)
 
 

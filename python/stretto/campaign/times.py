@@ -1,4 +1,4 @@
-"""Times by candidate and round, with the luck of launches taken out of them.
+"""Times by candidate and round, without the effects of launches.
 
 All that is measured in one launch is disturbed alike, far more than one candidate against another
 (docs/decisions/0019-side-by-side.md). `medians` puts native, bare and what shares their launches
@@ -27,7 +27,7 @@ Levels = dict[Shape, dict[str, dict[int, float]]]
 class Seen(dict[Shape, dict[str, dict[int, float]]]):
     """Times by shape, candidate and round.
 
-    `together`: by shape and candidate: the rounds in which its time has the luck of native's or
+    `together`: by shape and candidate: rounds in which its time shares the launch of native's or
     bare's, being of their launch, or put beside them by the reference. Of others, and where the
     times were made elsewhere, nothing is known.
     `raw`: by shape, candidate and round: the launch and the time in us as it was measured there.

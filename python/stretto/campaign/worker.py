@@ -118,7 +118,6 @@ class Worker(Standing):
 
     @property
     def title(self) -> str:
-        """What is measured, in words: of several MPIs in turn it says which one."""
         return f"measuring {titled(self.identity.mpi)}"
 
     def enough(self) -> bool:

@@ -86,8 +86,8 @@ def diagnose(
     found = study.result()
     if profile.unrecorded_ranks:
         found.warnings.append(
-            f"of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded: what is said "
-            "here holds for the others, and leaves out what went on between them and these ranks"
+            f"nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}: the diagnosis "
+            "is of the others, without what went on between them and these ranks"
         )
     return found
 
@@ -96,7 +96,6 @@ class _Study(FileCauses):
     """Attributes the waiting, ranks the causes, concludes."""
 
     def result(self) -> Diagnosis:
-        """Attribute the waiting and rank the causes."""
         p = self.p
         if p.tools:
             out = Diagnosis(self.wall, program=program_name(p))
@@ -150,9 +149,7 @@ class _Study(FileCauses):
 
     def _conclude(self, out: Diagnosis) -> None:
         if not self.p.complete:
-            out.warnings.append(
-                "the run was cut short; what is said here holds for the part that was recorded"
-            )
+            out.warnings.append("the run was cut short; this holds for the part that was recorded")
         if (note := threads_note(self.p)) is not None:
             out.warnings.append(note)
         if (disturbed := busy.note(self.p)) is not None:

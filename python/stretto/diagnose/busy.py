@@ -51,11 +51,11 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     if own > lost:
         return (
             "inconclusive: ranks are more than cores, and waited "
-            f"{100 * own / max(profile.wall_s):.0f} % of the run for one; what else the run loses "
-            "cannot be told from that. Run again with no more ranks than cores"
+            f"{100 * own / max(profile.wall_s):.0f} % of the run for one, which hides what else it "
+            "loses. Run again with no more ranks than cores"
         )
     return (
         "inconclusive: the machine was busy, and ranks waited "
-        f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core; what else the run loses "
-        "cannot be told from that. Run again where nothing else runs"
+        f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core, which hides what else "
+        "it loses. Run again where nothing else runs"
     )

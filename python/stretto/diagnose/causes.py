@@ -77,7 +77,6 @@ class Causes(Numbers):
         )
 
     def busy_cause(self, lost: float) -> Cause | None:
-        """Return what ranks waited for a core that something else had."""
         used = usage_of(self.p)
         return self._cause(
             "busy_machine",
@@ -91,7 +90,6 @@ class Causes(Numbers):
         )
 
     def crowd_cause(self, lost: float) -> Cause | None:
-        """Return what ranks waited for cores that other ranks of the job had."""
         used = usage_of(self.p)
         many = [(ranks, cores) for ranks, cores in crowds(self.p) if ranks > cores]
         if used is None or not many:
@@ -173,7 +171,6 @@ class Causes(Numbers):
         )
 
     def message_cause(self, lost: float) -> Cause | None:
-        """Return what messages cost however small they are."""
         messages = sum(m[2] for m in self.p.matrix.messages)
         volume = sum(m[3] for m in self.p.matrix.messages)
         return self._cause(
@@ -212,7 +209,6 @@ class Causes(Numbers):
         )
 
     def collective_cause(self, lost: float, shapes: list[tuple[float, Call]]) -> Cause | None:
-        """Return what collectives take beyond the least."""
         evidence = []
         tuning = sum(amount for amount, call in shapes if self._tunable(call))
         for amount, call in shapes[:3]:
@@ -240,7 +236,6 @@ class Causes(Numbers):
         return call.collective in TUNABLE and (known is None or known.size > 1)
 
     def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:
-        """Return what single calls take beyond the typical one."""
         rows = [c for c in calls if c.typical_s and c.transfer_s and c.sampled >= ENOUGH_CALLS]
         evidence = []
         if rows:

@@ -56,5 +56,5 @@ def unjudged(calls: Sequence[Call], wall_s: float) -> list[Unjudged]:
 
 def unjudged_words(found: Sequence[Unjudged]) -> str:
     # what rounds to nothing beside the rest is left out
-    told = [u for u in found if u.share >= 0.001] or list(found)
-    return ", ".join(f"{u.name} {seconds(u.spent_s)} ({100 * u.share:.1f} %)" for u in told)
+    shown = [u for u in found if u.share >= 0.001] or list(found)
+    return ", ".join(f"{u.name} {seconds(u.spent_s)} ({100 * u.share:.1f} %)" for u in shown)

@@ -7,7 +7,7 @@ from stretto.profile.show import tools_note
 
 
 def withheld(profile: Profile) -> str | None:
-    """Return why nothing can be said about tuning, None where the profile shows the run."""
+    """Return why nothing is known about tuning, None where the profile shows the run."""
     why = tools_note(profile)
     if why is not None:
         why += "; run without it (LD_PRELOAD, -l)"

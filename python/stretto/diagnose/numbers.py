@@ -54,7 +54,7 @@ def volume_of(call: Call) -> float:
 
 
 def few(call: Call) -> bool:
-    """Tell whether a row has too few calls to tell the algorithm from a disturbed call."""
+    """Whether a row has too few calls to separate the algorithm from a disturbed call."""
     return max(call.calls) < ENOUGH_CALLS
 
 

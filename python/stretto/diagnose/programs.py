@@ -53,7 +53,6 @@ def other_program(profile: Profile, where: Path, verdict: str) -> Other:
 
 
 def others_words(mine: str, others: Sequence[Other]) -> list[str]:
-    """Return the lines that name the other programs; none where there is no other."""
     if not others:
         return []
     lines = [

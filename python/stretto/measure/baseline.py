@@ -1,6 +1,6 @@
 """What candidates are compared with: native, or the MPI with nothing preloaded.
 
-All that is measured in one launch shares its luck: launches of the same call lie 5 to 35% off their
+All that is measured in one launch shares its effect: launches of a call lie 5 to 35% off their
 median, and of that two candidates of one launch differ by 2 to 12% (`bench/launch_noise.py`). So
 the MPI's own algorithms are compared with bare where it shares their launches, and Stretto's with
 native, which shares theirs.
@@ -42,7 +42,6 @@ def with_bare(candidates: list[str], size: int, nodes: int) -> list[str]:
 
 
 def need_baseline(bench: Bench, path: Path) -> None:
-    """Refuse results of which nothing was the MPI by itself."""
     if not bench.samples:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(

@@ -29,7 +29,7 @@ NATIVE = "native"
 BARE = "bare"
 #: below this a single call cannot be timed, and batches decide (us)
 BATCHES_BELOW_US = 2.0
-#: part of the launches that may run on a busy machine before "no difference" cannot be told
+#: part of the launches that may run on a busy machine before "no difference" is inconclusive
 BUSY_LAUNCHES = 0.25
 
 
@@ -218,7 +218,7 @@ def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], di
     """Return two candidates' times by launch, as they can be compared.
 
     Where they do not share launches, but a reference was timed in them: as multiples of it (of a
-    power of it: `exponent`), so that the luck of launches does not count. Launches that lack one
+    power of it: `exponent`), so that launch effects do not count. Launches that lack one
     are left out where enough rounds remain for a test; otherwise times are as they are.
     """
     both = dict(a.by_launch), dict(b.by_launch)
@@ -288,7 +288,6 @@ def compare(
 
 
 def _busy(*timings: Timing) -> str | None:
-    """Return in how many launches the machine was busy, None where it was in few of them."""
     busy = {k for t in timings for k in t.busy}
     return busy_words(len({k for t in timings for k, _ in t.by_launch}), len(busy))
 
@@ -347,7 +346,6 @@ def decisive(
 
 
 def shape_of_cell(cell: Cell) -> tuple[str, int, str, str, int]:
-    """Return the call that a cell is of, in whatever mode it was measured."""
     return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
 
 
@@ -358,7 +356,7 @@ def best(comparisons: Sequence[Comparison]) -> Comparison | None:
 
 
 def open_points(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], int]:
-    """Return where it cannot be told whether something is faster, and of how many calls."""
+    """Return where it is open whether something is faster, and of how many calls."""
     calls: dict[tuple[object, ...], list[Comparison]] = defaultdict(list)
     for c in comparisons:
         calls[c.layout, shape_of_cell(c.cell)].append(c)
@@ -371,7 +369,7 @@ def open_points(comparisons: Iterable[Comparison]) -> tuple[list[Comparison], in
 
 
 def open_words(comparisons: Iterable[Comparison]) -> str | None:
-    """Return at how many calls nothing can be told, with a reason; None where there is none."""
+    """Return at how many calls the result is open, with a reason; None where there is none."""
     found, calls = open_points(comparisons)
     if not calls:
         return "inconclusive: nothing was compared; missing: launches, or more --budget"

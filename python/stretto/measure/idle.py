@@ -38,7 +38,6 @@ def _counts(stat: Path) -> tuple[int, int] | None:
 
 
 def idle_warning(share: float | None = None) -> str | None:
-    """Return a warning with its remedy when the machine is busy, else None."""
     found = busy_share() if share is None else share
     if found is None or found <= MOST_BUSY:
         return None
@@ -103,7 +102,7 @@ def threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
-#: said before anything is measured where it is so
+#: warnings before anything is measured
 MORE_RANKS = (
     "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
 )

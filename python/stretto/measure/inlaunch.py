@@ -1,4 +1,4 @@
-"""Which of an MPI's own algorithms can alternate inside one launch, and how they are told there.
+"""Which of an MPI's own algorithms can alternate inside one launch, and how they are set there.
 
 A candidate ``native:SETTINGS`` either gets its settings from the environment of a launch of its
 own, or, where the MPI looks at them in a running process, shares a launch with others: the
@@ -64,11 +64,11 @@ def shared_launches(
     if not natives:
         return {}
     try:
-        told = _told(installation, natives)
+        writable = _writable(installation, natives)
     except StrettoError:
         return {}  # it does not list its settings: nothing is known about them
     groups: dict[str, list[str]] = defaultdict(list)
-    for candidate, written in told.items():
+    for candidate, written in writable.items():
         at_start = {n: v for n, v in single_settings(candidate).items() if n not in dict(written)}
         groups[shared_name(at_start)].append(candidate)
     out = {
@@ -108,20 +108,20 @@ def written_in(
         return {}
     at_start = shared_settings(variant)
     names = dict.fromkeys(c for case in cases for c in case.candidates if c.startswith(PREFIX))
-    told = _told(installation, list(names)) if names else {}
+    writable = _writable(installation, list(names)) if names else {}
     for name in names:
         wanted = single_settings(name)
         rest = {n for n in wanted if n not in at_start}
-        if {n for n, _ in told.get(name, ())} != rest:
+        if {n for n, _ in writable.get(name, ())} != rest:
             raise StrettoError(
-                f"{name} cannot be told to {installation.name} in a running process",
+                f"{name} cannot be set in a running process of {installation.name}",
                 variant,
                 "the campaign was begun with another build of this MPI: measure into another file",
             )
-    return {name: told[name] for name in names}
+    return {name: writable[name] for name in names}
 
 
-def _told(installation: MPIInstallation, natives: Sequence[str]) -> Written:
+def _writable(installation: MPIInstallation, natives: Sequence[str]) -> Written:
     family = installation.family
     version = f"{installation.version}."
     pattern = _WRITTEN.get(family, "")

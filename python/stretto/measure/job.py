@@ -97,7 +97,6 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
 
 
 def parse_usage(value: dict[str, Any]) -> Usage:
-    """Return what the ranks of a launch had of their processors."""
     waited, load = value.get("core_wait_s"), value.get("load")
     return Usage(
         float(value["wall_s"]),

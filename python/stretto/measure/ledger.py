@@ -128,7 +128,6 @@ class Ledger:
 
 
 def time_left(settings: Settings, path: Path, restart: bool = False) -> float:
-    """Return about how long a campaign still takes, whatever its file holds already."""
     if restart or not path.exists() or path.stat().st_size == 0:
         return settings.estimate_s()
     return Ledger(settings, read_bench(path).records).left_s()

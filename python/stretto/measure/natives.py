@@ -8,6 +8,7 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files.identity import Family
+from stretto.measure.show import columns
 from stretto.mpi.algorithms import NativeAlgorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
@@ -143,7 +144,6 @@ def _by_name(installation: MPIInstallation, collective: str, name: str) -> list[
 
 
 def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str, str]:
-    """Return native candidates in words: ``tuned ring`` for its settings."""
     wanted = {c for c in candidates if c.startswith(PREFIX)}
     if not wanted:
         return {}
@@ -154,7 +154,6 @@ def labels(installation: MPIInstallation, candidates: Iterable[str]) -> dict[str
 def listed(
     installation: MPIInstallation, collectives: Sequence[str], nranks: int, nodes: int
 ) -> list[dict[str, Any]]:
-    """MPI's algorithms, for programs: what each is called, takes, and is asked for by."""
     return [
         {
             "collective": collective,
@@ -168,10 +167,8 @@ def listed(
 
 
 def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a table of the MPI's algorithms for people."""
     rows = [("collective", "algorithm", "takes", "candidate")]
     rows += [
         (a["collective"], a["algorithm"], ", ".join(a["takes"]), a["candidate"]) for a in found
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]
+    return columns(rows, 4)

@@ -67,7 +67,6 @@ class LaunchReader:
         return replace(at, candidate=names.pop()) if alone else at
 
     def announce(self) -> None:
-        """Write the launch's record, once."""
         if self._announced:
             return
         self._announced = True
@@ -93,7 +92,6 @@ class LaunchReader:
         )
 
     def read(self) -> None:
-        """Take over all complete lines that are new."""
         try:
             with self._output.open("rb") as stream:
                 stream.seek(self._offset)

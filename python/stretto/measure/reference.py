@@ -1,9 +1,9 @@
-"""How far a launch's luck with its reference is its luck with a candidate.
+"""How far the effect of a launch on its reference is its effect on a candidate.
 
 Each launch without a baseline times a fixed exchange of messages beside its candidates
 (src/bench/reference.c). A time is put beside those of other launches as ``us / reference**k``: a
 control variate, with the coefficient of its logarithm estimated as usual, by regression. It is
-about 1 where messages have all of a launch's luck, and 0 where they have one of their own.
+about 1 where messages have all of a launch's effect, and 0 where they vary by themselves.
 """
 
 from __future__ import annotations

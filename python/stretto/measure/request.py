@@ -1,4 +1,4 @@
-"""What the user asked for: where a campaign runs, with what; and what is said before it does."""
+"""What the user asked for: where a campaign runs, with what; and its announcement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class Where:
 
 
 def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
-    """Return where a campaign runs, from the options of the command line."""
     installation = find_installation(mpi)
     names = read_names([hosts], "--hosts") if hosts else ()
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
@@ -71,7 +70,6 @@ def split_candidates(text: str) -> list[str]:
 
 
 def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:
-    """Return what a dry run says, for programs."""
     return {
         "dry_run": True,
         "nranks": settings.nranks,
@@ -92,7 +90,6 @@ def announce(
     yes: bool = False,
     dry_run: bool = False,
 ) -> bool:
-    """Say what will be measured and how long that takes; ask on a terminal when it takes long."""
     collectives = list(dict.fromkeys(c.collective for c in settings.cases))
     sizes = sorted({c.bytes for c in settings.cases})
     most = max(len(c.candidates) for c in settings.cases)
@@ -126,7 +123,7 @@ def announce(
 
 
 def ask(seconds: float, agreed: bool) -> None:
-    """Ask on a terminal whether to go on; elsewhere, having said the cost must do.
+    """Ask on a terminal whether to go on; elsewhere the announced cost has to do.
 
     `agreed`: the user has said so already, by ``--yes`` or by a budget.
     """

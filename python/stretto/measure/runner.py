@@ -81,7 +81,6 @@ class Campaign:
         return self.ledger.pending(launch)
 
     def run(self) -> None:
-        """Measure all that is missing; afterwards the file holds what could be measured."""
         todo = [k for k in self.ledger.order() if self.pending(k)]
         if self.settings.budget_s is not None:
             self.stop_at = time.monotonic() + self.settings.budget_s

@@ -123,7 +123,6 @@ class Settings:
         return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
 
     def record(self) -> dict[str, Any]:
-        """Return all settings as plain values, for the file's header."""
         return {k: _plain(v) for k, v in asdict(self).items()}
 
     def estimate_s(

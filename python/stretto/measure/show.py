@@ -25,6 +25,18 @@ def size_words(size: int) -> str:
     return str(size)
 
 
+def columns(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
+    """Return a table's lines; so many columns, the first ones, are aligned to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            word.ljust(n) if i < left else word.rjust(n)
+            for i, (word, n) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def us(value: float) -> str:
     """Return a time in microseconds with three digits that count."""
     if value >= 100:
@@ -80,8 +92,7 @@ def table_lines(
         out += ["", what]
         if len("  ".join(rows[0])) > WIDEST:
             rows = _turned(rows, _by_speed(names, [times[cell] for cell in cells]))
-        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-        out += ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)) for r in rows]
+        out += columns(rows)
     if comparisons:
         out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
         out += ["= no such difference, ? inconclusive; x = time / native's"]
@@ -130,7 +141,6 @@ def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[st
 
 
 def osu_lines(bench: Bench) -> list[str]:
-    """Return the results in the form of the OSU micro-benchmarks: size and average latency."""
     values: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for s in bench.samples:
         if s.correct and s.mode == "throughput":

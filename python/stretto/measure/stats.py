@@ -111,11 +111,11 @@ def signed_rank_test(differences: Sequence[float]) -> float | None:
 
 
 def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the two-sided p of two candidates that share the luck of their launches.
+    """Return the two-sided p of two candidates that share launches and their effects.
 
     The rank-sum test takes the two as independent, which errs on the safe side where launches
     disturb both alike, tells great differences from six launches, and sees little where launches
-    differ by more. The signed-rank test of the pairs' differences is not reached by that luck, but
+    differ by more. The signed-rank test of the pairs' differences does not depend on them, but
     takes more pairs; and the sign test tells whether the median ratio is off one where a few great
     differences outweigh many small ones.
 

@@ -11,7 +11,7 @@
 =================== ==================================================================
 
 The bare MPI shares the launches of ``natives:START`` where START changes nothing by itself
-(`IDLE`): what is compared in one launch has the same luck.
+(`IDLE`): what is compared in one launch has the same launch effect.
 """
 
 from __future__ import annotations

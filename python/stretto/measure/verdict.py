@@ -78,7 +78,6 @@ def launches_missing(p: float, q: float, number: int) -> int | None:
 
 
 def _missing(more: int | None, noun: str, busy: str | None) -> str:
-    """Return what is missing: a number of launches (None: unknown), or a quieter machine."""
     parts = []
     if busy is not None:
         parts.append(f"a quiet machine ({busy})")

@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Literal
 
 from stretto.errors import StrettoError
+from stretto.files.forecast import ForecastScale, Times
 from stretto.files.profile import Call, Profile
 from stretto.profile.show import awaits_message
 
@@ -73,48 +74,6 @@ class Work:
     exchange: Exchange
     collectives: tuple[tuple[str, float, int, float], ...]
     unpriced: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Where the time goes, seconds."""
-
-    compute: float
-    waiting: float
-    messages: float
-    collectives: float
-    files: float
-
-    @property
-    def total(self) -> float:
-        return self.compute + self.waiting + self.messages + self.collectives + self.files
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """One layout: native and tuned, each with an interval."""
-
-    nodes: int
-    ppn: int
-    native: Parts
-    tuned: Parts
-    native_interval: tuple[float, float]
-    tuned_interval: tuple[float, float]
-    gain_interval: tuple[float, float]
-
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ppn
-
-    @property
-    def gain(self) -> float:
-        """Part of the native time that tuning saves."""
-        return 1 - self.tuned.total / self.native.total
-
-    @property
-    def share(self) -> float:
-        """Part of the native time that collectives take, waiting in them apart."""
-        return self.native.collectives / self.native.total
 
 
 def work_of(profile: Profile, priced: Iterable[str]) -> Work:
@@ -198,7 +157,7 @@ def forecast(
     native: PriceCall,
     tuned: PriceCall,
     message: Callable[[int, int, float, float], float],
-) -> Forecast:
+) -> ForecastScale:
     """Forecast one layout.
 
     `message`: seconds of one exchange between two waits: nodes, ppn, messages, bytes a rank sends
@@ -224,8 +183,8 @@ def forecast(
                 total += calls * price(name, across, each_node, size)
         return total
 
-    def parts(price: PriceCall) -> Parts:
-        return Parts(
+    def parts(price: PriceCall) -> Times:
+        return Times(
             work.compute_s * share, work.wait_s * share, spent, collectives(price), work.io_s
         )
 
@@ -234,15 +193,17 @@ def forecast(
     gains = []
     for both in (1 / rule.error, rule.error):  # wrong alike for native and tuned
         for apart in (rule.error**-0.5, rule.error**0.5):  # and of their ratio by its square root
-            before = a.total + (both - 1) * (a.messages + a.collectives)
-            after = b.total + (both - 1) * b.messages + (both * apart - 1) * b.collectives
+            before = a.total_s + (both - 1) * (a.messages_s + a.collectives_s)
+            after = b.total_s + (both - 1) * b.messages_s + (both * apart - 1) * b.collectives_s
             gains.append(1 - after / before)
-    return Forecast(nodes, ppn, a, b, low, high, (min(gains), max(gains)))
+    gain, share_s = 1 - b.total_s / a.total_s, a.collectives_s / a.total_s
+    interval = (min(gains), max(gains))
+    return ForecastScale(nodes, ppn, a, b, low, high, gain, interval, share_s)
 
 
-def _bounds(parts: Parts, work: Work, rule: ScalingRule) -> tuple[float, float]:
+def _bounds(parts: Times, work: Work, rule: ScalingRule) -> tuple[float, float]:
     """Return the interval: the model's error on communication, the imbalance on computing."""
-    priced = parts.messages + parts.collectives
-    own = parts.compute + parts.waiting + parts.files
-    low = own - parts.waiting + priced / rule.error
-    return low, own + parts.compute * (work.spread - 1) + priced * rule.error
+    priced = parts.messages_s + parts.collectives_s
+    own = parts.compute_s + parts.waiting_s + parts.files_s
+    low = own - parts.waiting_s + priced / rule.error
+    return low, own + parts.compute_s * (work.spread - 1) + priced * rule.error

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Sequence
 
 from stretto.errors import StrettoError
-from stretto.files.forecast import ForecastFile, ForecastScale, RecordedRun, Times
+from stretto.files.forecast import ForecastFile, ForecastScale, RecordedRun
 from stretto.files.profile import Profile
 from stretto.model.fit import one_way
-from stretto.model.forecast import Forecast, Parts, ScalingRule, Work, forecast, work_of
+from stretto.model.forecast import ScalingRule, Work, forecast, work_of
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import SimulatedCell, candidates_of, messages_of, seconds_of
@@ -53,8 +53,7 @@ def outlook(
     ppn: int,
     baseline: str = "openmpi",
     compute: float = 1.0,
-) -> tuple[Work, list[Forecast]]:
-    """Forecast a recorded run on several numbers of nodes."""
+) -> tuple[Work, list[ForecastScale]]:
     if baseline not in BASELINES:
         raise StrettoError(
             f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"
@@ -97,7 +96,7 @@ def file_of(
     name: str,
     profile: Profile,
     work: Work,
-    found: Sequence[Forecast],
+    found: Sequence[ForecastScale],
     rule: ScalingRule,
     platform: Platform,
     baseline: str,
@@ -108,13 +107,5 @@ def file_of(
         # `work` is as the platform's cores would have computed it
         RecordedRun(work.nranks, work.wall_s, work.compute_s * compute), rule.scaling, rule.halo,
         compute, rule.error, baseline, list(work.unpriced),
-        [
-            ForecastScale(f.nodes, f.ppn, _times(f.native), _times(f.tuned), f.native_interval,
-                  f.tuned_interval, f.gain, f.gain_interval, f.share)
-            for f in found
-        ],
+        list(found),
     )  # fmt: skip
-
-
-def _times(parts: Parts) -> Times:
-    return Times(parts.compute, parts.waiting, parts.messages, parts.collectives, parts.files)

@@ -1,4 +1,4 @@
-"""Where a call's time goes: every rank's core over time, and the messages between; SVG, by hand.
+"""Where a call's time goes: every rank's core over time, and the messages between.
 
 Drawn from a price with its trace (`stretto.model.price.price`, ``trace=True``), thus simulated, and
 the picture says so. Up to `MOST_LANES` ranks have a lane each; with more, a node shows the rank
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 from stretto.counted import counted
 from stretto.model.path import critical_path
 from stretto.model.price import Price, Span
+from stretto.model.svg import END, MIDDLE, Drawing
 
 MOST_LANES = 64
 WIDTH = 980  # px of the time axis
@@ -31,20 +31,16 @@ DOINGS = {
     "node": "in the node's shared memory",
 }
 
-STYLE = """
-.paper{fill:#fff}.ink{fill:#1b1f24}.muted{fill:#57606a}.band{fill:#f3f5f7}.rule{stroke:#d8dee4}
+LIGHT = """.rule{stroke:#d8dee4}
 .lane{fill:#e9edf1}.g-send{fill:#0067a8}.g-recv{fill:#6db6e2}.g-wait{fill:#cfd6dd}
 .g-reduce{fill:#d0500a}.g-copy{fill:#96407f}.g-node{fill:#8fcdbb}
 .far{stroke:#0067a8}.near{stroke:#00806a}.end{stroke:#b3261e}.endfill{fill:#b3261e}
-.bound{stroke:#57606a}
-@media (prefers-color-scheme:dark){
-.paper{fill:#12161b}.ink{fill:#e6ebf0}.muted{fill:#a3adb8}.band{fill:#1b2128}.rule{stroke:#2e363f}
+.bound{stroke:#57606a}"""
+DARK = """.rule{stroke:#2e363f}
 .lane{fill:#222a32}.g-send{fill:#5db7f5}.g-recv{fill:#2f6f9c}.g-wait{fill:#3a444e}
 .g-reduce{fill:#ff8f4d}.g-copy{fill:#dd93c8}.g-node{fill:#2f7f6c}
 .far{stroke:#5db7f5}.near{stroke:#3faf90}.end{stroke:#ff8a80}.endfill{fill:#ff8a80}
-.bound{stroke:#a3adb8}}
-text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
-"""
+.bound{stroke:#a3adb8}"""
 
 
 @dataclass
@@ -93,8 +89,9 @@ def _ticks(end: float) -> list[float]:
     return [i * step for i in range(int(end / step + 1e-9) + 1)]
 
 
-class _Canvas:
+class _Canvas(Drawing):
     def __init__(self, p: Price, hosts: Sequence[int]) -> None:
+        super().__init__(LIGHT, DARK)
         self.p = p
         self.begin = min(p.enter)
         self.end = p.last
@@ -102,7 +99,6 @@ class _Canvas:
         n = len(self.lanes)
         self.height = 24 if n <= 16 else 17 if n <= 32 else 12
         gap = self.height * 0.45
-        self.lines: list[str] = []
         y = float(TOP)
         for i, lane in enumerate(self.lanes):
             if i and lane.node != self.lanes[i - 1].node:
@@ -115,12 +111,6 @@ class _Canvas:
     def x(self, t: float) -> float:
         return LEFT + WIDTH * (t - self.begin) / ((self.end - self.begin) or 1.0)
 
-    def text(self, x: float, y: float, text: str, kind: str, size: int, more: str = "") -> None:
-        self.lines.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" font-size="{size}" {more}>'
-            f"{escape(text)}</text>"
-        )
-
 
 def _microseconds(seconds: float) -> str:
     return f"{seconds * 1e6:.4g} µs"
@@ -132,28 +122,20 @@ def _axis(c: _Canvas) -> None:
         of_node = [lane for lane in c.lanes if lane.node == node]
         if len(of_node) > 1:
             top, bottom = of_node[0].y - 2, of_node[-1].y + c.height + 2
-            c.lines.append(
-                f'<rect x="10" y="{top:.1f}" width="{LEFT + WIDTH + 6}" '
-                f'height="{bottom - top:.1f}" rx="5" class="band"/>'
-            )
+            c.rect(10, top, LEFT + WIDTH + 6, bottom - top, "band", 'rx="5"')
         middle = (of_node[0].y + of_node[-1].y + c.height) / 2 + 4
         c.text(18, middle, f"node {node}", "muted", 10 if c.height > 12 else 9)
     for t in _ticks(c.end - c.begin):
         x = c.x(c.begin + t)
-        c.lines.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 6:.1f}" class="rule"/>'
-        )
-        c.text(x, TOP - 14, f"{t * 1e6:.6g}", "muted", 11, 'text-anchor="middle"')
+        c.line(x, TOP - 8, x, c.bottom + 6, "rule")
+        c.text(x, TOP - 14, f"{t * 1e6:.6g}", "muted", 11, MIDDLE)
     c.text(LEFT + WIDTH + 14, TOP - 14, "µs", "muted", 11)
     for lane in c.lanes:
         pad = c.height * 0.14
         x, end = c.x(c.p.enter[lane.rank]), c.x(c.p.finish[lane.rank])
-        c.lines.append(
-            f'<rect x="{x:.1f}" y="{lane.y + pad:.1f}" width="{max(0.5, end - x):.1f}" '
-            f'height="{c.height - 2 * pad:.1f}" class="lane"/>'
-        )
+        c.rect(x, lane.y + pad, max(0.5, end - x), c.height - 2 * pad, "lane")
         size = 11 if c.height > 12 else 9
-        c.text(LEFT - 8, lane.y + c.height / 2 + 4, lane.label, "ink", size, 'text-anchor="end"')
+        c.text(LEFT - 8, lane.y + c.height / 2 + 4, lane.label, "ink", size, END)
 
 
 def _bar(c: _Canvas, s: Span) -> None:
@@ -162,23 +144,19 @@ def _bar(c: _Canvas, s: Span) -> None:
     x, width = c.x(s.begin), c.x(s.end) - c.x(s.begin)
     what = s.detail.removeprefix("node_") if s.kind == "node" else DOINGS[s.kind]
     with_whom = f" with rank {s.peer}" if s.peer >= 0 else ""
-    c.lines.append(
-        f"<g><title>rank {s.rank}: {what}{with_whom}, {_microseconds(s.end - s.begin)} from "
-        f'{_microseconds(s.begin - c.begin)}</title><rect x="{x:.2f}" y="{lane.y + pad:.1f}" '
-        f'width="{max(0.4, width):.2f}" height="{c.height - 2 * pad:.1f}" class="g-{s.kind}"/></g>'
-    )
+    when = f"{_microseconds(s.end - s.begin)} from {_microseconds(s.begin - c.begin)}"
+    title = f"rank {s.rank}: {what}{with_whom}, {when}"
+    height = c.height - 2 * pad
+    c.rect(x, lane.y + pad, max(0.4, width), height, f"g-{s.kind}", title=title)
     name = s.detail.removeprefix("node_")
     if s.kind == "node" and width > 7 * len(name) + 6 and c.height > 12:
-        c.text(x + width / 2, lane.y + c.height / 2 + 4, name, "ink", 10, 'text-anchor="middle"')
+        c.text(x + width / 2, lane.y + c.height / 2 + 4, name, "ink", 10, MIDDLE)
 
 
 def _underline(c: _Canvas, s: Span) -> None:
     lane = c.at[s.rank]
     x, width = c.x(s.begin), c.x(s.end) - c.x(s.begin)
-    c.lines.append(
-        f'<rect x="{x:.2f}" y="{lane.y + c.height * 0.86 - 2:.1f}" width="{max(0.4, width):.2f}" '
-        'height="2.4" class="endfill"/>'
-    )
+    c.rect(x, lane.y + c.height * 0.86 - 2, max(0.4, width), 2.4, "endfill")
 
 
 def _flight(c: _Canvas, s: Span, opacity: float, critical: bool = False) -> None:
@@ -200,21 +178,15 @@ def _flight(c: _Canvas, s: Span, opacity: float, critical: bool = False) -> None
 
 def _end(c: _Canvas) -> None:
     x = c.x(c.end)
-    c.lines.append(
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 12:.1f}" class="end" '
-        'stroke-width="1.6"/>'
-    )
-    c.text(x, c.bottom + 26, _microseconds(c.end - c.begin), "endfill", 11, 'text-anchor="middle"')
+    c.line(x, TOP - 8, x, c.bottom + 12, "end", 'stroke-width="1.6"')
+    c.text(x, c.bottom + 26, _microseconds(c.end - c.begin), "endfill", 11, MIDDLE)
     bound = c.p.bound
     if bound and 0 < bound < (c.end - c.begin) * 0.995 and len(c.p.took) == 1:
         x = c.x(c.begin + bound)
-        c.lines.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{c.bottom + 12:.1f}" '
-            'class="bound" stroke-width="1.4" stroke-dasharray="5 4"/>'
-        )
-        anchor = "end" if c.x(c.end) - x < 150 else "middle"
-        words = f"lower bound {_microseconds(bound)}"
-        c.text(x, c.bottom + 26, words, "muted", 11, f'text-anchor="{anchor}"')
+        dashed = 'stroke-width="1.4" stroke-dasharray="5 4"'
+        c.line(x, TOP - 8, x, c.bottom + 12, "bound", dashed)
+        anchor = END if c.x(c.end) - x < 150 else MIDDLE
+        c.text(x, c.bottom + 26, f"lower bound {_microseconds(bound)}", "muted", 11, anchor)
 
 
 def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
@@ -222,29 +194,20 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
     for kind, words in DOINGS.items():
         if kind not in shown:
             continue
-        c.lines.append(
-            f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="16" height="12" rx="2" class="g-{kind}"/>'
-        )
+        c.rect(x, y - 10, 16, 12, f"g-{kind}", 'rx="2"')
         c.text(x + 22, y, words, "muted", 12)
         x += 22 + 6.6 * len(words) + 26
     x, y = float(LEFT), y + 22
     for level, words in (("far", "message between nodes"), ("near", "message within a node")):
         if level in levels:
-            c.lines.append(
-                f'<line x1="{x:.1f}" x2="{x + 16:.1f}" y1="{y - 4:.1f}" y2="{y - 4:.1f}" '
-                f'class="{level}" stroke-width="2"/>'
-            )
+            c.line(x, y - 4, x + 16, y - 4, level, 'stroke-width="2"')
             c.text(x + 22, y, words, "muted", 12)
             x += 22 + 6.6 * len(words) + 26
-    c.lines.append(
-        f'<line x1="{x:.1f}" x2="{x + 16:.1f}" y1="{y - 4:.1f}" y2="{y - 4:.1f}" class="end" '
-        'stroke-width="2.4"/>'
-    )
+    c.line(x, y - 4, x + 16, y - 4, "end", 'stroke-width="2.4"')
     c.text(x + 22, y, "critical path: what the end rests on", "muted", 12)
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
-    """Return an SVG document of every rank's time."""
     c = _Canvas(p, hosts)
     _axis(c)
     bars = [s for s in p.spans if s.kind != "message" and s.rank in c.at and s.end > s.begin]
@@ -285,12 +248,4 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
         note += "; messages are not drawn"
     c.text(18, 30, name, "ink", 17, 'font-weight="600"')
     c.text(18, 50, note, "muted", 12)
-    width, height = LEFT + WIDTH + RIGHT, c.bottom + 96
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
-        f'viewBox="0 0 {width} {height:.0f}" role="img" '
-        f'aria-label="{escape(name)}, {escape(note)}">'
-        f'<style>{STYLE}</style><rect width="100%" height="100%" class="paper"/>\n'
-        + "\n".join(c.lines)
-        + "\n</svg>\n"
-    )
+    return c.document(LEFT + WIDTH + RIGHT, c.bottom + 96, name, note)

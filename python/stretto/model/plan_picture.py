@@ -1,17 +1,13 @@
-"""The picture of a plan: ranks over steps, messages as arrows, node phases as boxes; SVG, by hand.
-
-Light and dark follow the reader's setting. Nothing is loaded from elsewhere, so that the file can
-stand in documentation, in a page or on a slide.
-"""
+"""The picture of a plan: ranks over steps, messages as arrows, node phases as boxes."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
-from xml.sax.saxutils import escape
 
 from stretto.counted import counted
 from stretto.model.plan_timeline import LocalWork, Message, Phase, Timeline, grouped, timeline
+from stretto.model.svg import END, MIDDLE, Drawing
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
 STEPS_WIDTH = 1250  # px that all steps should fit in
@@ -35,29 +31,25 @@ PHASES = {
     "node_exscan": ("exscan", "reduce"),
 }
 
-STYLE = """
-.paper{fill:#fff}.ink{fill:#1b1f24}.muted{fill:#57606a}.band{fill:#f3f5f7}.rule{stroke:#d0d7de}
+LIGHT = """.rule{stroke:#d0d7de}
 .lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.near{stroke:#00806a}
 .nearfill{fill:#00806a}
 .sumfill{fill:#d0500a}.reduce{fill:#f6c9ae;stroke:#d0500a}.spread{fill:#b5d5ea;stroke:#0067a8}
-.gather{fill:#bfe3d8;stroke:#00806a}.barrier{fill:#e3d3ec;stroke:#96407f}
-@media (prefers-color-scheme:dark){
-.paper{fill:#12161b}.ink{fill:#e6ebf0}.muted{fill:#a3adb8}.band{fill:#1b2128}.rule{stroke:#3a434d}
+.gather{fill:#bfe3d8;stroke:#00806a}.barrier{fill:#e3d3ec;stroke:#96407f}"""
+DARK = """.rule{stroke:#3a434d}
 .lane{stroke:#566270}.send{stroke:#5db7f5}.sendfill{fill:#5db7f5}.near{stroke:#3faf90}
 .nearfill{fill:#3faf90}
 .sumfill{fill:#ff8f4d}.reduce{fill:#6b3a1c;stroke:#ff8f4d}.spread{fill:#1f4a68;stroke:#5db7f5}
-.gather{fill:#164a3e;stroke:#3faf90}.barrier{fill:#4a2c48;stroke:#dd93c8}}
-text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","DejaVu Sans",sans-serif}
-"""
+.gather{fill:#164a3e;stroke:#3faf90}.barrier{fill:#4a2c48;stroke:#dd93c8}"""
 
 
-class _Canvas:
+class _Canvas(Drawing):
     """Coordinates of ranks and steps, and the lines of the file."""
 
     def __init__(self, t: Timeline, names: list[str]) -> None:
+        super().__init__(LIGHT, DARK)
         self.t = t
         self.names = names
-        self.lines: list[str] = []
         step = STEPS_WIDTH // max(1, t.steps)
         self.step = min(WIDEST_STEP, max(NARROWEST_STEP, step))
         nodes = t.node_of or [0] * t.nranks
@@ -79,15 +71,6 @@ class _Canvas:
     def x(self, step: float) -> float:
         return LEFT + step * self.step
 
-    def add(self, text: str) -> None:
-        self.lines.append(text)
-
-    def text(self, x: float, y: float, text: str, kind: str, size: int, more: str = "") -> None:
-        self.add(
-            f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" font-size="{size}" {more}>'
-            f"{escape(text)}</text>"
-        )
-
 
 def _blocks(message: Message) -> str:
     if message.count == 0:
@@ -102,27 +85,18 @@ def _grid(c: _Canvas) -> None:
         lanes = [c.y[r] for r in range(c.t.nranks) if nodes[r] == node]
         pad = 18 * c.lane / LANES[0][1]
         top, bottom = min(lanes) - pad, max(lanes) + pad
-        c.add(
-            f'<rect x="12" y="{top:.1f}" width="{c.right + 8:.1f}" '
-            f'height="{bottom - top:.1f}" rx="8" class="band"/>'
-        )
+        c.rect(12, top, c.right + 8, bottom - top, "band", 'rx="8"')
         middle = (top + bottom) / 2
-        turn = f'text-anchor="middle" transform="rotate(-90 28 {middle:.1f})"'
+        turn = f'{MIDDLE} transform="rotate(-90 28 {middle:.1f})"'
         c.text(28, middle, f"node {node}" if len(lanes) > 1 else f"n{node}", "muted", 11, turn)
     for step in range(c.t.steps + 1):
-        c.add(
-            f'<line x1="{c.x(step)}" x2="{c.x(step)}" y1="{TOP - 16}" y2="{c.bottom + 14:.1f}" '
-            'class="rule" stroke-dasharray="2 4"/>'
-        )
+        x = c.x(step)
+        c.line(x, TOP - 16, x, c.bottom + 14, "rule", 'stroke-dasharray="2 4"')
         if step < c.t.steps:
-            c.text(c.x(step + 0.5), TOP - 22, str(step + 1), "muted", 11, 'text-anchor="middle"')
+            c.text(c.x(step + 0.5), TOP - 22, str(step + 1), "muted", 11, MIDDLE)
     for rank, y in c.y.items():
-        c.add(
-            f'<line x1="{LEFT}" x2="{c.right}" y1="{y:.1f}" y2="{y:.1f}" class="lane" '
-            'stroke-width="1.4"/>'
-        )
-        size = 12 if c.lane > 20 else 10
-        c.text(LEFT - 12, y + 4, c.names[rank], "ink", size, 'text-anchor="end"')
+        c.line(LEFT, y, c.right, y, "lane", 'stroke-width="1.4"')
+        c.text(LEFT - 12, y + 4, c.names[rank], "ink", 12 if c.lane > 20 else 10, END)
 
 
 def _phase(c: _Canvas, p: Phase) -> None:
@@ -131,22 +105,14 @@ def _phase(c: _Canvas, p: Phase) -> None:
     pad = 11 * c.lane / LANES[0][1]
     top, bottom = min(lanes) - pad, max(lanes) + pad
     left = c.x(p.start) + 10
-    c.add(
-        f"<g><title>node {p.node}: {word} among ranks {', '.join(map(str, p.ranks))}</title>"
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{c.step - 20}" height="{bottom - top:.1f}" '
-        f'rx="9" class="{kind}" stroke-width="1.4"/></g>'
-    )
-    c.text(
-        left + (c.step - 20) / 2,
-        (top + bottom) / 2 + (4 if c.lane > 20 or len(p.ranks) > 1 else 3),
-        word,
-        "ink",
-        12 if c.lane > 20 or len(p.ranks) > 1 else 9,
-        'text-anchor="middle"',
-    )
+    title = f"node {p.node}: {word} among ranks {', '.join(map(str, p.ranks))}"
+    box = left, top, c.step - 20, bottom - top
+    c.rect(*box, kind, 'rx="9" stroke-width="1.4"', title)
+    down, size = (4, 12) if c.lane > 20 or len(p.ranks) > 1 else (3, 9)
+    c.text(left + (c.step - 20) / 2, (top + bottom) / 2 + down, word, "ink", size, MIDDLE)
     if p.root is not None:
         at = left + (c.step - 20 if word == "reduce" else 0)
-        c.add(f'<circle cx="{at:.1f}" cy="{c.y[p.root]:.1f}" r="4.5" class="ink"/>')
+        c.lines.append(f'<circle cx="{at:.1f}" cy="{c.y[p.root]:.1f}" r="4.5" class="ink"/>')
 
 
 def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
@@ -169,7 +135,7 @@ def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
     )
     what = f"{m.buffer} {_blocks(m)}" if m.count else "no data"
     title = f"step {m.start + 1}: rank {m.source} to rank {m.target}, {what}"
-    c.add(
+    c.lines.append(
         f"<g><title>{title}{', reduced on arrival' if m.reduced else ''}</title>"
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{ex:.1f}" y2="{ey:.1f}" class="{line}" '
         f'stroke-width="{width:.2f}"/><polygon points="{points}" class="{tip}fill"/>'
@@ -183,11 +149,8 @@ def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
 
 def _work(c: _Canvas, w: LocalWork) -> None:
     x, y = c.x(w.at), c.y[w.rank]
-    c.add(
-        f"<g><title>rank {w.rank}: {w.count} local reductions</title>"
-        f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" '
-        f'transform="rotate(45 {x:.1f} {y:.1f})" class="sumfill"/></g>'
-    )
+    turn = f'transform="rotate(45 {x:.1f} {y:.1f})"'
+    c.rect(x - 5, y - 5, 10, 10, "sumfill", turn, f"rank {w.rank}: {w.count} local reductions")
 
 
 def _legend(c: _Canvas) -> None:
@@ -208,24 +171,17 @@ def _legend(c: _Canvas) -> None:
         entries.append((PHASES[kind][1], f"{PHASES[kind][0]} in the node's shared memory"))
     for kind, words in entries:
         if kind == "sum":
-            c.add(
+            c.lines.append(
                 f'<polygon points="{x + 4:.1f},{y - 9:.1f} {x + 18:.1f},{y - 4:.1f} '
                 f'{x + 4:.1f},{y + 1:.1f}" class="sumfill"/>'
             )
         elif kind in ("send", "near"):
-            c.add(
-                f'<line x1="{x:.1f}" x2="{x + 20:.1f}" y1="{y - 4}" y2="{y - 4}" class="{kind}" '
-                'stroke-width="2.6"/>'
-            )
+            c.line(x, y - 4, x + 20, y - 4, kind, 'stroke-width="2.6"')
         elif kind == "work":
-            c.add(
-                f'<rect x="{x + 6:.1f}" y="{y - 9:.1f}" width="9" height="9" class="sumfill" '
-                f'transform="rotate(45 {x + 10.5:.1f} {y - 4.5:.1f})"/>'
-            )
+            turn = f'transform="rotate(45 {x + 10.5:.1f} {y - 4.5:.1f})"'
+            c.rect(x + 6, y - 9, 9, 9, "sumfill", turn)
         else:
-            c.add(
-                f'<rect x="{x:.1f}" y="{y - 11:.1f}" width="20" height="14" rx="4" class="{kind}"/>'
-            )
+            c.rect(x, y - 11, 20, 14, kind, 'rx="4"')
         c.text(x + 27, y, words, "muted", 12)
         x += 27 + 6.6 * len(words) + 26
     c.width = max(c.width, x)
@@ -262,10 +218,4 @@ def picture(plan: dict[str, Any]) -> str:
     c.text(LEFT - 72, 30, name, "ink", 17, 'font-weight="600"')
     c.text(LEFT - 72, 50, note, "muted", 12)
     c.width = max(c.width, LEFT - 60 + 6.6 * len(note))
-    size = f'width="{c.width:.0f}" height="{c.height:.0f}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {c.width:.0f} '
-        f'{c.height:.0f}" role="img" aria-label="{escape(name)}, {escape(note)}">'
-        f"<style>{STYLE}</style>"
-        f'<rect width="100%" height="100%" class="paper"/>\n' + "\n".join(c.lines) + "\n</svg>\n"
-    )
+    return c.document(c.width, c.height, name, note)

@@ -209,7 +209,6 @@ class _Run:
 
 
 def timeline(plan: dict[str, Any]) -> Timeline:
-    """Place all messages and node phases of a call in time."""
     return _Run(plan).run()
 
 

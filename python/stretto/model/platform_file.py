@@ -48,7 +48,7 @@ class _Place:
 
 
 def _scan(text: str, file: str) -> _Place:
-    """Find the line of each section and key; TOML parsers do not tell."""
+    """Find the line of each section and key; TOML parsers do not report it."""
     lines: dict[tuple[str, str], int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -61,7 +61,6 @@ def _scan(text: str, file: str) -> _Place:
 
 
 def shipped() -> list[str]:
-    """Return the names of the platforms that come with Stretto."""
     return sorted(p.stem for p in DIRECTORY.glob("*.toml"))
 
 
@@ -89,7 +88,6 @@ def user_directory() -> Path:
 
 
 def load(name: str) -> Platform:
-    """Read a platform by name or path; see `locate`."""
     return read_platform(locate(name))
 
 
@@ -265,5 +263,4 @@ def _quoted(text: str) -> str:
 
 
 def write_platform(platform: Platform, path: Path) -> None:
-    """Write a file; an existing one is replaced only when all is well."""
     write_atomic(path, format_platform(platform), "the platform file")

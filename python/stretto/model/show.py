@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stretto.counted import counted
 from stretto.files.forecast import ForecastFile
-from stretto.measure.show import size_words
+from stretto.measure.show import columns, size_words
 from stretto.model.fit import Fit
 from stretto.model.parameters import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
@@ -18,7 +18,6 @@ def word_of(name: str, value: float) -> float | str:
 
 
 def quantity(value: float | str, unit: str) -> str:
-    """Return a parameter's value in a unit that people read."""
     if isinstance(value, str):
         return value
     if unit == "s":
@@ -30,20 +29,7 @@ def quantity(value: float | str, unit: str) -> str:
     return f"{value:.6g}" + (" /s" if unit == "1/s" else "")
 
 
-def lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table, its columns aligned to the right, the first to the left."""
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            w.ljust(n) if i == 0 else w.rjust(n)
-            for i, (w, n) in enumerate(zip(r, widths, strict=True))
-        ).rstrip()
-        for r in rows
-    ]
-
-
 def fit_lines(fit: Fit) -> list[str]:
-    """Return the residuals, a value a line, and what they come to."""
     rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
     for r in fit.residuals:
         rows.append(
@@ -51,7 +37,7 @@ def fit_lines(fit: Fit) -> list[str]:
              f"{r.ratio:.2f}"]
         )  # fmt: skip
     return [
-        *lines_of(rows),
+        *columns(rows, 1),
         f"median factor {fit.median_factor:.2f} over {counted(len(rows) - 1, 'value')}",
     ]
 
@@ -61,7 +47,6 @@ def _us(seconds: float) -> str:
 
 
 def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
-    """Return the simulated times: best, native, the next ones, and where the best one changes."""
     shown = "best" if all(a.chosen is None for a in answers) else "table"
     rows = [["collective", "nodes x ppn", "bytes", shown, "us", "native", "us", "gain", "bound"]]
     for a in answers:
@@ -71,7 +56,7 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
             _us(best), a.native_is, _us(native), f"x{native / best:.2f}",
             f"{best / a.bound:.2f} of {_us(a.bound)}" if a.bound else "",
         ])  # fmt: skip
-    out = ["simulated, not measured (us per call)", *lines_of(rows)]
+    out = ["simulated, not measured (us per call)", *columns(rows, 1)]
     if len(answers) == 1 and top:
         ranking = sorted(answers[0].seconds.items(), key=lambda item: (item[1], item[0]))
         out += ["", "all candidates:"]
@@ -96,7 +81,7 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
             f"{s.tuned.total_s:.4g}", "{:.3g}-{:.3g}".format(*s.tuned_interval_s),
             f"{s.gain:.1%}", "{:.1%} to {:.1%}".format(*s.gain_interval),
         ])  # fmt: skip
-    out = [forecast.note, "simulated, not measured", *lines_of(rows)]
+    out = [forecast.note, "simulated, not measured", *columns(rows, 1)]
     for tuned in (False, True):
         turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"

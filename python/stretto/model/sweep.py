@@ -61,7 +61,6 @@ class Answer:
 
     @property
     def best(self) -> str:
-        """The fastest candidate; native where nothing is faster."""
         return min(self.seconds, key=lambda c: (self.seconds[c], c != NATIVE, c))
 
     @property
@@ -71,7 +70,6 @@ class Answer:
 
 
 def hosts_of(nodes: int, ppn: int) -> list[int]:
-    """Return each rank's node, consecutive ranks on a node."""
     refuse_many(nodes * ppn, "--nodes")
     return [node for node in range(nodes) for _ in range(ppn)]
 
@@ -191,7 +189,9 @@ def simulate(
     for cell in cells:
         ranks = cell.nodes * cell.ppn
         if ranks < 2:
-            raise UsageError("one rank has nobody to talk to", "--nodes", "take two ranks or more")
+            raise UsageError(
+                "one rank alone does not communicate", "--nodes", "take two ranks or more"
+            )
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
         begun(cell, native)
         times = {NATIVE: seconds_of(cell, native, platform, seed)}

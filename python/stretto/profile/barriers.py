@@ -15,7 +15,7 @@ import numpy as np
 from stretto.files.profile import CallKind
 from stretto.profile.raw import Array
 
-#: what tells rows of a profile apart: function, kind, communicator, operation, datatype, size
+#: the key of a row of a profile: function, kind, communicator, operation, datatype, size
 #: class, detail
 Row = tuple[str, CallKind, int | None, str | None, str | None, int, str | None]
 

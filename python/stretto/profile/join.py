@@ -241,7 +241,6 @@ def _calls(
 def _split_waiting(
     call: Call, sample: tuple[dict[int, float], dict[int, float], int, float]
 ) -> None:
-    """Scale the sampled waiting up to all calls of a row."""
     times, waits, n, typical = sample
     call.sampled = n
     if not n:
@@ -353,9 +352,9 @@ def _notes(
     notes = list(run.problems) if isinstance(run, RawRun) else []
     if unrecorded:
         notes.append(
-            f"of {len(unrecorded)} of {nranks} ranks nothing was recorded ({_ranks(unrecorded)}): "
-            "what is said of the run is said of the others, and their collectives with these ranks "
-            "cannot be joined"
+            f"nothing was recorded on {len(unrecorded)} of {nranks} ranks "
+            f"({rank_words(unrecorded)}): the profile is of the others, and their collectives with "
+            "these ranks cannot be joined"
         )
     notes += samples.notes
     if lost:
@@ -367,16 +366,16 @@ def _notes(
     if paused:
         longest = max(raw.paused_s for raw in run)
         notes.append(
-            f"MPI_Pcontrol(0) kept the recording switched off on ranks {_ranks(paused)}, for "
+            f"MPI_Pcontrol(0) kept the recording switched off on ranks {rank_words(paused)}, for "
             f"{longest:.3g} s at most: that time is in no number here, nor in the run's length"
         )
     dropped = [raw.rank for raw in run if int(raw.header["dropped_calls"])]
     if dropped:
-        notes.append(f"calls of some threads found no room on ranks {_ranks(dropped)}")
+        notes.append(f"calls of some threads found no room on ranks {rank_words(dropped)}")
     return notes
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def rank_words(ranks: Sequence[int]) -> str:
     out: list[str] = []
     for r in ranks:
         low, _, high = out[-1].partition("-") if out else ("", "", "")
@@ -385,6 +384,3 @@ def _ranks(ranks: Sequence[int]) -> str:
         else:
             out.append(str(r))
     return ", ".join(out)
-
-
-rank_words = _ranks

@@ -30,12 +30,10 @@ _TICKS = ("read_ticks", "write_ticks", "other_ticks")
 
 
 def file_seconds(raw: RawFile) -> float:
-    """Return a rank's time in files outside MPI."""
     return sum(int(raw.files[k].sum()) for k in _TICKS) * raw.ns_per_tick * 1e-9
 
 
 def file_bytes(raw: RawFile) -> int:
-    """Return the bytes that a rank read and wrote outside MPI."""
     return sum(int(raw.files[k].sum()) for k in _BYTES[:2])
 
 

@@ -25,96 +25,48 @@ Array = npt.NDArray[Any]
 
 _INSTANT = [("ticks", "u8"), ("ns", "u8")]
 _OFFSET = [("at_ns", "i8"), ("offset_ns", "i8"), ("error_ns", "i8")]
+
+
+def _all(names: str, kind: str) -> list[tuple[str, str]]:
+    return [(name, kind) for name in names.split()]
+
+
 _HEADER = np.dtype(
     [
         ("magic", "S8"),
-        ("version", "u4"),
-        ("byte_order", "u4"),
+        *_all("version byte_order", "u4"),
         ("world", "u8"),
-        ("rank", "u4"),
-        ("nranks", "u4"),
-        ("state", "u4"),
-        ("exit_code", "u4"),
-        ("clock", "u4"),
-        ("thread_level", "u4"),
+        *_all("rank nranks state exit_code clock thread_level", "u4"),
         ("pid", "i4"),
         ("nsections", "u4"),
         ("first", _INSTANT),
         ("last", _INSTANT),
-        ("began_ticks", "u8"),
-        ("last_ticks", "u8"),
-        ("clock_domain", "u8"),
-        ("started_realtime_ns", "u8"),
+        *_all("began_ticks last_ticks clock_domain started_realtime_ns", "u8"),
         ("offsets", _OFFSET, (2,)),
-        ("nevents", "u8"),
-        ("stride_log2", "u8"),
-        ("dropped_calls", "u8"),
-        ("paused_ticks", "u8"),
-        ("paused_since", "u8"),
-        ("cpu_ns", "u8"),
-        ("core_wait_ns", "u8"),
-        ("involuntary", "u8"),
+        *_all("nevents stride_log2 dropped_calls paused_ticks paused_since", "u8"),
+        *_all("cpu_ns core_wait_ns involuntary", "u8"),
         ("load", "f8"),
         ("cores", "i8"),
         ("host", "S64"),
         ("family", "S16"),
-        ("library", "S256"),
-        ("program", "S256"),
-        ("front", "S256"),
+        *_all("library program front", "S256"),
     ]
 )
-_SECTION = np.dtype([("kind", "u4"), ("item_bytes", "u4"), ("offset", "u8"), ("items", "u8")])
+_SECTION = np.dtype([*_all("kind item_bytes", "u4"), *_all("offset items", "u8")])
 _ITEMS = {
     FUNCTIONS: np.dtype([("name", "S44"), ("kind", "u4")]),
     NAMES: np.dtype([("name", "S60"), ("kind", "u4")]),
-    SHAPES: np.dtype(
-        [
-            ("origin", "u4"),
-            ("size", "u4"),
-            ("nodes", "u4"),
-            ("ppn", "u4"),
-            ("count", "u8"),
-            ("name", "S40"),
-        ]
-    ),
-    EVENTS: np.dtype(
-        [
-            ("communicator", "u8"),
-            ("sequence", "u8"),
-            ("key", "u8"),
-            ("enter", "u8"),
-            ("leave", "u8"),
-            ("started", "u8"),
-        ]
-    ),
+    SHAPES: np.dtype([*_all("origin size nodes ppn", "u4"), ("count", "u8"), ("name", "S40")]),
+    EVENTS: np.dtype(_all("communicator sequence key enter leave started", "u8")),
     ENTRIES: np.dtype(
-        [
-            ("key", "u8"),
-            ("calls", "u8"),
-            ("bytes", "u8"),
-            ("ticks", "u8"),
-            ("min_ticks", "u8"),
-            ("max_ticks", "u8"),
-            ("unused", "u8", (2,)),
-        ]
+        [*_all("key calls bytes ticks min_ticks max_ticks", "u8"), ("unused", "u8", (2,))]
     ),
-    PEERS: np.dtype([("rank1", "u4"), ("unused", "u4"), ("messages", "u8"), ("bytes", "u8")]),
+    PEERS: np.dtype([*_all("rank1 unused", "u4"), *_all("messages bytes", "u8")]),
     FILES: np.dtype(
         [
-            ("used", "u8"),
-            ("opens", "u8"),
-            ("reads", "u8"),
-            ("writes", "u8"),
-            ("read_bytes", "u8"),
-            ("written_bytes", "u8"),
-            ("mpi_read_bytes", "u8"),
-            ("mpi_written_bytes", "u8"),
-            ("read_ticks", "u8"),
-            ("write_ticks", "u8"),
-            ("other_ticks", "u8"),
-            ("size", "u8"),
-            ("touched", "u8"),
-            ("system", "u8"),
+            *_all("used opens reads writes read_bytes written_bytes", "u8"),
+            *_all("mpi_read_bytes mpi_written_bytes read_ticks write_ticks other_ticks", "u8"),
+            *_all("size touched system", "u8"),
             ("path", "S400"),
         ]
     ),
@@ -189,14 +141,13 @@ class RawFile:
 
     @property
     def ns_per_tick(self) -> float:
-        """Length of a tick of this rank's clock."""
         header = self.header
         if int(header["clock"]) == CLOCK_MONOTONIC:
             return 1.0
         ticks = int(header["last"]["ticks"]) - int(header["first"]["ticks"])
         ns = int(header["last"]["ns"]) - int(header["first"]["ns"])
         if ticks <= 0 or ns <= 0:
-            raise StrettoError("the rate of its clock cannot be told", self.path, _REMEDY)
+            raise StrettoError("the rate of its clock is not known", self.path, _REMEDY)
         return ns / ticks
 
     def monotonic_ns(self, ticks: Array) -> Array:

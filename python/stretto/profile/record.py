@@ -76,7 +76,6 @@ def _write_new(profile: Profile, paths: Iterable[Path]) -> Path:
 
 
 def _names(path: Path) -> Iterator[Path]:
-    """Yield the name and then the same with numbers, without end."""
     yield path
     yield from (_numbered(path, number) for number in itertools.count(2))
 
@@ -189,7 +188,6 @@ def _numbered(path: Path, number: int) -> Path:
 
 
 def _rescue(raw: Path, path: Path) -> Path:
-    """Keep files that could not be joined."""
     for number in itertools.count(1):
         kept = path.with_name(f"{path.name}.raw" + (f"-{number}" if number > 1 else ""))
         with contextlib.suppress(FileExistsError):

@@ -50,7 +50,6 @@ def _sum(calls: Sequence[Call], value: Callable[[Call], list[float]], n: int) ->
 
 
 def compute_s(profile: Profile) -> list[float]:
-    """Return each rank's time outside MPI and files."""
     return [
         max(w - m - i, 0.0)
         for w, m, i in zip(profile.wall_s, profile.mpi_s, profile.io_s, strict=True)
@@ -73,8 +72,8 @@ def threads_note(profile: Profile) -> str | None:
     who = f"up to {many} threads" if many > 1 else "several threads"
     return (
         f"{who} of a rank call the MPI, and their times are added up: while one waits there, "
-        "another may compute, so that waiting may cost less and computing take longer than is told "
-        "here"
+        "another may compute, so that waiting may cost less and computing take longer than is "
+        "shown here"
     )
 
 
@@ -102,7 +101,7 @@ def parts(profile: Profile) -> list[TimePart]:
             sum(c.total_calls for c in split),
         )
     )
-    out.append(_part("collectives: not told apart", rest, n))
+    out.append(_part("collectives: not split", rest, n))
     for group, title in (
         ("nonblocking", "nonblocking collectives"),
         ("nonblocking wait", "nonblocking collectives: waiting"),
@@ -213,8 +212,8 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
         )
     if profile.unrecorded_ranks:
         console.print(
-            f"incomplete: of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded; "
-            "all numbers are those of the others",
+            f"incomplete: nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}; "
+            "all numbers are of the others",
             highlight=False,
         )
     profile = profile.recorded_part()

@@ -64,7 +64,7 @@ def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]
         table = _table_of(place)
         files = [f for f in found if f[0] == "bench" and f[1].parent == place]
         files += [("table", p) for k, p in found if k == "table" and p.resolve() == table]
-        # DIR/MPI/CPU: the MPI tells them apart, where it differs
+        # DIR/MPI/CPU: named after the MPI, where it differs
         names = {p.parent for p in places}
         out.append((place.parent if len(names) == 2 else place, files))
     return out

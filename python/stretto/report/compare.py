@@ -65,7 +65,6 @@ def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
 
 
 def build(a: System, b: System) -> SystemsCompared:
-    """Work out everything that the comparison shows."""
     pairs, same = _pairs(a, b)
     names = (a.name, b.name)
     notes = []
@@ -200,7 +199,6 @@ def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> s
 
 
 def summary(both: SystemsCompared) -> dict[str, Any]:
-    """Return what the comparison says, as plain values."""
     return {
         "verdict": both.finding,
         "kind": "comparison",

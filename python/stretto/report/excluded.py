@@ -38,7 +38,6 @@ def excluded(bench: Bench, label: Callable[[str], str]) -> list[str]:
 
 
 def of_all(files: Sequence[Source], label: Callable[[Source, str], str]) -> list[str]:
-    """Say the same of several files, each with its MPI's name before it."""
     return list(
         dict.fromkeys(
             f"{source.mpi}: {text}"

@@ -18,7 +18,6 @@ def date(text: str) -> str:
 
 
 def identity(system: System) -> list[tuple[str, str]]:
-    """Return who measured what where: command, layout, machine, MPI, date."""
     out: list[tuple[str, str]] = []
     source = system.verdict or system.profile
     if source is not None:
@@ -55,7 +54,6 @@ def _machine(system: System) -> str:
 
 
 def method(system: System) -> list[str]:
-    """Return how the numbers came about, from what the files themselves say."""
     out = []
     points = [p for panel in system.panels for p in panel.points]
     if points:
@@ -114,7 +112,6 @@ def method(system: System) -> list[str]:
 
 
 def settings(system: System) -> list[tuple[str, str]]:
-    """Return the settings of the measuring program, as its files name them."""
     out: dict[str, str] = {}
     for bench in system.benches:
         for key, value in bench.header.settings.items():

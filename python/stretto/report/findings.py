@@ -31,7 +31,7 @@ def conclusion(verdict: VerdictFile) -> str:
 def headline(system: System) -> tuple[str, str]:
     """Return the verdict in one sentence, and what kind of verdict it is.
 
-    Returns kind: ``gain``, ``none`` (nothing was gained, or it cannot be told), ``wrong`` (outputs
+    Returns kind: ``gain``, ``none`` (nothing was gained, or it is not known), ``wrong`` (outputs
     differ) or ``open`` (the application was not run).
     """
     verdict = system.verdict
@@ -129,13 +129,12 @@ OUTCOMES = {
     "times": "the same apart from lines with times",
     "order": "the same lines in an order that varies",
     "differs": "DIFFERENT",
-    "varies": "cannot be told: native runs differ among themselves",
+    "varies": "unknown: native runs differ among themselves",
     "unknown": "not compared: too few runs",
 }
 
 
 def gain_facts(system: System) -> list[tuple[str, str]]:
-    """Return the figures of the verdict: medians, gain, test, outputs."""
     v = system.verdict
     if v is None:
         return []
@@ -184,12 +183,11 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
 def _test(p: float | None) -> str:
     if p is None:
         return "could not be made (it needs at least six runs of each kind)"
-    told = "significant" if p <= ALPHA else "not significant: it may be chance"
-    return f"p = {fmt.pvalue(p)}, {told}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {told}"
+    words = "significant" if p <= ALPHA else "not significant: it may be chance"
+    return f"p = {fmt.pvalue(p)}, {words}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {words}"
 
 
 def busy_notes(system: System) -> list[str]:
-    """Return for the top of the page what of it was measured on a busy machine."""
     profile, v = system.profile, system.verdict
     found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
     found += [busy_note(bench) for bench in system.benches]
@@ -199,7 +197,6 @@ def busy_notes(system: System) -> list[str]:
 
 
 def notes(system: System) -> list[str]:
-    """Return what a careful reader must know: what is missing, failed, simulated or not tested."""
     out: list[str] = []
     if system.simulated:
         out.append("Figures marked “source: simulated” come from a model; no machine has run them.")
@@ -223,8 +220,8 @@ def notes(system: System) -> list[str]:
     profile = system.profile
     if profile is not None and profile.unrecorded_ranks:
         out.append(
-            f"Of ranks {rank_words(profile.unrecorded_ranks)} nothing was recorded: what is said "
-            "of the run is said of the others."
+            f"Nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}: the figures "
+            "are of the others."
         )
     if profile is not None and not profile.recorded_part().complete:
         who = ", ".join(str(r) for r in profile.cut_short[:12])

@@ -99,7 +99,6 @@ def percent(fraction: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Return a ratio of two times, with two or three digits: ``0.41``, ``12.3``."""
     if value is None:
         return NONE
     return f"{value:.2f}" if value < 9.995 else significant(value)
@@ -113,7 +112,6 @@ def factor(value: float | None) -> str:
 
 
 def pvalue(value: float | None) -> str:
-    """Return a p-value: two significant digits, and a bound when it is tiny."""
     if value is None:
         return NONE
     return "<0.0001" if value < 0.0001 else f"{value:.2g}"

@@ -187,7 +187,6 @@ def _in_directory(directory: Path) -> list[tuple[str, Path]]:
 
 
 def kind_of(path: Path) -> str:
-    """Return what a file is, by its name or else by its first bytes."""
     for kind, pattern in PATTERNS.items():
         if path.name.endswith(pattern.removeprefix("*")):
             return kind

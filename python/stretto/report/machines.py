@@ -1,4 +1,4 @@
-"""Which nodes times are of, and their processor: a header tells where the campaign was started.
+"""The nodes that times are of, and their processor; a header has the host of the start.
 
 That may be a login node, which is not what was measured.
 """

@@ -69,7 +69,6 @@ def _counter(
 
 
 def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
-    """Return what a report says of one system, as plain values."""
     sentence, kind = findings.headline(system)
     parts = breakdown(system.profile) if system.profile else None
     v = system.verdict
@@ -107,7 +106,6 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
-    """Write the one small figure for a README or a slide."""
     systems = load(paths)
     if len(systems) > 1:
         raise UsageError(

@@ -66,7 +66,6 @@ def _key(text: str) -> str:
 
 
 def html(content: Content, drawn: Progress | None = None) -> str:
-    """Return the page of one system as one self-contained HTML text."""
     system = content.system
     sentence, kind = findings.headline(system)
     parts = []
@@ -128,7 +127,6 @@ def _row_views(content: Content, shown: set[str]) -> list[tuple[str, str]]:
 
 
 def numbers(panel: Panel) -> Markup:
-    """Return the medians of a panel as a table: sizes down, candidates across."""
     head = "".join(
         Markup('<th class="num">{}</th>').format(fmt.choice(name)) for name in panel.candidates
     )

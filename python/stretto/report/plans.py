@@ -116,7 +116,6 @@ def _draw(row: Row, system: System, platform: str, most: int) -> Drawn | None:
 
 
 def plans(system: System) -> list[Drawn]:
-    """Draw what the tables choose, at most `MOST_PLANS` of them."""
     platform = platform_name(system)
     out: list[Drawn] = []
     for row in _rows(system):

@@ -114,13 +114,11 @@ class Panel:
         return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
 
     def point(self, candidate: str, number: int) -> CandidatePoint | None:
-        """Return the one point, or None."""
         return next(
             (p for p in self.points if p.bytes == number and p.candidate == candidate), None
         )
 
     def choice_at(self, number: int) -> CandidatePoint | None:
-        """Return the point of what the table chooses at a size; None without one."""
         choice = self.chosen.get(number)
         return None if choice is None else self.point(choice, number)
 

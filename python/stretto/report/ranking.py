@@ -34,9 +34,9 @@ from stretto.mpi.algorithms.words import own_label
 from stretto.report.sources import Source
 
 Kind = Literal["default", "own", "stretto"]
-#: why a default is the best, where nothing else is to be said
+#: why a default is the best, where there is no other reason
 NOTHING_FASTER = "nothing measured was faster"
-#: and why nothing can be said of its own algorithms
+#: and why its own algorithms cannot be compared
 NONE_OF_ITS_OWN = "none of its own algorithms was measured"
 #: settings that stand beside an algorithm's own in a candidate
 _ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0$")
@@ -91,7 +91,7 @@ class RankingEntry:
 
     @property
     def few(self) -> bool:
-        """Whether it has too few launches beside the default for a test: luck may be all it has."""
+        """Whether it has too few launches beside the default for a test."""
         return self.common < FEWEST
 
 
@@ -112,7 +112,6 @@ class Gap:
 
     @property
     def known(self) -> bool:
-        """Whether anything was measured that the default could be compared with."""
         return self.verdict.why != NONE_OF_ITS_OWN
 
 
@@ -139,7 +138,6 @@ class Ranking:
 
     @property
     def simulated(self) -> bool:
-        """Whether any entry comes from a model."""
         return any(e.simulated for e in self.entries)
 
 
@@ -266,7 +264,7 @@ def fastest(entries: Iterable[RankingEntry]) -> RankingEntry:
     """Return the fastest of those with launches enough for a test; of all where there is none such.
 
     Times are those beside the MPIs' defaults: a candidate that was dropped after one launch has
-    that launch's luck, and the least of many such times is nobody's speed.
+    that launch's effect, and the least of many such times is no speed.
 
     `entries`: at least one.
     """

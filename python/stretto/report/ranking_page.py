@@ -19,7 +19,6 @@ MOST_CHARTS = 12
 
 
 def figures(rankings: Sequence[Ranking]) -> tuple[list[Figure], list[Figure]]:
-    """Return the charts over sizes, and those of all algorithms at one place."""
     colours = draw.hues(rankings)
     groups: dict[tuple[object, ...], list[Ranking]] = defaultdict(list)
     for r in rankings:

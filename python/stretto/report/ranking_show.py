@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stretto.measure.show import size_words, us
+from stretto.measure.show import columns, size_words, us
 from stretto.measure.stats import FEWEST
 from stretto.report.ranking import (
     NOTHING_FASTER,
@@ -30,7 +30,6 @@ def place_words(place: RankedCall, mode: str) -> str:
 
 
 def entry_lines(ranking: Ranking) -> list[str]:
-    """Return one place's table: every algorithm of every MPI, the fastest first."""
     first = fastest(ranking.entries).beside_us
     rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
     for e in ranking.entries:
@@ -48,15 +47,7 @@ def entry_lines(ranking: Ranking) -> list[str]:
                 str(e.time.n),
             )
         )
-    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    left = (0, 1, 2)
-    return [place_words(ranking.place, ranking.mode)] + [
-        "  ".join(
-            w.ljust(n) if i in left else w.rjust(n)
-            for i, (w, n) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return [place_words(ranking.place, ranking.mode), *columns(rows, 3)]
 
 
 def _ratio(entry: RankingEntry, to_us: float, itself: bool) -> str:
@@ -129,7 +120,6 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
 
 
 def as_json(rankings: Sequence[Ranking]) -> list[dict[str, Any]]:
-    """Return all as plain values; times in microseconds."""
     return [
         {
             **vars(r.place),

@@ -67,7 +67,6 @@ def _svg(figure: Figure, standalone: bool) -> str:
 
 
 def drawable(value: Any) -> Any:
-    """Return a specification whose texts can be drawn."""
     if isinstance(value, str):
         return fmt.drawable(value)
     if isinstance(value, dict):

@@ -22,7 +22,6 @@ def write(
     output: Path,
     svg: Path | None = None,
 ) -> list[Path]:
-    """Write the page, and the charts as SVG where a directory is given."""
     figures = [f for f in (draw.speedup(found), draw.cost(found, price)) if f is not None]
     head = scale.header
     metric = head.metric.name + (f" ({head.metric.unit})" if head.metric.unit else "")

@@ -101,7 +101,6 @@ class Content:
 
 
 def candidate_colours(system: System) -> dict[str, str]:
-    """Return the colour of each chosen candidate, the most often chosen first."""
     return {name: theme.chosen_colour(i) for i, name in enumerate(ever_chosen(system.panels))}
 
 
@@ -158,7 +157,6 @@ def bar_sizes(panel: Panel, system: System) -> tuple[list[int], int]:
 
 
 def build(system: System) -> Content:
-    """Work out everything that the page shows of a system."""
     colours = candidate_colours(system)
     views, left_out = views_of(system)
     parts = breakdown(system.profile) if system.profile else None

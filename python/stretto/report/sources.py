@@ -30,14 +30,14 @@ class Source:
     def machine(self) -> str:
         """The nodes that it was measured on, and their processor.
 
-        The header tells where the campaign was started: it counts where no nodes are named.
+        The header's host, where the campaign was started, counts where no nodes are named.
         """
         head = self.bench.header
         return f"{listed(nodes_of(self.bench) or {head.host.name})}, {processor(head)}"
 
 
 def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
-    """Name the MPI of each file; files that hold the same are told apart by their paths.
+    """Name the MPI of each file; files that hold the same are named by their paths, too.
 
     So are those that were measured on other nodes.
     """
@@ -112,7 +112,7 @@ def _unnamed_hosts(benches: Iterable[Bench]) -> set[Node]:
 def _nodes(bench: Bench) -> dict[Layout, frozenset[Node]]:
     """Return the nodes of a file's launches by layout; the header's host where none are named.
 
-    The header tells where the campaign was started, which may be a login node.
+    The header's host, where the campaign was started, may be a login node.
     """
     cpu = processor(bench.header)
     out: dict[Layout, set[str]] = defaultdict(set)
@@ -141,14 +141,14 @@ def machines_note(files: Sequence[Source]) -> str | None:
     if not any(own.values()):
         return None
     several = len({cpu for nodes in own.values() for _, cpu in nodes}) > 1
-    told = "; ".join(f"{mpi}: {_said(nodes, several)}" for mpi, nodes in own.items() if nodes)
+    where = "; ".join(f"{mpi}: {_named(nodes, several)}" for mpi, nodes in own.items() if nodes)
     return (
-        f"These results are of several machines (nodes that not all share: {told}): differences "
-        "may be theirs, not the MPIs'."
+        f"These results are from several machines (nodes that not all share: {where}): differences "
+        "may come from the machines, not from the MPIs."
     )
 
 
-def _said(nodes: Iterable[Node], cpus: bool) -> str:
+def _named(nodes: Iterable[Node], cpus: bool) -> str:
     by_cpu: dict[str, set[str]] = defaultdict(set)
     for name, cpu in nodes:
         by_cpu[cpu if cpus else ""].add(name)

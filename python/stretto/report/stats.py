@@ -83,5 +83,4 @@ def estimate(launches: Sequence[Sequence[float]]) -> MedianInterval | None:
 
 
 def usable(runs: Sequence[Run], kind: str) -> list[Run]:
-    """Return the runs of a kind that ended well and gave a value."""
     return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]

@@ -21,7 +21,7 @@ Failed = dict[_Place, dict[str, str]]
 
 
 def points_of(benches: Sequence[Bench]) -> tuple[list[CandidatePoint], Failed]:
-    """Sum samples up into points, and tell which candidates gave none."""
+    """Sum samples up into points; name the candidates that gave none."""
     key: _Key
     times: dict[_Key, _Launches] = defaultdict(lambda: defaultdict(list))
     wrong: set[_Key] = set()

@@ -53,7 +53,6 @@ def importance(system: System) -> Callable[[str], tuple[float, str]]:
 
 
 def shapes(system: System, parts: Breakdown | None) -> list[dict[str, Any]]:
-    """Return the rows of the call table: the shapes with the most time, and the rest in one row."""
     if parts is None or system.profile is None:
         return []
     names = {c.id: c for c in system.profile.communicators}

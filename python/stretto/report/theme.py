@@ -59,7 +59,6 @@ def chosen_colour(position: int) -> str:
 
 
 def config() -> dict[str, Any]:
-    """Return the Vega-Lite configuration that all charts share."""
     text = {
         "labelFont": FONT,
         "labelFontSize": FONT_SIZE,
@@ -113,8 +112,6 @@ _COLOUR = re.compile(r'"(#[0-9a-fA-F]{6}|white)"')
 
 
 def to_variables(svg: str) -> str:
-    """Replace the theme's colours in an SVG by the CSS variables of the page."""
-
     def swap(match: re.Match[str]) -> str:
         value = "#ffffff" if match.group(1) == "white" else match.group(1).lower()
         name = _BY_VALUE.get(value)
@@ -124,8 +121,6 @@ def to_variables(svg: str) -> str:
 
 
 def css_variables() -> str:
-    """Return the style rules that define the variables for light, dark and print."""
-
     def block(palette: dict[str, str]) -> str:
         return "".join(f"--{name}:{value};" for name, value in palette.items())
 

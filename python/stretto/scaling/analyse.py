@@ -63,7 +63,6 @@ class Turn:
 
     @property
     def certain(self) -> bool:
-        """Whether some point with more cores is slower with significance."""
         return any(verdict.outcome == "slower" for _, verdict in self.slower)
 
 
@@ -94,6 +93,10 @@ class Findings:
         return [m for m in self.points if m.kind == kind]
 
 
+def point_of(run: ScaleRun) -> RunPoint:
+    return RunPoint(run.nodes, run.ppn, run.threads)
+
+
 def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Findings | None:
     """Return what the runs say; None where no run succeeded.
 
@@ -102,11 +105,11 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     values: dict[tuple[RunPoint, Kind], dict[int, ScaleRun]] = defaultdict(dict)
     last: dict[tuple[RunPoint, Kind], str] = {}
     tables = {  # the latest one of each point
-        RunPoint(r.nodes, r.ppn, r.threads): r.detail
+        point_of(r): r.detail
         for r in runs if r.kind == "tuned" and r.status == 0
     }  # fmt: skip
     for r in runs:
-        key = RunPoint(r.nodes, r.ppn, r.threads), r.kind
+        key = point_of(r), r.kind
         if r.status == 0 and r.value is not None:
             if r.kind == "native" or r.detail == tables[key[0]]:
                 values[key][r.round] = r

@@ -25,6 +25,7 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.resize import RunPoint
 from stretto.measure.request import ask
 from stretto.progress import Progress
+from stretto.scaling.analyse import point_of
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
 from stretto.tune.place import Place, fresh
@@ -103,7 +104,7 @@ def steps(
     `seed`: of the orders.
     """
     made = {
-        (r.round, RunPoint(r.nodes, r.ppn, r.threads), r.kind)
+        (r.round, point_of(r), r.kind)
         for r in of_table(done, tuned, points) if r.status == 0
     }  # fmt: skip
     out: list[Step] = []
@@ -125,7 +126,7 @@ def of_table(
     """
 
     def other(run: ScaleRun) -> bool:
-        point = RunPoint(run.nodes, run.ppn, run.threads)
+        point = point_of(run)
         if run.kind == "native" or run.status != 0 or (points is not None and point not in points):
             return False
         now = tuned.get(point)
@@ -145,7 +146,6 @@ class Measuring:
         self.before = 0  # of them, from earlier calls
 
     def run(self, header: ScaleHeader) -> ScaleFile:
-        """Make all runs that are missing, as far as the budget goes."""
         threads = all(p.threads is not None for p in self.w.points)
         refuse_other(self.w.path, header, ("OMP_NUM_THREADS",) if threads else ())
         with ScaleWriter(self.w.path, header) as writer:
@@ -171,7 +171,7 @@ class Measuring:
     def _say_tables(self) -> None:
         others: dict[str, dict[str, None]] = {}
         for r in self.runs:
-            point = RunPoint(r.nodes, r.ppn, r.threads)
+            point = point_of(r)
             if r.kind == "tuned" and r.status == 0 and point not in self.w.lines:
                 others.setdefault(r.detail, {})[point.words] = None
         for table, points in others.items():
@@ -181,7 +181,7 @@ class Measuring:
             )
 
     def _first(self, plan: list[Step], writer: ScaleWriter) -> list[Step]:
-        """Make one native run at the largest point when nothing is known yet: it tells the cost."""
+        """Make one native run at the largest point when nothing is known yet: it shows the cost."""
         if not plan or any(r.status == 0 for r in self.runs):
             return plan
         largest = max(self.w.points, key=lambda p: (p.cores, p))
@@ -195,10 +195,10 @@ class Measuring:
     def expected_s(self, point: RunPoint) -> float:
         """Return about how long a run takes, from the runs so far: at worst it scales perfectly."""
         good = [r for r in self.runs if r.status == 0]
-        mine = [r.wall_s for r in good if RunPoint(r.nodes, r.ppn, r.threads) == point]
+        mine = [r.wall_s for r in good if point_of(r) == point]
         if mine:
             return max(mine)
-        others = [r.wall_s * max(1.0, _cores(r) / point.cores) for r in good]
+        others = [r.wall_s * max(1.0, point_of(r).cores / point.cores) for r in good]
         return min(others, default=0.0)
 
     def _cost(self, plan: Sequence[Step]) -> None:
@@ -245,23 +245,18 @@ class Measuring:
         return left is not None and self.expected_s(step.point) >= left
 
     def _left_s(self) -> float | None:
-        """Return what is left of the budget; None without one."""
         if self.w.budget_s is None:
             return None
         return max(0.0, self.w.budget_s - (time.monotonic() - self.begin))
 
     def _limit_s(self, point: RunPoint) -> float | None:
-        """Return how long a run may take; None: no run tells yet, and the user does not."""
+        """Return how long a run may take; None: not known yet, and not given."""
         limits = (self.w.timeout_s or longest_s(self.expected_s(point)), self._left_s())
         return min((s for s in limits if s is not None), default=None)
 
     def _failed_often(self, step: Step) -> bool:
         """Whether a point is given up; what failed in an earlier call may have been mended."""
-        failures = Counter(
-            (RunPoint(r.nodes, r.ppn, r.threads), r.kind)
-            for r in self.runs[self.before :]
-            if r.status != 0
-        )
+        failures = Counter((point_of(r), r.kind) for r in self.runs[self.before :] if r.status != 0)
         return failures[step.point, step.kind] >= MOST_FAILURES
 
     def _keep(self, step: Step, writer: ScaleWriter) -> None:
@@ -359,8 +354,4 @@ class Measuring:
 
 
 def _is_of(run: ScaleRun, step: Step) -> bool:
-    return (RunPoint(run.nodes, run.ppn, run.threads), run.kind) == (step.point, step.kind)
-
-
-def _cores(run: ScaleRun) -> int:
-    return RunPoint(run.nodes, run.ppn, run.threads).cores
+    return (point_of(run), run.kind) == (step.point, step.kind)

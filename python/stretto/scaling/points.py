@@ -35,7 +35,7 @@ class PointCommand:
 
     @property
     def shows_ranks(self) -> bool:
-        """Whether the line tells its number of ranks; a script does not."""
+        """Whether the line has its number of ranks; a script has not."""
         return self.job.command.launcher is not None and self.job.layout.nranks is not None
 
 

@@ -6,17 +6,16 @@ from typing import Any
 
 from stretto.counted import counted
 from stretto.files.verdict import Metric
+from stretto.measure.show import columns
 from stretto.measure.stats import FEWEST
 from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
 
 def number(value: float) -> str:
-    """Return a metric's value with four digits that count."""
     return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.0f}"
 
 
 def table_lines(found: Findings, metric: Metric) -> list[str]:
-    """Return the table: a line a point, native and tuned."""
     priced = any(m.cost is not None for m in found.points)
     threads = any(m.point.threads is not None for m in found.points)
     head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", _name(metric)]
@@ -31,8 +30,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
         rows.append(row)
-    widths = [max(len(r[i]) for r in rows) for i in range(len(head))]
-    return ["  ".join(w.rjust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
+    return columns(rows)
 
 
 def _name(metric: Metric) -> str:
@@ -41,7 +39,6 @@ def _name(metric: Metric) -> str:
 
 
 def sentences(found: Findings, price: float | None) -> list[str]:
-    """Return what follows: gains, where it turns round, what it costs, what failed."""
     out = [f"speed-up and efficiency against {found.reference.words} ({found.reference_kind})"]
     for g in found.gains:
         percent = 100 * (1 - g.ratio.median)

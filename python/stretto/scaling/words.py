@@ -65,5 +65,5 @@ def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()
     )  # fmt: skip
 
 
-def _without(environ: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str] | None:
-    return None if environ is None else {n: v for n, v in environ.items() if n not in names}
+def _without(environ: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str]:
+    return {n: v for n, v in (environ or {}).items() if n not in names}

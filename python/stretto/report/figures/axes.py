@@ -71,13 +71,11 @@ def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
 
 
 def log_time_y(field: str, low: float, high: float, title: str) -> alt.Y:
-    """Return a logarithmic axis of times in seconds, upwards."""
     scale, axis = _log_time(low, high)
     return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
 
 
 def log_time_x(field: str, low: float, high: float, title: str) -> alt.X:
-    """Return a logarithmic axis of times in seconds, to the right."""
     scale, axis = _log_time(low, high)
     return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
@@ -122,7 +120,6 @@ def ratio_y(field: str, low: float, high: float) -> alt.Y:
 
 
 def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:
-    """Return an axis of names, without ticks."""
     plain = alt.Axis(ticks=False, domain=False, **axis)
     return alt.Y(f"{field}:N", sort=list(order), title=None, axis=plain)
 

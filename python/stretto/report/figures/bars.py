@@ -96,7 +96,6 @@ def _row(
 def _layers(
     rows: Sequence[dict[str, object]], limit: float, native: CandidatePoint | None
 ) -> list[alt.Chart]:
-    """Draw the bars with their whiskers and numbers, and native's time as a line."""
     order = [str(r["name"]) for r in rows]
     names = {str(r["name"]): str(r["label"]) for r in rows}
     base = chart_of(rows)

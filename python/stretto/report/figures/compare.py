@@ -1,4 +1,4 @@
-"""Two systems in one chart: colour tells the system, shape and weight tell native from tuned."""
+"""Two systems in one chart: colour is the system, shape and weight are native or tuned."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
 
 
 def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
-    """Draw where the time goes on both systems, in seconds."""
     rows, order = [], []
     seen: dict[str, str] = {}
     for name, one in zip(names, parts, strict=True):

@@ -18,7 +18,6 @@ WIDTH, HEIGHT = 520, 320
 
 
 def elapsed(forecast: ForecastFile) -> Figure:
-    """Draw elapsed time against cores with the model's band, and where more cores are slower."""
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
     for what in (NATIVE, "tuned"):

@@ -212,7 +212,6 @@ def chart(
     panel: Panel | None = None,
     room: Room = LARGE,
 ) -> Composed:
-    """Draw lines with their intervals, points and names."""
     chosen = panel.chosen if panel is not None else {}
     halo = _halo(panel, x, y, scale) if panel is not None else []
     layers = [*halo, *_line_layers(lines, x, y, chosen, scale)]

@@ -20,7 +20,6 @@ _SIZE = alt.X(
 
 
 def fit_picture(fit: Fit, path: Path) -> None:
-    """Draw measurements as points and the fit as lines."""
     panels = []
     colours = {"measured": theme.colour("native"), "fitted": theme.colour("blue")}
     for kind in dict.fromkeys(r.kind for r in fit.residuals):
@@ -49,7 +48,6 @@ def _panel(answer: Answer, by_size: bool) -> str:
 
 
 def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int = 6) -> None:
-    """Draw time against size (or nodes): native, and the candidates that are best somewhere."""
     cells = [a.cell for a in answers]
     by_size = len({c.bytes for c in cells}) >= len({c.nodes for c in cells})
     wins: dict[str, int] = {}

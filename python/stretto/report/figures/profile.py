@@ -21,7 +21,6 @@ MOST_BARS = 96  # more ranks are averaged in groups: thinner bars cannot be read
 
 
 def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
-    """Draw the mean over the ranks as one stacked bar with its labels above the segments."""
     total = sum(p.mean for p in parts.parts) or 1.0
     rows, start = [], 0.0
     for p in parts.parts:
@@ -69,7 +68,6 @@ def _groups(n: int) -> list[tuple[int, int]]:
 
 
 def ranks(profile: Profile, parts: Breakdown) -> Figure:
-    """Draw every rank's run as a stacked bar; many ranks are averaged in groups of neighbours."""
     groups = _groups(profile.nranks)
     step = groups[0][1] - groups[0][0]
     node_of = {r: node.name for node in profile.nodes for r in node.ranks}

@@ -21,7 +21,6 @@ MOST_ROWS = 48
 
 
 def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
-    """Return a colour for each MPI, the same in all charts."""
     names = sorted({e.mpi for r in rankings for e in r.entries})
     return {name: theme.chosen_colour(i) for i, name in enumerate(names)}
 
@@ -56,7 +55,6 @@ def kept(ranking: Ranking) -> tuple[list[RankingEntry], int]:
 
 
 def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
-    """Draw every algorithm's time at one place: squares for defaults, circles for the rest."""
     entries, left = kept(ranking)
     rows = []
     labels: dict[str, str] = {}

@@ -135,7 +135,6 @@ def gain_row(name: str, g: GainInterval, tone: str, note: str = "") -> dict[str,
 def gain_chart(
     rows: Sequence[dict[str, object]], metric: Metric, texts: bool = True, **axis: Any
 ) -> Composed:
-    """Return gains (per cent) as dots on their intervals, with a dashed line at zero."""
     ends = [float(str(r[end])) for r in rows for end in ("lo", "hi")]
     word = f"{'less' if metric.better == 'lower' else 'more'} {metric_name(metric)}"
     x = axes.value_x(f"Gain (% {word})", [0.0, *ends], 0.1, True, tickCount=5)

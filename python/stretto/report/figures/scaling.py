@@ -72,7 +72,6 @@ def speedup(found: Findings) -> Figure | None:
 
 
 def cost(found: Findings, price: float | None) -> Figure | None:
-    """Draw what a run costs against the time that it takes; None without a price."""
     priced = [m for m in found.points if m.cost]
     if price is None or len(priced) < 2:
         return None

@@ -13,8 +13,6 @@ BAND = 26
 
 
 def gains(found: SettingsFile, number: int = 1) -> Figure | None:
-    """Draw the gain of each setting that was measured, the best first; None when none was."""
-
     def row(name: str, gain: GainInterval, chosen: bool, note: str = "") -> dict[str, object]:
         return gain_row(name, gain, "blue" if chosen else "native", note)
 

@@ -22,7 +22,6 @@ HUES = ("blue", "wait", "green", "purple", "brown")
 
 
 def timeline(profile: Profile) -> list[Figure]:
-    """Draw the timeline of a profile: the run, and the call that took a rank longest."""
     events = profile.timeline or []
     last = max((e.end_s for e in events), default=0.0)
     if last <= 0:
