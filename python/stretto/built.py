@@ -59,7 +59,15 @@ def library(kind: Kind, abi: Abi, mpi_major: int | None = None) -> Path:
     kind, abi, mpi_major
         See `file_name`.
     """
-    name = file_name(kind, abi, mpi_major)
+    return _built(file_name(kind, abi, mpi_major))
+
+
+def net_program() -> Path:
+    """Return the program that measures TCP, or raise an error that says how to get it."""
+    return _built("stretto-net")
+
+
+def _built(name: str) -> Path:
     directories = library_directories()
     for directory in directories:
         path = directory / name

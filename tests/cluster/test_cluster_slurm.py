@@ -52,6 +52,15 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
     assert re.search(r"allreduce.*shm\+recursive_doubling", done.stderr), done.stderr
 
 
+def test_net_in_an_allocation_starts_by_srun(nodes: testbed.Cluster) -> None:
+    argv = ["salloc", "-N", "2", sys.executable, "-m", "stretto", "net", "--json", "--runs", "1"]
+    env = os.environ | clusters.slurm.variables(nodes)
+    argv += ["--streams", "2", "--threads", "1", "--latency-bytes", "1", "--tool", "own"]
+    found = json.loads(clusters.call(argv, nodes.shared, env).stdout)
+    assert [host["node"] for host in found["hosts"]] == [node.name for node in nodes.nodes]
+    assert len(found["streams"]) == len(found["latencies"]) == 2 and not found["failed"]
+
+
 def test_check_under_srun_without_its_type_names_it(nodes: testbed.Cluster) -> None:
     name = "openmpi4"
     words = srun(nodes, name)

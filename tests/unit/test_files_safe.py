@@ -17,6 +17,7 @@ from stretto.errors import StrettoError
 from stretto.files import io
 from stretto.files.append import LineFile
 from stretto.files.bench import read_bench
+from stretto.files.net import read_net
 from stretto.files.once import write_once
 from stretto.files.parse import json_value
 from stretto.files.profile import read_profile
@@ -35,7 +36,7 @@ from stretto.tune.place import LOCK, make_output
 
 READERS: dict[str, Callable[[Path], object]] = {
     "table": read_table, "profile": read_profile, "bench": read_bench, "verdict": read_verdict,
-    "settings": read_settings, "scale": read_scale, "platform": read_platform,
+    "settings": read_settings, "net": read_net, "scale": read_scale, "platform": read_platform,
     "campaign": read_values, "import": text_of,
     "measurements": lambda path: read_series(path, None, None, None),
 }  # fmt: skip

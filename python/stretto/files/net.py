@@ -1,0 +1,185 @@
+"""Results of `stretto net` (``NAME.net.json``): hosts, pairs, and what each run gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from stretto.errors import StrettoError
+from stretto.files.document import Document
+from stretto.files.identity import Host
+
+SCHEMA = "stretto-net"
+VERSION = 1
+WHAT = "a result of stretto net"
+
+Tool = Literal["own", "iperf3"]
+#: what else was measured at the same time
+Beside = Literal["nothing", "reverse", "all"]
+
+
+@dataclass
+class NetHost:
+    """A host: how the user names it, and the address and interface that were measured.
+
+    The buffers are the largest that the kernel gives a connection by itself; 0: unknown.
+    """
+
+    name: str
+    node: str
+    address: str
+    interface: str
+    mtu: int
+    speed_mbits: int | None
+    cores: int
+    kernel: str
+    congestion: str
+    send_buffer_most: int
+    receive_buffer_most: int
+
+
+@dataclass
+class StreamRun:
+    """One run of a bandwidth measurement: new connections, one observation.
+
+    Rates are payload that arrived. `retransmitted` counts segments; None where the tool does not
+    say. Cores are CPU seconds a second, of all threads and of the busiest. Figures of connections
+    are medians over them.
+    """
+
+    rate_bytes_s: float
+    intervals_bytes_s: list[float]
+    bytes: int
+    retransmitted: int | None
+    send_cores: float
+    send_thread: float
+    receive_cores: float
+    receive_thread: float
+    cwnd_bytes: int
+    rtt_us: float
+    min_rtt_us: float
+    mss: int
+    path_mtu: int
+    send_buffer: int
+    receive_buffer: int
+    buffer_limited: float
+    receiver_limited: float
+    slowest_stream_bytes_s: float
+    fastest_stream_bytes_s: float
+
+
+@dataclass
+class Streams:
+    """Bandwidth from `source` to `target` with so many connections, threads and bytes a message."""
+
+    source: str
+    target: str
+    streams: int
+    threads: int
+    bytes: int
+    beside: Beside
+    tool: Tool
+    runs: list[StreamRun] = field(default_factory=list)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source, self.target
+
+    @property
+    def setting(self) -> tuple[int, int, int, Beside]:
+        """What is measured, whatever the pair."""
+        return self.streams, self.threads, self.bytes, self.beside
+
+    @property
+    def rates(self) -> list[float]:
+        """Bytes a second, one a run."""
+        return [run.rate_bytes_s for run in self.runs]
+
+    @property
+    def rate(self) -> float:
+        """Median of the runs, bytes a second."""
+        return median(self.rates)
+
+
+@dataclass
+class LatencyRun:
+    """One run: half of the time there and back, in microseconds, of `count` messages."""
+
+    count: int
+    min_us: float
+    median_us: float
+    p99_us: float
+
+
+@dataclass
+class Latency:
+    """Latency between two hosts for one message size."""
+
+    source: str
+    target: str
+    bytes: int
+    beside: Beside
+    runs: list[LatencyRun] = field(default_factory=list)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source, self.target
+
+
+@dataclass
+class FailedPair:
+    """A pair that was not measured to the end, and why."""
+
+    source: str
+    target: str
+    reason: str
+    remedy: str
+
+
+@dataclass
+class NetFile:
+    """One call of `stretto net`. `host` is where it was given; times are in seconds."""
+
+    stretto: str
+    created: str
+    host: Host
+    command: list[str]
+    seconds: float
+    warmup_s: float
+    buffer: int | None
+    hosts: list[NetHost]
+    streams: list[Streams] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+    failed: list[FailedPair] = field(default_factory=list)
+
+
+def check(found: NetFile, place: str) -> None:
+    """Raise a `StrettoError` when the parts of a result do not fit together."""
+
+    def refuse(problem: str) -> StrettoError:
+        return StrettoError(problem, place, "the file is damaged; run stretto net again")
+
+    names = {host.name for host in found.hosts}
+    if len(names) < len(found.hosts):
+        raise refuse("a host is listed twice")
+    points: list[Streams | Latency] = [*found.streams, *found.latencies]
+    for source, target in [
+        *(p.pair for p in points),
+        *((f.source, f.target) for f in found.failed),
+    ]:
+        if source == target or not {source, target} <= names:
+            raise refuse(f"{source} -> {target} is not a pair of its hosts")
+    for point in points:
+        if not point.runs:
+            raise refuse(f"{' -> '.join(point.pair)} has no runs")
+    if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
+        raise refuse("a rate is below zero")
+
+
+DOCUMENT: Document[NetFile] = Document(
+    SCHEMA, VERSION, NetFile, WHAT, "stretto net --hosts a,b -o NAME.net.json", check
+)
+read_net, write_net = DOCUMENT.read, DOCUMENT.write

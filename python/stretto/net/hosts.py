@@ -1,0 +1,111 @@
+"""Which hosts are measured, by which of their addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stretto.campaign.hosts import allocated
+from stretto.errors import StrettoError, UsageError
+from stretto.files.net import NetHost
+from stretto.launch.layout import read_hostfile
+
+
+def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
+    """Return the hosts: named, of a file, or of the batch job; each once, at least two."""
+    if named is not None and hostfile is not None:
+        raise UsageError("both name hosts", "--hosts, --hostfile", "give one of them")
+    batch = os.environ.get("PBS_NODEFILE")
+    if named is not None:
+        found = [name.strip() for name in named.split(",") if name.strip()]
+    elif hostfile is not None:
+        found = [name for name, _ in read_hostfile(hostfile)]
+        if not found:
+            raise StrettoError("no host is named in this file", hostfile, "write a host a line")
+    else:
+        found = list(allocated(os.environ)) or [
+            name for name, _ in (read_hostfile(Path(batch)) if batch else [])
+        ]
+        if not found:
+            raise UsageError(
+                "no hosts are named, and this is not a job of Slurm or PBS", "--hosts",
+                "stretto net --hosts a,b   (or give it inside salloc or sbatch)",
+            )  # fmt: skip
+    hosts = list(dict.fromkeys(found))
+    if len(hosts) < 2:
+        raise UsageError(
+            f"only {hosts[0] if hosts else 'no host'} is named: a network needs two hosts",
+            "--hosts", "stretto net --hosts a,b",
+        )  # fmt: skip
+    for name in hosts:
+        if name.startswith("-") or any(c.isspace() for c in name):
+            raise UsageError(f"{name!r} is not a host", "--hosts", "write them as a,b,c")
+    return hosts
+
+
+def _resolved(name: str) -> set[str]:
+    try:
+        return {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
+    except OSError:
+        return set()
+
+
+def _chosen(
+    name: str, interfaces: Sequence[Mapping[str, Any]], wanted: str | None
+) -> Mapping[str, Any]:
+    if wanted is not None:
+        try:
+            network = ipaddress.ip_network(wanted)
+        except ValueError:
+            network = None
+        for one in interfaces:
+            address = ipaddress.ip_address(one["address"])
+            if one["name"] == wanted or (network is not None and address in network):
+                return one
+        has = ", ".join(f"{one['name']} {one['address']}" for one in interfaces) or "none"
+        raise StrettoError(
+            f"{name} has no interface {wanted} that is up and has an address", name,
+            f"name one of its own: {has}",
+        )  # fmt: skip
+    addresses = _resolved(name)
+    for one in interfaces:
+        if one["address"] in addresses:
+            return one
+    for one in interfaces:  # its name is a loopback's there, or this host does not know it
+        if ":" not in one["address"]:
+            return one
+    raise StrettoError(
+        f"{name} has no interface that is up and has an IPv4 address", name,
+        "name the network: --interface NAME or --interface 10.0.0.0/8",
+    )  # fmt: skip
+
+
+def _most(text: str) -> int:
+    """Return the last number in ``4096 16384 4194304``, 0 where there is none."""
+    words = text.split()
+    return int(words[-1]) if words and words[-1].isdecimal() else 0
+
+
+def describe(name: str, hello: Mapping[str, Any], wanted: str | None) -> NetHost:
+    """Return a host as its agent describes it.
+
+    Parameters
+    ----------
+    name
+        As the user wrote it.
+    hello
+        What its agent said.
+    wanted
+        The interface's name, or a network that its address is in; None: that of the host's name.
+    """
+    chosen = _chosen(name, hello["interfaces"], wanted)
+    speed = int(chosen["speed_mbits"])
+    return NetHost(
+        name, str(hello["host"]), str(chosen["address"]), str(chosen["name"]), int(chosen["mtu"]),
+        speed if speed > 0 else None, int(hello["cores"]), str(hello["kernel"]),
+        str(hello["congestion"]), _most(hello["tcp_wmem"]), _most(hello["tcp_rmem"]),
+    )  # fmt: skip

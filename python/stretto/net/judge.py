@@ -1,0 +1,396 @@
+"""What limits this network: comparisons of runs, and findings with what to do about them."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from stretto.counted import counted
+from stretto.files.net import NetFile, Streams
+from stretto.measure.hodges_lehmann import ratio_apart
+from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
+from stretto.measure.verdict import ALPHA, THRESHOLD
+from stretto.net.pairs import Pair
+
+#: a pair or host below this part of the best one is slow
+SLOW = 0.8
+#: a thread that works for this part of the time is at its limit
+BUSY = 0.9
+#: retransmissions, as a part of the segments sent, from which on a pair loses packets
+LOSSY = 2e-3
+LOST_LEAST = 10
+#: streams of which each still has this part of what one alone has are capped one by one
+EACH_KEEPS = 0.8
+#: fewer streams that reach this part of the best rate do as well
+ENOUGH = 0.95
+#: part of the time that a sender waits for a socket buffer, from which on the buffer is the limit
+WAITS = 0.5
+
+
+@dataclass(frozen=True)
+class ComparedRates:
+    """Rates of two settings or hosts: the ratio, and p adjusted for all comparisons of its kind."""
+
+    ratio: Interval
+    q: float | None
+
+    @property
+    def tested(self) -> bool:
+        """Whether a test was possible."""
+        return self.q is not None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is significant and above 3 %."""
+        return self.q is not None and self.q < ALPHA and abs(self.ratio.median - 1) > THRESHOLD
+
+
+@dataclass(frozen=True)
+class NetFinding:
+    """One thing that limits or disturbs, the hosts named in it, and all pairs that it explains.
+
+    The topic is ``host``, ``loss``, ``pair``, ``asymmetry``, ``cpu``, ``buffer`` or ``mtu``.
+    """
+
+    topic: str
+    hosts: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class NetAnswer:
+    """The page's first lines: what was found, why, and the next command."""
+
+    text: str
+    remedy: str | None
+    next_command: str
+
+
+def compare(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[ComparedRates]:
+    """Compare rates, numerator first; p is adjusted for the number of cases."""
+    qs = benjamini_hochberg([rank_sum_test(a, b) for a, b in cases])
+    return [ComparedRates(ratio_apart(a, b), q) for (a, b), q in zip(cases, qs, strict=True)]
+
+
+def rate_words(bytes_s: float) -> str:
+    """Return a rate in bits: ``9.41 Gb/s``, ``199 Mb/s``."""
+    for unit, factor in (("Gb/s", 1e9), ("Mb/s", 1e6)):
+        if 8 * bytes_s >= 0.9995 * factor:
+            return f"{three(8 * bytes_s / factor)} {unit}"
+    return f"{three(8e-3 * bytes_s)} kb/s"
+
+
+def three(value: float) -> str:
+    """Return a number with three digits that count."""
+    decimals = next((n for n, least in enumerate((99.95, 9.995, 0.9995)) if value >= least), 3)
+    return f"{value:.{decimals}f}"
+
+
+def size_words(bytes_: float) -> str:
+    """Return bytes in short: ``16 KiB``."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if bytes_ >= factor:
+            return f"{three(bytes_ / factor).removesuffix('.0').removesuffix('.00')} {unit}"
+    return f"{bytes_:.0f} B"
+
+
+def middle(point: Streams, value: Callable[..., float]) -> float:
+    """Return the median of a figure over a point's runs."""
+    return float(median(value(run) for run in point.runs))
+
+
+def lost_share(point: Streams) -> tuple[float, int] | None:
+    """Return which part of the segments sent were retransmissions, and how many; None: unknown."""
+    counts = [run.retransmitted for run in point.runs if run.retransmitted is not None]
+    segments = sum(counts) + sum(run.bytes / run.mss for run in point.runs if run.mss)
+    return (sum(counts) / segments, sum(counts)) if counts and segments else None
+
+
+def fastest_setting(points: Sequence[Streams]) -> list[Streams]:
+    """Return the points of the setting that is fastest over all pairs, one a pair."""
+    by_setting: dict[object, list[Streams]] = defaultdict(list)
+    for point in points:
+        by_setting[point.setting].append(point)
+    most = max((len(found) for found in by_setting.values()), default=0)
+    whole = [found for found in by_setting.values() if len(found) == most]
+    return max(whole, key=lambda found: median(p.rate for p in found), default=[])
+
+
+def findings(result: NetFile) -> list[NetFinding]:
+    """Return what stands out, the gravest first."""
+    points = result.streams
+    best = fastest_setting(points)
+    found = [*_slow_hosts(best), *_lossy(points)]
+    for search in (_one_way, _slow_pairs):  # what is not explained yet
+        explained = {pair for finding in found for pair in finding.pairs}
+        found += search(best, explained)
+    return [*found, *_busy(points), *_buffers(points, result.buffer), *_mtus(result)]
+
+
+def _slow_hosts(points: Sequence[Streams]) -> Iterator[NetFinding]:
+    """Name hosts of which every pair is slow, the slowest first: of both ways, or of one."""
+    left = list(points)
+    while len(left) >= 3:
+        top = max(point.rate for point in left)
+        healthy = [point for point in left if point.rate >= SLOW * top]
+        cases: list[tuple[str, str, list[Streams]]] = []
+        for host in dict.fromkeys(name for point in left for name in point.pair):
+            sends = [point for point in left if point.source == host]
+            takes = [point for point in left if point.target == host]
+            for word, own in (("in both directions", [*sends, *takes]),
+                              ("as a sender", sends), ("as a receiver", takes)):  # fmt: skip
+                if len(own) >= 2 and all(point.rate < SLOW * top for point in own):
+                    cases.append((host, word, own))
+                    break
+        if not cases:
+            return
+        # the host of which more pairs are slow explains those of the others
+        host, word, own = max(cases, key=lambda c: (len(c[2]), -median(p.rate for p in c[2])))
+        good = [rate for point in healthy for rate in point.rates]
+        bad = [rate for point in own for rate in point.rates]
+        (found,) = compare([(bad, good)])
+        left = [point for point in left if point not in own]
+        if not found.differs:
+            continue
+        yield NetFinding(
+            "host", (host,), tuple(point.pair for point in own),
+            f"{host} is slow {word}: its pairs have {rate_words(median(bad))}, the others "
+            f"{rate_words(median(good))} ({found.ratio.median:.2f}x)",
+            f"leave {host} out, or look at its card: ethtool INTERFACE (speed), tc qdisc show, "
+            "its switch port, its instance type",
+        )  # fmt: skip
+
+
+def _slow_pairs(points: Sequence[Streams], explained: set[Pair]) -> Iterator[NetFinding]:
+    left = [point for point in points if point.pair not in explained]
+    top = max((point.rate for point in left), default=0.0)
+    healthy = [rate for point in left if point.rate >= SLOW * top for rate in point.rates]
+    slow = [point for point in left if point.rate < SLOW * top]
+    for point, found in zip(slow, compare([(p.rates, healthy) for p in slow]), strict=True):
+        if found.differs:
+            yield NetFinding(
+                "pair", point.pair, (point.pair,),
+                f"{point.source} -> {point.target} is slow: {rate_words(point.rate)}, the other "
+                f"pairs {rate_words(median(healthy))} ({found.ratio.median:.2f}x)",
+                "--all-pairs tells whether it is a host or the path between the two",
+            )  # fmt: skip
+
+
+def _lossy(points: Sequence[Streams]) -> Iterator[NetFinding]:
+    worst: dict[Pair, tuple[float, int, int]] = {}
+    for point in points:
+        lost = lost_share(point)
+        if lost and lost[0] >= LOSSY and lost[1] >= LOST_LEAST:
+            worst[point.pair] = max(worst.get(point.pair, (0.0, 0, 0)), (*lost, point.streams))
+    targets: dict[str, list[str]] = defaultdict(list)
+    for source, target in worst:
+        targets[source].append(target)
+    for source, found in targets.items():
+        pairs = tuple((source, target) for target in found)
+        share, count, streams = max(worst[pair] for pair in pairs)
+        to = found[0] if len(found) == 1 else f"{counted(len(found), 'host')} ({', '.join(found)})"
+        yield NetFinding(
+            "loss", (source, *found), pairs,
+            f"{source} -> {to} loses packets: {100 * share:.2g} % of the segments sent were "
+            f"retransmissions ({count}, with {counted(streams, 'stream')})",
+            "look at the drops: ethtool -S INTERFACE, ip -s link, tc -s qdisc; a shaper or a full "
+            "switch queue drops, a bad cable does, too",
+        )  # fmt: skip
+
+
+def _busy(points: Sequence[Streams]) -> Iterator[NetFinding]:
+    """Name threads that have no time left, with what more threads gave where that was measured."""
+    said: set[tuple[Pair, str]] = set()
+    cases = []
+    for point in sorted(points, key=lambda p: -p.streams):
+        for word, host, used in (
+            ("sending", point.source, middle(point, lambda run: run.send_thread)),
+            ("receiving", point.target, middle(point, lambda run: run.receive_thread)),
+        ):
+            if used >= BUSY and point.threads == 1 and (point.pair, word) not in said:
+                said.add((point.pair, word))
+                cases.append((point, word, host, used))
+    for point, word, host, used in cases:
+        same = (point.pair, point.streams, point.bytes, point.beside)
+        alike = [p for p in points if (p.pair, p.streams, p.bytes, p.beside) == same]
+        more = [p for p in alike if p.threads > 1]
+        gain = ""
+        if more:
+            best = max(more, key=lambda p: p.rate)
+            (found,) = compare([(best.rates, point.rates)])
+            if found.differs:
+                gain = f"; {counted(best.threads, 'thread')}: {found.ratio.median:.2f}x"
+        yield NetFinding(
+            "cpu", (host,), (point.pair,),
+            f"the {word} thread on {host} has no time left: {used:.2f} cores at "
+            f"{rate_words(point.rate)} with {counted(point.streams, 'stream')}{gain}",
+            "threads, not streams: more ranks per node, or an MPI with a progress thread for each "
+            "link; measure with --threads 1,4; larger MTU and messages cost fewer cores, too",
+        )  # fmt: skip
+
+
+def _waits(point: Streams) -> float:
+    """Return for which part of the time a socket buffer held the streams back."""
+    return middle(point, lambda run: max(run.buffer_limited, run.receiver_limited))
+
+
+def _buffers(points: Sequence[Streams], asked: int | None) -> Iterator[NetFinding]:
+    said: set[Pair] = set()
+    for point in points:
+        waits = _waits(point)
+        thread = middle(point, lambda run: max(run.send_thread, run.receive_thread))
+        if waits < WAITS or thread >= BUSY or point.pair in said:
+            continue
+        said.add(point.pair)
+        sender = middle(point, lambda run: run.buffer_limited - run.receiver_limited) > 0
+        side = "send" if sender else "receive"
+        # the kernel doubles what is asked for, and counts its own structures in it
+        held = median(run.send_buffer if sender else run.receive_buffer for run in point.runs)
+        rtt = middle(point, lambda run: run.rtt_us)
+        letter = "w" if sender else "r"
+        remedy = (
+            f"raise it: sysctl -w net.ipv4.tcp_{letter}mem='4096 131072 67108864' (root); "
+            "Open MPI: --mca btl_tcp_sndbuf 0 --mca btl_tcp_rcvbuf 0"
+        )
+        yield NetFinding(
+            "buffer", point.pair, (point.pair,),
+            f"{point.source} -> {point.target}: the {side} buffer of {size_words(held)} holds "
+            f"each stream back for {100 * waits:.0f} % of the time (bandwidth = buffer / round "
+            f"trip of {three(rtt)} us)",
+            "leave --buffer out, or give more" if asked else remedy,
+        )  # fmt: skip
+
+
+def _one_way(points: Sequence[Streams], explained: set[Pair]) -> Iterator[NetFinding]:
+    by_pair = {point.pair: point for point in points if point.pair not in explained}
+    both = [
+        (point, by_pair[pair[::-1]]) for pair, point in by_pair.items()
+        if pair[0] < pair[1] and pair[::-1] in by_pair
+    ]  # fmt: skip
+    compared = compare([(a.rates, b.rates) for a, b in both])
+    for (there, back), found in zip(both, compared, strict=True):
+        ratio = found.ratio.median
+        if found.differs and not SLOW < ratio < 1 / SLOW:
+            yield NetFinding(
+                "asymmetry", there.pair, (there.pair, back.pair),
+                f"{there.source} -> {there.target} has {rate_words(there.rate)}, and back "
+                f"{rate_words(back.rate)} ({max(ratio, 1 / ratio):.2f}x)",
+                "look for a limit of one direction: shaping, the link's duplex, unequal routes",
+            )  # fmt: skip
+
+
+def _mtus(result: NetFile) -> Iterator[NetFinding]:
+    mtus = defaultdict(list)
+    for host in result.hosts:
+        mtus[host.mtu].append(host.name)
+    if len(mtus) > 1:
+        words = "; ".join(f"{mtu}: {', '.join(names[:4])}" for mtu, names in sorted(mtus.items()))
+        yield NetFinding(
+            "mtu", tuple(name for names in mtus.values() for name in names), (),
+            f"the hosts differ in MTU ({words})",
+            "give all interfaces of a network one MTU: ip link set INTERFACE mtu N (root)",
+        )  # fmt: skip
+    of = {host.name: host.mtu for host in result.hosts}
+    for pair, mtu in {
+        p.pair: int(middle(p, lambda run: run.path_mtu)) for p in result.streams
+    }.items():
+        if 0 < mtu < min(of[pair[0]], of[pair[1]]):
+            yield NetFinding(
+                "mtu", pair, (pair,),
+                f"{pair[0]} -> {pair[1]}: packets are cut to {mtu} bytes on the way; the "
+                f"interfaces have an MTU of {min(of[pair[0]], of[pair[1]])}",
+                "raise the MTU of the switches or tunnels between the two, or lower the hosts'",
+            )  # fmt: skip
+
+
+def answer(result: NetFile) -> NetAnswer:
+    """Return the answer for the pairs that have no finding of their own (else for all)."""
+    found = [f for f in findings(result) if f.topic in ("host", "pair", "loss")]
+    odd = {pair for finding in found for pair in finding.pairs}
+    usual = [point for point in result.streams if point.pair not in odd]
+    rest = "the other " if 0 < len(usual) < len(result.streams) else ""
+    points = usual or result.streams
+    threads, size = min(p.threads for p in points), max(p.bytes for p in points)
+    points = [p for p in points if (p.threads, p.bytes) == (threads, size)]
+    by_streams: dict[int, list[Streams]] = defaultdict(list)
+    for point in sorted(points, key=lambda p: p.streams):
+        by_streams[point.streams].append(point)
+    pairs = dict.fromkeys(point.pair for point in points)
+    named = " -> ".join(next(iter(pairs)))
+    title = named if len(pairs) == 1 else f"median of {rest}{len(pairs)} pairs"
+    fewest, *others = by_streams
+    if others:
+        return _scaling(title, by_streams, result)
+    words = rate_words(median(_pooled(points)))
+    return NetAnswer(
+        f"{title}: {words} with {_number(fewest)}", None,
+        f"{_again(result, '--streams', '1,4,16')}   (whether each stream is capped)",
+    )  # fmt: skip
+
+
+def _pooled(points: Sequence[Streams]) -> list[float]:
+    """Return a rate for each run: the median over the pairs."""
+    return [float(median(run)) for run in zip(*(point.rates for point in points), strict=False)]
+
+
+def _number(streams: int) -> str:
+    return "one stream" if streams == 1 else counted(streams, "stream")
+
+
+def _again(result: NetFile, option: str, value: str) -> str:
+    """Return the command that made a result, with another value of an option."""
+    words = list(result.command)
+    if option in words:
+        at = words.index(option)
+        del words[at : at + 2]
+    return shlex.join(["stretto", *words, option, value])
+
+
+def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) -> NetAnswer:
+    """Return the answer where several numbers of streams were measured."""
+    rates = {streams: _pooled(points) for streams, points in by_streams.items()}
+    rate = {streams: median(found) for streams, found in rates.items()}
+    fewest, *others = rates
+    found = dict(zip(others, compare([(rates[n], rates[fewest]) for n in others]), strict=True))
+    enough = min(n for n in others if rate[n] >= ENOUGH * max(rate[m] for m in others))
+    application = "stretto tune --settings -- mpirun -n N ./app   (whether your application gains)"
+    shown = [n for n in others if n <= enough]
+    first = f"{title}: {rate_words(rate[fewest])} with {_number(fewest)}"
+    more = "".join(f", {rate_words(rate[n])} with {n}" for n in shown)
+    if not found[enough].tested:
+        return NetAnswer(
+            f"{first}{more}; not tested: fewer than {FEWEST} runs", None,
+            _again(result, "--runs", str(FEWEST)),
+        )  # fmt: skip
+    if not found[enough].differs or found[enough].ratio.median < 1:
+        words = rate_words(max(rate[n] for n in others))
+        return NetAnswer(
+            f"{first}; more streams bring no more (at most {words}): the path or the host is the "
+            "limit, not the stream",
+            None, application,
+        )  # fmt: skip
+    each = rate[fewest] / fewest
+    kept = [n for n in others if rate[n] >= EACH_KEEPS * each * n]
+    busy = any(middle(p, lambda run: run.send_thread) >= BUSY for p in by_streams[fewest])
+    held = any(_waits(p) >= WAITS for p in by_streams[fewest])
+    why = "one stream does not fill the path" if fewest == 1 else "a few streams do not fill it"
+    if held:
+        why = "the socket buffer holds each stream back"
+    elif kept and not busy:
+        why = f"each stream is capped at about {rate_words(each)}"
+    following = application
+    if kept and max(kept) == max(others):
+        why += "; the limit of all together was not reached"
+        wider = f"{fewest},{enough},{4 * enough}"
+        following = f"{_again(result, '--streams', wider)}   (where it ends); {application}"
+    return NetAnswer(
+        f"{first}{more} ({found[enough].ratio.median:.1f}x): {why}.",
+        f"Use more connections per pair; Open MPI over TCP: --mca btl_tcp_links {enough}. An "
+        "application with many connections already gains nothing from it: test it.",
+        following,
+    )  # fmt: skip

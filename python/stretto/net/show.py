@@ -1,0 +1,185 @@
+"""The page: the answer, what stands out, and the figures; and the same as JSON."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from stretto.counted import counted
+from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
+from stretto.files.schema import encode
+from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, size_words, three
+
+#: more pairs than these are summed up: slowest, median and fastest
+ROWS_MOST = 8
+#: of a kind that are printed
+WARNINGS_MOST = 4
+
+_BESIDE = {
+    "nothing": "",
+    "reverse": ", both directions at once",
+    "all": ", all pairs at once",
+}
+
+
+def page(result: NetFile) -> list[str]:
+    """Return the lines of the page."""
+    out: list[str] = []
+    if result.streams:
+        said = answer(result)
+        out += [said.text]
+        out += [f"  {said.remedy}"] if said.remedy else []
+        out += [f"  next: {said.next_command}"]
+    by_topic: dict[str, list[NetFinding]] = defaultdict(list)
+    for finding in findings(result):
+        by_topic[finding.topic].append(finding)
+    for found in by_topic.values():
+        for finding in found[:WARNINGS_MOST]:
+            out += [f"WARNING {finding.text}", f"  -> {finding.remedy}"]
+        if len(found) > WARNINGS_MOST:
+            out.append(f"  and {len(found) - WARNINGS_MOST} more of this kind (--json lists all)")
+    for lost in result.failed:
+        out += [f"FAILED  {lost.reason}", f"  -> {lost.remedy}"]
+    by_beside: dict[str, list[Streams]] = defaultdict(list)
+    for point in result.streams:
+        by_beside[f"{_tool(point)}{_BESIDE[point.beside]}"].append(point)
+    for words, points in by_beside.items():
+        pairs = {point.pair for point in points}
+        out += ["", f"Bandwidth, measured with {words}"]
+        out += _summed(points) if len(pairs) > ROWS_MOST else _table(points)
+        out += _matrix(result, points)
+    if result.latencies:
+        out += ["", "Latency of one message (half of there and back)"]
+        out += list(_latency_lines(result))
+    out += ["", *_notes(result)]
+    return out
+
+
+def _tool(point: Streams) -> str:
+    return "iperf3" if point.tool == "iperf3" else "the sender of Stretto"
+
+
+def _lost(lost: tuple[float, int] | None) -> str:
+    if lost is None:
+        return "-"
+    return f"{lost[1]} ({100 * lost[0]:.2g} %)" if lost[1] else "0"
+
+
+def _spread(point: Streams) -> str:
+    low, high = min(point.rates), max(point.rates)
+    return f"{three(8e-9 * low)}..{three(8e-9 * high)}" if len(point.runs) > 1 else ""
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return rows as text: the first `left` columns to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(
+            word.ljust(width) if column < left else word.rjust(width)
+            for column, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]  # fmt: skip
+
+
+def _table(points: Sequence[Streams]) -> list[str]:
+    rows = [["pair", "streams", "threads", "message", "Gb/s", "range", "MB/s", "retransmitted",
+             "cores out", "cores in", "cwnd", "RTT us"]]  # fmt: skip
+    for point in sorted(points, key=lambda p: (p.pair, p.bytes, p.threads, p.streams)):
+        lost = lost_share(point)
+
+        def mid(value: Callable[[StreamRun], float], of: Streams = point) -> float:
+            return middle(of, value)
+
+        rows.append([
+            f"{point.source} -> {point.target}", str(point.streams), str(point.threads),
+            size_words(point.bytes), three(8e-9 * point.rate), _spread(point),
+            three(1e-6 * point.rate),
+            _lost(lost),
+            three(mid(lambda run: run.send_cores)), three(mid(lambda run: run.receive_cores)),
+            size_words(mid(lambda run: run.cwnd_bytes)), three(mid(lambda run: run.rtt_us)),
+        ])  # fmt: skip
+    return _aligned(rows)
+
+
+def _summed(points: Sequence[Streams]) -> list[str]:
+    by_setting: dict[Any, list[Streams]] = defaultdict(list)
+    for point in points:
+        by_setting[point.setting].append(point)
+    rows = [["streams", "threads", "message", "pairs", "median Gb/s", "median MB/s", "slowest Gb/s",
+             "", "fastest Gb/s", ""]]  # fmt: skip
+    for setting, found in sorted(by_setting.items()):
+        ordered = sorted(found, key=lambda p: p.rate)
+        rate = median(p.rate for p in found)
+        row = [str(setting[0]), str(setting[1]), size_words(setting[2]), str(len(found))]
+        row += [three(8e-9 * rate), three(1e-6 * rate)]
+        for point in (ordered[0], ordered[-1]):
+            row += [three(8e-9 * point.rate), f"{point.source} -> {point.target}"]
+        rows.append(row)
+    return _aligned(rows, left=0)
+
+
+def _matrix(result: NetFile, points: Sequence[Streams]) -> list[str]:
+    """Return all pairs as a matrix, of the setting with most streams."""
+    names = [host.name for host in result.hosts]
+    wanted = max(point.setting for point in points)
+    rates = {point.pair: point.rate for point in points if point.setting == wanted}
+    if len(names) < 3 or len(rates) < len(names) * (len(names) - 1):
+        return []
+    rows = [["from \\ to", *names]]
+    for source in names:
+        cells = (rates.get((source, target)) for target in names)
+        rows.append([source, *("" if rate is None else three(8e-9 * rate) for rate in cells)])
+    return ["", f"  Gb/s, {counted(wanted[0], 'stream')}", *_aligned(rows)]
+
+
+def _latency_lines(result: NetFile) -> Iterator[str]:
+    rows = [["pair", "message", "min us", "median us", "p99 us", "messages"]]
+    points: list[Latency] = sorted(result.latencies, key=lambda p: (p.pair, p.bytes))
+    pairs = list(dict.fromkeys(point.pair for point in points))
+
+    def mid(runs: Sequence[LatencyRun], value: Callable[[LatencyRun], float]) -> float:
+        return float(median(value(run) for run in runs))
+
+    def row(label: str, size: int, runs: Sequence[LatencyRun]) -> list[str]:
+        return [label, size_words(size), three(min(run.min_us for run in runs)),
+                three(mid(runs, lambda r: r.median_us)), three(mid(runs, lambda r: r.p99_us)),
+                str(sum(run.count for run in runs))]  # fmt: skip
+
+    if len(pairs) <= ROWS_MOST:
+        rows += [row(f"{p.source} -> {p.target}", p.bytes, p.runs) for p in points]
+    else:
+        for size in dict.fromkeys(sorted(p.bytes for p in points)):
+            runs = [run for p in points if p.bytes == size for run in p.runs]
+            rows.append(row(f"{len(pairs)} pairs", size, runs))
+    yield from _aligned(rows)
+
+
+def _notes(result: NetFile) -> Iterator[str]:
+    first = result.hosts[0]
+    kinds = {(host.interface, host.mtu, host.congestion, host.speed_mbits) for host in result.hosts}
+    speed = f"{three(first.speed_mbits / 1000)} Gb/s" if first.speed_mbits else "speed unknown"
+    same = "all hosts" if len(kinds) == 1 else first.name
+    points: list[Streams | Latency] = [*result.streams, *result.latencies]
+    runs = max((len(point.runs) for point in points), default=0)
+    yield (
+        f"{same}: {first.interface} ({speed}), MTU {first.mtu}, {first.congestion}; "
+        f"{counted(runs, 'run')} each, new connections in each run, median and range of the runs."
+    )
+    yield (
+        "cores: CPU time of the program's threads; interrupts of the card are not in it. Not "
+        "measured: RDMA (InfiniBand, EFA), and what an MPI adds."
+    )
+
+
+def as_json(result: NetFile, file: str | None) -> dict[str, Any]:
+    """Return the result, its answer and its findings for ``--json``."""
+    return {
+        "answer": asdict(answer(result)) if result.streams else None,
+        "findings": [asdict(finding) for finding in findings(result)],
+        "file": file,
+        **encode(result),
+    }
