@@ -53,7 +53,8 @@ def test_profile_and_run_under_srun(nodes: testbed.Cluster, name: str) -> None:
 
 
 def test_net_in_an_allocation_starts_by_srun(nodes: testbed.Cluster) -> None:
-    argv = ["salloc", "-N", "2", sys.executable, "-m", "stretto", "net", "--json", "--runs", "1"]
+    argv = ["salloc", "-N", "2", sys.executable, "-m", "stretto", "net", "tcp"]
+    argv += ["--json", "--runs", "1"]
     env = os.environ | clusters.slurm.variables(nodes)
     argv += ["--streams", "2", "--threads", "1", "--latency-bytes", "1", "--tool", "own"]
     found = json.loads(clusters.call(argv, nodes.shared, env).stdout)

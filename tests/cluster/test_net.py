@@ -37,7 +37,7 @@ def nodes() -> Iterator[testbed.Cluster]:
 
 def command(nodes: testbed.Cluster, hosts: Sequence[int], *words: str) -> list[str]:
     names = ",".join(nodes.nodes[i].name for i in hosts)
-    argv = [sys.executable, "-m", "stretto", "net", "--agent", str(testbed.AGENT)]
+    argv = [sys.executable, "-m", "stretto", "net", "tcp", "--agent", str(testbed.AGENT)]
     return [*argv, "--hosts", names, *words]
 
 

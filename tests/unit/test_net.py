@@ -89,7 +89,7 @@ def result(
         for (a, b, count, threads), (gbits, more) in points.items()
     ]  # fmt: skip
     host = Host("login", "cpu", 4, "6.1", 1)
-    words = ["net", "--hosts", ",".join(names)]
+    words = ["net", "tcp", "--hosts", ",".join(names)]
     return NetFile("0", "2026-01-01T00:00:00Z", host, words, 1, 0.3, buffer, hosts, streams)
 
 
@@ -241,7 +241,7 @@ def test_command_that_cannot_work_is_refused(
 ) -> None:
     for name in ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_NODEFILE"):
         monkeypatch.delenv(name, raising=False)
-    assert main(["net", *words]) in (1, 2)
+    assert main(["net", "tcp", *words]) in (1, 2)
     captured = capsys.readouterr()
     assert said in captured.err and "try:" in captured.err and not captured.out
 

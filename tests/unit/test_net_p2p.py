@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.net.p2p import Point, figures, placement, points, rate_of, read_launch
+from stretto.files.identity import MPIIdentity
+from stretto.files.net import Messages, Ranks
+from stretto.net.p2p import Point, collected, placement, points, read_launch
+from stretto.net.p2p_show import mpi_page, osu_lines, value
 
 HEAD = '{"kind":"launch","ranks":4,"level":"single","library":"MPI 1","hosts":["a","a","b","b"]}\n'
 SAMPLE = (
@@ -38,7 +41,7 @@ def test_points_of_more_ranks_have_all_pairs_and_the_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sample", "value", "unit"),
+    ("sample", "figure", "unit"),
     [
         (("latency", 8, 1, 1, 2e-5, ""), 1.0, "us"),  # half of a round trip of 2 us
         (("bandwidth", 1000, 2, 64, 0.01, ""), 128.0, "MB/s"),
@@ -51,14 +54,17 @@ def test_points_of_more_ranks_have_all_pairs_and_the_rate() -> None:
     ],
 )
 def test_figures_of_a_test_have_its_unit(
-    sample: tuple[object, ...], value: float, unit: str
+    sample: tuple[object, ...], figure: float, unit: str
 ) -> None:
     text = "MPI startup(): noise\n" + HEAD + 2 * SAMPLE.format(*sample) + END
     launches = [read_launch(text, "mpirun")] * 6
     assert not launches[0].cut and launches[0].hosts == ("a", "a", "b", "b")
-    (figure,) = figures(launches)
-    assert figure.value.median == pytest.approx(value) and figure.unit == unit
-    assert figure.value.n == 6 and figure.value.low == pytest.approx(value)
+    ranks = collected(MPIIdentity("mpich", "mpich", "1"), launches)
+    assert ranks.hosts == ["a", "a", "b", "b"] and ranks.mpi.library == "MPI 1"
+    (messages,) = ranks.messages
+    found = value(messages)
+    assert found.median == pytest.approx(figure) and messages.unit == unit
+    assert found.n == 6 and found.low == pytest.approx(figure)
 
 
 def test_read_launch_without_an_end_is_cut_and_without_a_head_refused() -> None:
@@ -67,5 +73,27 @@ def test_read_launch_without_an_end_is_cut_and_without_a_head_refused() -> None:
         read_launch("Segmentation fault\n", "mpirun")
 
 
-def test_rate_of_a_bandwidth_counts_messages() -> None:
-    assert rate_of(Point("bandwidth", 2048), 2048.0) == pytest.approx(1e6)
+def test_page_of_two_pairs_begins_with_the_answer() -> None:
+    def of(test: str, size: int, pairs: int, window: int, figure: float, unit: str) -> Messages:
+        return Messages(test, size, pairs, window, 1, "single", unit, [[figure]] * 6)
+
+    ranks = Ranks(
+        MPIIdentity("openmpi", "openmpi", "5.0.11"),
+        ["a", "a", "b", "b"],
+        [
+            of("latency", 8, 1, 1, 1.5, "us"),
+            of("bandwidth", 1 << 20, 1, 64, 12_000, "MB/s"),
+            of("bandwidth", 1 << 20, 2, 64, 23_000, "MB/s"),
+            of("bandwidth", 2048, 2, 64, 4096, "MB/s"),
+            of("overlap", 1 << 20, 1, 1, 75, "%"),
+        ],
+    )
+    text = "\n".join(mpi_page(ranks))
+    assert text.splitlines()[0] == (
+        "Open MPI 5.0.11: 8 B in 1.50 us, 12000 MB/s with one pair (1 MiB messages), 23000 MB/s "
+        "with 2, 2.00 million messages of 2 KiB a second."
+    )
+    assert "4 ranks: 2 pairs between nodes, 2 nodes: a-b" in text and "75 %" in text
+    lines = osu_lines(ranks)
+    assert "# OSU MPI Latency Test" in lines and "8                           1.50" in lines
+    assert any(line.split() == ["2048", "4096.00", "2000000.00"] for line in lines)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from stretto.errors import StrettoError
 from stretto.files.document import Document
-from stretto.files.identity import Host
+from stretto.files.identity import Host, MPIIdentity
 
 SCHEMA = "stretto-net"
 VERSION = 1
@@ -140,6 +140,32 @@ class FailedPair:
 
 
 @dataclass
+class Messages:
+    """Messages between ranks: one test, size and number of pairs, at one thread level.
+
+    `launches` has a list a launch: a value a batch, in `unit` (docs/reference/files.md).
+    """
+
+    test: str
+    bytes: int
+    pairs: int
+    window: int
+    threads: int
+    level: str
+    unit: str
+    launches: list[list[float]]
+
+
+@dataclass
+class Ranks:
+    """What was measured through an MPI: pair i is rank i of `hosts` and rank i + n/2."""
+
+    mpi: MPIIdentity
+    hosts: list[str]
+    messages: list[Messages]
+
+
+@dataclass
 class NetFile:
     """One call of `stretto net`. `host` is where it was given; times are in seconds."""
 
@@ -154,6 +180,7 @@ class NetFile:
     streams: list[Streams] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
     failed: list[FailedPair] = field(default_factory=list)
+    ranks: Ranks | None = None
 
 
 def check(found: NetFile, place: str) -> None:
@@ -175,11 +202,17 @@ def check(found: NetFile, place: str) -> None:
     for point in points:
         if not point.runs:
             raise refuse(f"{' -> '.join(point.pair)} has no runs")
+    if found.ranks is not None:
+        for messages in found.ranks.messages:
+            if not messages.launches or not all(messages.launches):
+                raise refuse(f"{messages.test} of {messages.bytes} bytes has no values")
+            if 2 * messages.pairs > len(found.ranks.hosts):
+                raise refuse(f"{messages.pairs} pairs are more than its ranks")
     if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
         raise refuse("a rate is below zero")
 
 
 DOCUMENT: Document[NetFile] = Document(
-    SCHEMA, VERSION, NetFile, WHAT, "stretto net --hosts a,b -o NAME.net.json", check
+    SCHEMA, VERSION, NetFile, WHAT, "stretto net tcp --hosts a,b -o NAME.net.json", check
 )
 read_net, write_net = DOCUMENT.read, DOCUMENT.write

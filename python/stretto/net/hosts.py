@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.hosts import allocated
+from stretto.campaign.slurm import allocated
 from stretto.errors import StrettoError, UsageError
 from stretto.files.net import NetHost
 from stretto.launch.layout import read_hostfile
@@ -33,13 +33,13 @@ def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
         if not found:
             raise UsageError(
                 "no hosts are named, and this is not a job of Slurm or PBS", "--hosts",
-                "stretto net --hosts a,b   (or give it inside salloc or sbatch)",
+                "stretto net tcp --hosts a,b   (or give it inside salloc or sbatch)",
             )  # fmt: skip
     hosts = list(dict.fromkeys(found))
     if len(hosts) < 2:
         raise UsageError(
             f"only {hosts[0] if hosts else 'no host'} is named: a network needs two hosts",
-            "--hosts", "stretto net --hosts a,b",
+            "--hosts", "stretto net tcp --hosts a,b",
         )  # fmt: skip
     for name in hosts:
         if name.startswith("-") or any(c.isspace() for c in name):

@@ -358,7 +358,7 @@ def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) 
     fewest, *others = rates
     found = dict(zip(others, compare([(rates[n], rates[fewest]) for n in others]), strict=True))
     enough = min(n for n in others if rate[n] >= ENOUGH * max(rate[m] for m in others))
-    application = "stretto tune --settings -- mpirun -n N ./app   (whether your application gains)"
+    application = "stretto settings -- mpirun -n N ./app   (whether your application gains)"
     shown = [n for n in others if n <= enough]
     first = f"{title}: {rate_words(rate[fewest])} with {_number(fewest)}"
     more = "".join(f", {rate_words(rate[n])} with {n}" for n in shown)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.files.identity import MPIIdentity
+from stretto.files.net import Messages, Ranks
 from stretto.files.parse import json_value
 from stretto.launch.execute import run
 from stretto.measure.request import Where
-from stretto.measure.stats import Interval, median_interval
 
 Level = Literal["single", "funneled", "serialized", "multiple"]
 #: what the test needs; without an entry: any level
@@ -22,6 +23,8 @@ WINDOW = 64
 #: bytes at which message rates are published (AWS, OSU)
 RATE_BYTES = 2048
 _START_S = 60.0
+#: batches of a point in a launch, and their length in microseconds
+SAMPLES, BATCH_US = 5, 10_000.0
 
 
 @dataclass(frozen=True, order=True)
@@ -202,10 +205,10 @@ def measure(
     where: Where,
     wanted: Sequence[Point],
     launches: int,
-    samples: int = 5,
-    batch_us: float = 10_000,
+    samples: int = SAMPLES,
+    batch_us: float = BATCH_US,
     oversubscribe: bool = False,
-    report: Callable[[str], None] = lambda text: None,
+    report: Callable[[str, float], None] = lambda text, done: None,
 ) -> list[P2PLaunch]:
     """Measure points in repeated launches; those of one thread level share a launch.
 
@@ -222,7 +225,7 @@ def measure(
     oversubscribe
         There are more ranks than cores.
     report
-        Told which launch runs.
+        Called before each launch with its number in words, and the part that is done.
     """
     if where.nranks < 2:
         raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
@@ -239,7 +242,7 @@ def measure(
     for _ in range(launches):
         for level, some in by_level.items():
             number += 1
-            report(f"launch {number} of {total}")
+            report(f"launch {number} of {total}", (number - 1) / total)
             budget = len(some) * samples * batch_us * 1e-6 * 20 + _START_S
             words = [program, level, "-", str(samples), str(batch_us), f"{budget:.0f}"]
             argv, environ = where.installation.launch(
@@ -257,47 +260,51 @@ def measure(
     return out
 
 
-@dataclass(frozen=True)
-class Figure:
-    """The median over launches of a point's figure, with its interval."""
-
-    point: Point
-    level: Level
-    value: Interval
-    unit: str
-
-
-def figures(launches: Iterable[P2PLaunch]) -> list[Figure]:
-    """Return a figure for each point and thread level: each launch counts once, by its median.
-
-    Units: us for one-way latency and for a blocking send, MB/s (10^6) for bandwidth, % for overlap,
-    us a round trip of one thread for thread tests.
+def collected(mpi: MPIIdentity, launches: Sequence[P2PLaunch]) -> Ranks:
+    """Return what launches measured, by point and thread level, as the file has it.
 
     Parameters
     ----------
+    mpi
+        The MPI.
     launches
-        What was measured.
+        Launches with the same ranks.
     """
-    values: dict[tuple[Point, Level], list[float]] = {}
+    values: dict[tuple[Point, Level], list[list[float]]] = {}
     for launch in launches:
         for point, batches in launch.batches.items():
-            each = median_interval([value_of(point, b) for b in batches]).median
+            each = [value_of(point, batch) for batch in batches]
             values.setdefault((point, launch.level), []).append(each)
-    return [
-        Figure(point, level, median_interval(found), unit_of(point))
-        for (point, level), found in values.items()
-    ]
+    return Ranks(
+        replace(mpi, library=launches[0].library),
+        list(launches[0].hosts),
+        [
+            Messages(p.test, p.bytes, p.pairs, p.window, p.threads, level, unit_of(p), found)
+            for (p, level), found in values.items()
+        ],
+    )
+
+
+def expected_s(wanted: Sequence[Point], launches: int) -> float:
+    """Return about how long `measure` takes, in seconds."""
+    levels = len({p.level for p in wanted})
+    starts = len(LEVELS) if levels > 1 else 1
+    return launches * (starts * 1.0 + len(wanted) * (SAMPLES + 3) * BATCH_US * 1e-6)
 
 
 def unit_of(point: Point) -> str:
-    """Return the unit of `value_of`."""
+    """Return the unit of `value_of`: us, MB/s (10^6 bytes a second, all pairs) or %."""
     if point.test in ("bandwidth", "bidirectional"):
         return "MB/s"
     return "%" if point.test.startswith("overlap") else "us"
 
 
 def value_of(point: Point, batch: Batch) -> float:
-    """Return the figure of one batch, in the unit of `unit_of`."""
+    """Return the figure of one batch, in the unit of `unit_of`.
+
+    One-way latency, the time of one blocking send, bandwidth of all pairs, the part of a transfer
+    that went on during computation, a round trip of one thread.
+    """
     each = batch.seconds / batch.iterations
     if point.test == "latency":
         return 1e6 * each / 2
@@ -311,8 +318,3 @@ def value_of(point: Point, batch: Batch) -> float:
         hidden = 1 - (batch.seconds - computed) / pure if pure else 0
         return 100 * min(1, max(0, hidden))
     return 1e6 * each  # a round trip of each thread
-
-
-def rate_of(point: Point, megabytes: float) -> float:
-    """Return messages a second of a bandwidth in MB/s."""
-    return 1e6 * megabytes / point.bytes if point.bytes else 0.0

@@ -12,6 +12,7 @@ from stretto.counted import counted
 from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
 from stretto.files.schema import encode
 from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, size_words, three
+from stretto.net.text import aligned
 
 #: more pairs than these are summed up: slowest, median and fastest
 ROWS_MOST = 8
@@ -73,18 +74,6 @@ def _spread(point: Streams) -> str:
     return f"{three(8e-9 * low)}..{three(8e-9 * high)}" if len(point.runs) > 1 else ""
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Return rows as text: the first `left` columns to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(
-            word.ljust(width) if column < left else word.rjust(width)
-            for column, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]  # fmt: skip
-
-
 def _table(points: Sequence[Streams]) -> list[str]:
     rows = [["pair", "streams", "threads", "message", "Gb/s", "range", "MB/s", "retransmitted",
              "cores out", "cores in", "cwnd", "RTT us"]]  # fmt: skip
@@ -102,7 +91,7 @@ def _table(points: Sequence[Streams]) -> list[str]:
             three(mid(lambda run: run.send_cores)), three(mid(lambda run: run.receive_cores)),
             size_words(mid(lambda run: run.cwnd_bytes)), three(mid(lambda run: run.rtt_us)),
         ])  # fmt: skip
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _summed(points: Sequence[Streams]) -> list[str]:
@@ -119,7 +108,7 @@ def _summed(points: Sequence[Streams]) -> list[str]:
         for point in (ordered[0], ordered[-1]):
             row += [three(8e-9 * point.rate), f"{point.source} -> {point.target}"]
         rows.append(row)
-    return _aligned(rows, left=0)
+    return aligned(rows, left=0)
 
 
 def _matrix(result: NetFile, points: Sequence[Streams]) -> list[str]:
@@ -133,7 +122,7 @@ def _matrix(result: NetFile, points: Sequence[Streams]) -> list[str]:
     for source in names:
         cells = (rates.get((source, target)) for target in names)
         rows.append([source, *("" if rate is None else three(8e-9 * rate) for rate in cells)])
-    return ["", f"  Gb/s, {counted(wanted[0], 'stream')}", *_aligned(rows)]
+    return ["", f"  Gb/s, {counted(wanted[0], 'stream')}", *aligned(rows)]
 
 
 def _latency_lines(result: NetFile) -> Iterator[str]:
@@ -155,7 +144,7 @@ def _latency_lines(result: NetFile) -> Iterator[str]:
         for size in dict.fromkeys(sorted(p.bytes for p in points)):
             runs = [run for p in points if p.bytes == size for run in p.runs]
             rows.append(row(f"{len(pairs)} pairs", size, runs))
-    yield from _aligned(rows)
+    yield from aligned(rows)
 
 
 def _notes(result: NetFile) -> Iterator[str]:

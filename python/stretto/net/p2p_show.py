@@ -1,0 +1,165 @@
+"""The page of messages through an MPI, and the same in the form of the OSU benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stretto.counted import counted
+from stretto.files.net import Messages, Ranks
+from stretto.files.product import titled
+from stretto.measure.stats import Interval, median_interval
+from stretto.net.judge import size_words, three
+from stretto.net.p2p import PING, RATE_BYTES, WINDOW, Point, placement
+from stretto.net.text import aligned
+
+#: OSU's programs and titles, by test
+_OSU = {
+    "latency": ("OSU MPI Latency Test", "Latency (us)"),
+    "bandwidth": ("OSU MPI Bandwidth Test", "Bandwidth (MB/s)"),
+    "bidirectional": ("OSU MPI Bi-Directional Bandwidth Test", "Bandwidth (MB/s)"),
+}
+_THREADS = {
+    "threads": "threads at once, a communicator each",
+    "shared": "threads at once, one communicator",
+    "turns": "threads one after the other",
+}
+
+
+def value(messages: Messages) -> Interval:
+    """Return the median over launches with its interval; a launch counts by its median."""
+    return median_interval([median_interval(batches).median for batches in messages.launches])
+
+
+def by_point(ranks: Ranks, level: str = "single") -> dict[Point, Messages]:
+    """Return the measurements of one thread level by their point."""
+    return {
+        Point(m.test, m.bytes, m.pairs, m.window, m.threads): m
+        for m in ranks.messages
+        if m.level == level
+    }
+
+
+def mpi_page(ranks: Ranks) -> list[str]:
+    """Return the lines of the page."""
+    found = by_point(ranks)
+    pairs = max((p.pairs for p in found), default=1)
+    out = [*_answer(ranks, found, pairs), ""]
+    out.append(
+        f"{titled(ranks.mpi)}, {counted(len(ranks.hosts), 'rank')}: {placement(ranks.hosts, pairs)}"
+    )
+    out += aligned(_sizes(found, pairs), left=0)
+    threads = [m for m in ranks.messages if m.test in _THREADS]
+    if threads:
+        out += ["", "Thread levels: latency of 8 B, us"]
+        for level in dict.fromkeys(m.level for m in ranks.messages):
+            ping = by_point(ranks, level).get(PING)
+            if ping is not None:
+                out.append(f"  MPI_THREAD_{level.upper()}: {_words(value(ping))}")
+        out += [
+            f"  {m.threads} {_THREADS[m.test]} (MPI_THREAD_{m.level.upper()}): "
+            f"{_words(value(m))} a round trip of one thread"
+            for m in threads
+        ]
+    overlap = [m for m in ranks.messages if m.test.startswith("overlap")]
+    if overlap:
+        out += ["", "Overlap: part of a transfer that goes on while its rank computes"]
+        out += aligned(
+            [["operation", "bytes", "overlap"]]
+            + [
+                [m.test.partition("-")[2] or "message", size_words(m.bytes),
+                 f"{value(m).median:.0f} %"]
+                for m in overlap
+            ],
+            left=1,
+        )  # fmt: skip
+    runs = max(len(m.launches) for m in ranks.messages)
+    out += [
+        "",
+        f"Medians of {counted(runs, 'launch')}; MB/s are 10^6 bytes a second, of all pairs.",
+    ]
+    return out
+
+
+def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterator[str]:
+    small = min((p.bytes for p in found if p.test == "latency"), default=None)
+    best = max(
+        (m for p, m in found.items() if p.test == "bandwidth" and p.pairs == 1 and p.window > 1),
+        key=lambda m: value(m).median,
+        default=None,
+    )
+    words = []
+    if small is not None:
+        words.append(
+            f"{size_words(small)} in {three(value(found[Point('latency', small)]).median)} us"
+        )
+    if best is not None:
+        words.append(
+            f"{three(value(best).median)} MB/s with one pair ({size_words(best.bytes)} messages)"
+        )
+        all_pairs = found.get(Point("bandwidth", best.bytes, pairs, WINDOW)) if pairs > 1 else None
+        if all_pairs is not None:
+            words.append(f"{three(value(all_pairs).median)} MB/s with {pairs}")
+    rate = found.get(Point("bandwidth", RATE_BYTES, pairs, WINDOW))
+    if rate is not None:
+        each = value(rate).median / RATE_BYTES
+        words.append(f"{three(each)} million messages of {size_words(RATE_BYTES)} a second")
+    yield f"{titled(ranks.mpi)}: {', '.join(words)}."
+    if pairs == 1:
+        yield (
+            "  One pair need not show what a node can do. next: the same with more ranks a node "
+            "(-n 8 --ppn 4)"
+        )
+
+
+def _sizes(found: Mapping[Point, Messages], pairs: int) -> list[list[str]]:
+    """Return a row a message size; MB/s of all pairs together."""
+    columns = [
+        ("latency us", "latency", 1, 1),
+        ("send us", "sends", 1, WINDOW),
+        ("MB/s", "bandwidth", 1, WINDOW),
+        ("MB/s, window 1", "bandwidth", 1, 1),
+        ("MB/s, both ways", "bidirectional", 1, WINDOW),
+    ]
+    if pairs > 1:
+        columns.append((f"MB/s, {pairs} pairs", "bandwidth", pairs, WINDOW))
+    rows = [["bytes", *(c[0] for c in columns)]]
+    sizes = {p.bytes for p in found if p.test in ("latency", "bandwidth")}
+    for size in sorted(sizes):
+        row = [size_words(size)]
+        for _, test, of, window in columns:
+            messages = found.get(Point(test, size, of, window))
+            row.append("" if messages is None else three(value(messages).median))
+        rows.append(row)
+    return rows
+
+
+def _words(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return f"{three(interval.median)} us"
+    return f"{three(interval.median)} us ({three(interval.low)} to {three(interval.high)})"
+
+
+def osu_lines(ranks: Ranks) -> list[str]:
+    """Return osu_latency, osu_bw, osu_bibw and osu_mbw_mr as those programs print them."""
+    found = by_point(ranks)
+    out: list[str] = []
+    for test, (title, column) in _OSU.items():
+        window = 1 if test == "latency" else WINDOW
+        rows = sorted((p.bytes, m) for p, m in found.items()
+                      if (p.test, p.pairs, p.window) == (test, 1, window))  # fmt: skip
+        if rows:
+            out += [f"# {title}", f"# {'Size':<10}{column:>20}"]
+            out += [f"{size:<10}{value(m).median:>22.2f}" for size, m in rows]
+    pairs = max((p.pairs for p in found), default=1)
+    many = sorted((p.bytes, m) for p, m in found.items()
+                  if (p.test, p.pairs, p.window) == ("bandwidth", pairs, WINDOW))  # fmt: skip
+    if many:
+        out += [
+            "# OSU MPI Multiple Bandwidth / Message Rate Test",
+            f"# [ pairs: {pairs} ] [ window size: {WINDOW} ]",
+            f"# {'Size':<20}{'MB/s':>10}{'Messages/s':>23}",
+        ]
+        for size, messages in many:
+            rate = value(messages).median
+            out.append(f"{size:<22}{rate:>10.2f}{1e6 * rate / size if size else 0:>23.2f}")
+    return out
