@@ -138,7 +138,7 @@ def build_app(name: str | None) -> typer.Typer:
             app.add_typer(group, name=command, help=summary, epilog=epilog)
         else:
             function: Callable[..., Any] = module.command
-            text = inspect.getdoc(function) or summary
+            text = (inspect.getdoc(function) or summary).split("\n\nParameters\n")[0]
             app.command(
                 command,
                 cls=_Command,
