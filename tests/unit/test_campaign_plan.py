@@ -128,7 +128,7 @@ def test_the_plan_as_json(
     assert found["expected_s"] == sum(x["expected_s"] for x in one["layouts"])
     assert all(x["cells"] > 0 and x["starts"] > 0 for x in one["layouts"])
     assert len(one["warnings"]) == 2
-    assert "dry run: nothing was measured" in err and not (tmp_path / "c").exists()
+    assert "this is the plan: nothing was measured" in err and not (tmp_path / "c").exists()
 
 
 def test_a_job_is_submitted_with_its_cost(

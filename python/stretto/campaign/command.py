@@ -12,7 +12,7 @@ from typing import Any
 from stretto.campaign.conclude import Outcome
 from stretto.campaign.outlook import budget_lines
 from stretto.campaign.request import Request, make_request, read_values
-from stretto.campaign.run import run_campaign
+from stretto.campaign.run import plan_campaign, run_campaign
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
 from stretto.measure.request import split_candidates
 from stretto.tune.evidence import rows_lines
@@ -38,8 +38,7 @@ def request_of(file: Path | None, options: Mapping[str, object]) -> Request:
 
 def plan_of(request: Request, say: Callable[[str], None]) -> dict[str, Any]:
     """Say what a campaign would measure, and return it as plain values."""
-    plans: list[dict[str, Any]] = []
-    run_campaign(request, [], say, dry_run=True, plans=plans)
+    plans = plan_campaign(request, say)
     begins = "warning: "
     lines = budget_lines(request, sum(p["left_s"] for p in plans))
     return {

@@ -136,32 +136,33 @@ def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
     return [s if s.own_pace is not None else replace(s, usual=usual) for s in systems]
 
 
-def run_campaign(
-    request: Request,
-    command: list[str],
-    say: Callable[[str], None],
-    yes: bool = False,
-    dry_run: bool = False,
-    plans: list[dict[str, Any]] | None = None,
-) -> list[Outcome]:
-    """Measure all that is missing, decide, and write the tables; empty in a dry run."""
-    names: Sequence[str | None] = list(request.mpis) or [None]
+def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> list[CampaignMPI]:
+    """Say what a campaign is to measure, and return its MPIs with their plans."""
     refuse_place(request.out)
     refuse_other(request)
-    if not dry_run:  # to ask nodes takes their time, too
+    if ask_nodes:
         nodes = wanted(request, lambda sentence: None)
         refuse_held(request.out, nodes or (os.uname().nodename,))
-    systems = alike([system_of(request, name, say, ask_nodes=not dry_run) for name in names])
-    for system in systems:
-        for line in plan_lines(request, system):
-            say(f"stretto: {line}")
-        if plans is not None:
-            plans.append(plan_json(request, system))
-    for line in budget_lines(request, sum(x.ahead_s for x in systems)):
+    names: Sequence[str | None] = list(request.mpis) or [None]
+    systems = alike([system_of(request, name, say, ask_nodes) for name in names])
+    lines = [line for system in systems for line in plan_lines(request, system)]
+    for line in [*lines, *budget_lines(request, sum(x.ahead_s for x in systems))]:
         say(f"stretto: {line}")
-    if dry_run:
-        say("stretto: dry run: nothing was measured")
-        return []
+    return systems
+
+
+def plan_campaign(request: Request, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Say what a campaign would measure, and return each MPI's plan; no node is asked."""
+    systems = announced(request, say, ask_nodes=False)
+    say("stretto: this is the plan: nothing was measured")
+    return [plan_json(request, system) for system in systems]
+
+
+def run_campaign(
+    request: Request, command: list[str], say: Callable[[str], None], yes: bool = False
+) -> list[Outcome]:
+    """Measure all that is missing, decide, and write the tables."""
+    systems = announced(request, say, ask_nodes=True)
     ask(sum(x.ahead_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []

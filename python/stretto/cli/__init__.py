@@ -4,9 +4,9 @@ What takes long to load is loaded when it is needed: `stretto run -- CMD` needs 
 
 How to add one: a module `stretto.cli.NAME` with
 
-- `command`, a Typer function (options as annotated parameters; its docstring, up to the section
-  "Parameters", is the help text; an int that it returns is the exit code), or `app`, a
-  `typer.Typer` with sub-commands;
+- `command`, a Typer function (options as annotated parameters, from `stretto.cli.options` where
+  another command has them too; its docstring is the help text; an int that it returns is the exit
+  code), or `app`, a `typer.Typer` with sub-commands;
 - `EXAMPLE`, one or more example command lines, shown at the end of ``--help``;
 - where needed, `CONTEXT`, settings that replace the usual ones (options after arguments, say);
 
@@ -46,7 +46,6 @@ MENDABLE = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
     _standard_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -118,7 +117,6 @@ def _directory_has_gone() -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception, and what has led to it."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -136,7 +134,6 @@ def _interrupted(error: BaseException) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """Report a defect of Stretto."""
     if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
         return _interrupted(error)  # in an extension module's import it becomes an ImportError
     importlib.import_module("stretto.cli.defect").report(error)

@@ -46,7 +46,6 @@ _CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-
 
 
 def available() -> list[tuple[str, str]]:
-    """Return the commands that this installation has: name and one line of help."""
     return [c for c in COMMANDS if importlib.util.find_spec(f"stretto.cli.{c[0]}")]
 
 
@@ -152,7 +151,6 @@ def build_app(name: str | None) -> typer.Typer:
 
 
 def run(arguments: Sequence[str]) -> object:
-    """Run the command that the arguments name, and return what it returns."""
     name = next((a for a in arguments if not a.startswith("-")), None)
     try:
         return build_app(name)(list(arguments), prog_name="stretto", standalone_mode=False)

@@ -45,7 +45,6 @@ def applied_to(
 
 
 def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied:
-    """Add what a file of settings says; `named`: by the user."""
     from stretto.files.settings import read_settings
     from stretto.mpi.settings.names import NAMES
 

@@ -133,7 +133,6 @@ def command(
 
 
 def _list(names: list[str], place: Where, as_json: bool) -> None:
-    """Print the algorithms that the MPI has."""
     from stretto.measure.natives import list_lines, listed
 
     found = listed(place.installation, names, place.nranks, place.nodes)
@@ -152,7 +151,6 @@ def _cases(
     operation: str,
     root: int,
 ) -> list[Case]:
-    """Return what is measured: each collective at each size, with the candidates that fit."""
     from stretto.measure import programs
     from stretto.measure import settings as s
     from stretto.measure.candidates import (
@@ -206,7 +204,6 @@ def _show(
     osu: bool,
     as_json: bool,
 ) -> None:
-    """Print what was measured."""
     from stretto.measure.baseline import fair
     from stretto.measure.compare import BARE, NATIVE, compare, timings
     from stretto.measure.natives import labels

@@ -80,7 +80,6 @@ def _options(
 
 
 def _request(file: Path | None, given: dict[str, Any]) -> Request:
-    """Return the campaign of a file and of the options that were typed."""
     from stretto.campaign.command import request_of
 
     if file is not None and file.is_dir():

@@ -126,7 +126,6 @@ def command(
 
 
 def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> StrettoError:
-    """Return what to say where nothing is left to compare."""
     where = ", ".join(str(p) for p in paths)
     out = "; ".join(_few(gone))
     if filtered:

@@ -93,7 +93,6 @@ def completions(root: Any, words: Sequence[str]) -> list[str]:
 
 
 def _option(command: Any, word: str) -> Any:
-    """Return the option that takes the next word as its value; None: none does."""
     for parameter in command.params:
         if word in parameter.opts and not getattr(parameter, "is_flag", False):
             return parameter

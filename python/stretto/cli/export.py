@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stretto.cli import options as o
-from stretto.cli.complete import collectives as collective_names
-from stretto.cli.complete import files, mpis
+from stretto.cli.complete import collectives, files, mpis
 from stretto.cli.export_refusals import (
-    collectives,
     fits,
     is_free,
     is_this,
@@ -101,7 +99,7 @@ _Without = Annotated[
     o.option(
         RULES,
         "Write no rows for these collectives: allreduce,bcast.",
-        autocompletion=collective_names,
+        autocompletion=collectives,
     ),
 ]
 _Check = Annotated[
@@ -173,22 +171,20 @@ def command(
     interruption.
     """
     from stretto.export.targets import Wishes
+    from stretto.measure.settings import parse_tunable
 
     of_natives = {
         "--keep-order": keep_order,
         "--plain-calls": plain_calls,
         "--beyond-measured": beyond,
     }
-    if times is not None and not (check or timed):
-        raise UsageError("--times is for --check and --time", "--times", "say one of them")
-    for name, said in {"--dry-run": dry_run, "--restart": restart}.items():
-        if said and not timed:  # who says --dry-run does not want files written
-            raise UsageError(f"{name} is for --time alone", name, "say --time as well")
+    _refuse_unchecked(times, check, {"--dry-run": dry_run, "--restart": restart}, timed)
     if to == OWN:
         _refuse_for_own(check, timed, of_natives)
     answer: dict[str, object] = {}
     places: Sequence[str] = ()
-    wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, collectives(without))
+    left_out = tuple(parse_tunable(without, "--without")) if without else ()
+    wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, left_out)
     if results and to == OWN:
         from stretto.cli import export_own
 
@@ -224,8 +220,17 @@ def command(
         raise _wrong_rows(wrong, out)
 
 
+def _refuse_unchecked(
+    times: Path | None, check: bool, of_timing: Mapping[str, bool], timed: bool
+) -> None:
+    if times is not None and not (check or timed):
+        raise UsageError("--times is for --check and --time", "--times", "say one of them")
+    for name, said in of_timing.items():
+        if said and not timed:  # who says --dry-run does not want files written
+            raise UsageError(f"{name} is for --time alone", name, "say --time as well")
+
+
 def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) -> None:
-    """Refuse what makes no sense for a table of Stretto's."""
     if check or timed:
         raise UsageError(
             "--check and --time run an MPI with its own files, and a table is none of them",
@@ -354,7 +359,6 @@ def _installed(
 
 
 def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallation:
-    """Return the MPI to time an export with; it must be here."""
     manifest = manifest_of(out)
     found = _installed(manifest.target, mpi, manifest.mpi, places)
     if found is None:

@@ -26,21 +26,7 @@ def manifest_of(out: Path) -> ExportManifest:
     return manifest
 
 
-def collectives(without: str | None) -> tuple[str, ...]:
-    """Return the collectives that are to have no rows."""
-    from stretto.files.table import TUNABLE
-
-    words = (w.strip().lower().removeprefix("mpi_") for w in (without or "").split(","))
-    names = tuple(w for w in words if w)
-    for name in names:
-        if name not in TUNABLE:
-            there = ", ".join(TUNABLE)
-            raise UsageError(f"there is no collective {name!r}", "--without", f"there are {there}")
-    return names
-
-
 def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
-    """Refuse a layout that nobody measured."""
     layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
     if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
         option = "--nodes" if nodes is not None else "--ppn"
@@ -52,7 +38,6 @@ def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> No
 
 
 def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
-    """Refuse what would have other files written, where no results are named to write any from."""
     target = manifest_of(out).target
     if to not in (None, target):
         raise UsageError(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user asked for: the options of the same names."""
-
     hosts: str | None
     most_ranks: int
     launches: int

@@ -191,7 +191,6 @@ def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
 
 
 def _show(done: Imported, kind: str) -> None:
-    """Print the files, and what their times are."""
     from stretto.measure.stats import FEWEST
 
     if done.fewest < FEWEST:
@@ -205,7 +204,6 @@ def _show(done: Imported, kind: str) -> None:
 
 
 def _show_next(done: Imported, items: list[Item], out: Path) -> None:
-    """Print the commands that go on from here."""
     mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
     for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
         mine = [str(path) for path in done.files if mpis_of[path] == found]

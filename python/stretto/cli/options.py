@@ -29,7 +29,6 @@ SIZES = "8, 8:1M (doubling), 8:1M:4 or 8,1K,64K"
 
 
 def option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    """Return a Typer option in a group of --help."""
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
@@ -173,7 +172,6 @@ Png = Annotated[Path | None, option(OUTPUT, "Directory for the charts as PNG.")]
 
 
 def out_file(help: str) -> Any:
-    """Return the option that names what a command writes, with its default in the help text."""
     return option(OUTPUT, help, "--out", "-o")
 
 

@@ -35,7 +35,6 @@ TAILS = (0.95, 0.99, 1.0)
 
 
 def microseconds(seconds: float) -> str:
-    """Return a time for people."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3f} {unit}"
@@ -153,7 +152,6 @@ def _as_json(p: Price, nodes: int, ppn: int, nbytes: int) -> dict[str, Any]:
 
 
 def _bytes(number: str) -> str:
-    """Return a size, as the user wrote it, with its noun."""
     return f"{number} byte{'' if number == '1' else 's'}"
 
 

@@ -85,9 +85,9 @@ def command(
     from stretto.measure.settings import parse_duration
     from stretto.scaling.measure import Wanted, steps
     from stretto.scaling.points import lines_of, points_of
-    from stretto.tune.application import refuse_applied
     from stretto.tune.outside import uncopied_notes
     from stretto.tune.place import check_copy
+    from stretto.tune.stage import refuse_applied
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
@@ -143,7 +143,6 @@ def _results_file(
 def _show_plan(
     lines: Mapping[RunPoint, PointCommand], wanted: Wanted, total: int, as_json: bool
 ) -> None:
-    """Print what would run."""
     for point, at in lines.items():
         say(f"stretto:   {point.words}: {shlex.join(at.job.command.words)}")
     say("stretto: dry run: nothing was run")
@@ -164,7 +163,6 @@ def _run(
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Run CMD at all points, and print and write what was found."""
     from stretto.files.identity import collect
     from stretto.files.program import take
     from stretto.files.scale import ScaleHeader
@@ -221,7 +219,6 @@ def _check_program(job: Job, sure: bool) -> None:
 
 
 def _check_charts(svg: Path | None) -> None:
-    """Refuse a directory that cannot be made or written to: the charts come after all runs."""
     if svg is None:
         return
     directory = svg.absolute()
@@ -237,7 +234,6 @@ def _check_charts(svg: Path | None) -> None:
 
 
 def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
-    """Return what to say where no run counts; `why` the last one does not, None without any."""
     from stretto.files.verdict import as_typed
     from stretto.scaling.words import NO_FIGURE
 

@@ -72,15 +72,16 @@ def make(
         if as_json:
             print_json({"conclusion": "dry run: nothing was measured", "table": None})
         return
+    decided, notes, path, results = found
     if as_json:
-        results = results_json(found.times, found.comparisons, found.notes)
-        print_json({**results, "table": str(found.path), "file": str(found.results)})
+        whole = results_json(decided.times, decided.comparisons, notes)
+        print_json({**whole, "table": str(path), "file": str(results)})
         return
-    print("\n".join(table_lines(found.times, found.comparisons)))
+    print("\n".join(table_lines(decided.times, decided.comparisons)))
     nothing = "native stays everywhere: nothing was faster than it with significance"
-    _show_rows(found.rows, open_words(found.deciding), nothing)
-    print(f"table: {found.path}")
-    named = f"--table {shlex.quote(str(found.path))} " if out else ""
+    _show_rows(decided.rows, open_words(decided.deciding), nothing)
+    print(f"table: {path}")
+    named = f"--table {shlex.quote(str(path))} " if out else ""
     print(f"next: stretto run {named}-- mpirun -n {ranks} ./app")
 
 
@@ -159,7 +160,6 @@ def decide(
 
 
 def _labels(one: DecidedFile) -> dict[str, str]:
-    """Return the candidates in short, where this tells them apart."""
     from stretto.report.ranking import labelled
 
     head = one.bench.header
@@ -170,7 +170,6 @@ def _labels(one: DecidedFile) -> dict[str, str]:
 
 
 def _target(mpi: MPIIdentity) -> str:
-    """Return what `stretto export --to` calls an MPI."""
     from stretto.files.export import TARGETS
     from stretto.files.product import product
 

@@ -59,6 +59,7 @@ def command(
     options = trials(
         cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
         (reset_command, in_place), (ignore, compare),
+        " (a table for all applications: stretto table make)",
         pairs=pairs, seed=seed, restart=restart, yes=yes, dry_run=dry_run,
     )  # fmt: skip
     only = None if collective is None else parse_tunable(collective)
@@ -87,6 +88,7 @@ def trials(
     limits: tuple[str | None, str | None],
     place: tuple[str | None, bool],
     rules: tuple[list[str] | None, list[str] | None],
+    instead: str = "",
     **more: Any,
 ) -> Options:
     """Return what `stretto tune` and `stretto settings` have in common: runs of CMD, compared.
@@ -105,7 +107,7 @@ def trials(
     if not cmd:
         raise UsageError(
             "there is no command to run", "CMD",
-            "write: -- mpirun -n 4 ./app (a table for all applications: stretto table make)",
+            f"write: -- mpirun -n 4 ./app{instead}",
         )  # fmt: skip
     if cmd[0].endswith(".toml"):
         raise UsageError(

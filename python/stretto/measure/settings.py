@@ -231,32 +231,26 @@ def parse_duration(text: str, option: str = "--budget") -> float:
     return float(found.group(1)) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found.group(2) or "s"]
 
 
-def parse_collectives(text: str | None) -> list[str]:
+def parse_collectives(text: str | None, option: str = "--collective") -> list[str]:
     """Return the collectives named in ``allreduce,bcast``; all but ``self`` for None."""
     if text is None:
         return list(COLLECTIVES)
     names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
+    there = f"there are {', '.join(COLLECTIVES)}"
     if not names:
-        raise UsageError("no collective is named", "--collective", "leave it out for all of them")
+        raise UsageError("no collective is named", option, there)
     for name in names:
         if name not in COLLECTIVES + EXTRA:
-            raise UsageError(
-                f"there is no collective {name!r} to measure",
-                "--collective",
-                f"there are {', '.join(COLLECTIVES)}",
-            )
+            raise UsageError(f"there is no collective {name!r} to measure", option, there)
     return list(dict.fromkeys(names))
 
 
-def parse_tunable(text: str | None) -> list[str]:
+def parse_tunable(text: str | None, option: str = "--collective") -> list[str]:
     """Return the collectives named in ``allreduce,bcast`` of which there can be tables."""
-    names = parse_collectives(text)
-    for name in names:
-        if name not in COLLECTIVES:
-            raise UsageError(
-                f"Stretto leaves {name} to the MPI, so there is nothing to tune", "--collective",
-                f"there are {', '.join(COLLECTIVES)}",
-            )  # fmt: skip
+    names = parse_collectives(text, option)
+    for name in set(names) - set(COLLECTIVES):
+        there = f"there are {', '.join(COLLECTIVES)}"
+        raise UsageError(f"Stretto leaves {name} to the MPI, nothing is to be tuned", option, there)
     return names
 
 

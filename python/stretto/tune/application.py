@@ -5,11 +5,9 @@ Every step leaves a file in the output directory; the same command goes on from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from stretto.errors import StrettoError
-from stretto.files.identity import Family
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, Table, write_table
@@ -18,38 +16,16 @@ from stretto.files.verdict import GainInterval
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, Comparison, open_points, open_words
-from stretto.measure.natives import by_itself
 from stretto.tune.alone import alone_in
 from stretto.tune.needs import find_needs
-from stretto.tune.place import check_copy, keep_input
+from stretto.tune.place import keep_input
 from stretto.tune.predict import predict
 from stretto.tune.verify import TuneResult, Verifying
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
-def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
-    """Refuse an environment in which Stretto is applied already: nothing would run without it."""
-    names = [n for n in ("STRETTO_TABLE", "STRETTO_CHOICE") if environ.get(n)]
-    if environ.get("STRETTO_DISABLE", "0") not in ("", "0"):
-        names.append("STRETTO_DISABLE")
-    if "libstretto-" in environ.get("LD_PRELOAD", ""):
-        names.append("LD_PRELOAD")
-    if names:
-        raise StrettoError(
-            "Stretto is applied or switched off by the environment (stretto env?), so runs with "
-            "and without it could not be compared",
-            ", ".join(names),
-            f"unset {' '.join(names)} OMPI_MCA_mca_base_env_list{{,_internal}}",
-        )
-    for sentence in by_itself(family, environ):
-        say(f"stretto: warning: {sentence}")
-
-
 class Tuning(Verifying):
-    """One tuning from the profile to the verdict."""
-
     def run(self) -> TuneResult:
-        """Go through all steps."""
         self.prepare()
         if self.o.dry_run:
             return self._steps() if self.has_profile else self._dry()
@@ -92,12 +68,7 @@ class Tuning(Verifying):
 
     def prepare(self) -> None:
         """Refuse what cannot work, and say what will be done, before anything runs."""
-        for note in self.job.notes:
-            self.say(f"stretto: note: {note}")
-        environ = {**self.job.environ, **self.job.command.assignments}
-        refuse_applied(self.job.mpi.family, environ, self.say)
-        check_copy(self.o.place)
-        self.say_outside()
+        self.check()
         for kind in ("interposer", "bench", "record"):
             library_for(kind, self.job.mpi)  # say at once when one is missing
         refuse_unknown(self.o.only or TUNABLE, self.o.candidates or [])

@@ -59,13 +59,10 @@ def most_runs(settings: int, rounds: int) -> int:
 
 
 def as_setting(tried: Tried) -> Setting:
-    """Return what is run with it."""
     return Setting(tried.name, tried.what, tuple(tried.environment.items()))
 
 
 class Combining(SettingRuns):
-    """The part of a search that puts together what helps."""
-
     def best_together(
         self, faster: Sequence[Tried], rounds: int, progress: Progress
     ) -> Tried | None:
@@ -91,7 +88,6 @@ class Combining(SettingRuns):
         return best
 
     def _together(self, best: Tried, other: Tried) -> Tried | None:
-        """Return two settings as one; None: it is one of them, was tried, or cannot be."""
         by_name = {t.name: t for t in self.file.tried}
         parts = [*(by_name[n] for n in best.parts or [best.name]), other]
         environment = merged(parts)
@@ -110,7 +106,6 @@ class Combining(SettingRuns):
         return new
 
     def _run_beside(self, best: Tried, together: Tried, rounds: int, progress: Progress) -> None:
-        """Run native, the best so far and a combination in turn."""
         self.say(f"stretto: {together.name} is tried beside {best.name}")
         members = {NATIVE: None, best.name: as_setting(best), together.name: as_setting(together)}
         for number in range(rounds):

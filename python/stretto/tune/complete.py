@@ -29,7 +29,6 @@ class CallShape:
 
 
 def call_of(cell: Cell, layout: Layout | None = None) -> CallShape:
-    """Return a cell's call."""
     return CallShape(cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, layout)
 
 

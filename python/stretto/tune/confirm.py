@@ -22,8 +22,6 @@ from stretto.tune.words import gain_words
 
 
 class Confirming(Combining):
-    """The part of a search that chooses, or does not."""
-
     def choose(self, best: Tried, rounds: int, progress: Progress) -> str:
         """Choose the best that fresh runs confirm, and return what became of it, in words."""
         said = []

@@ -176,7 +176,6 @@ def _boundary(
 
 
 def _append(out: list[Segment], segment: Segment) -> None:
-    """Append a segment, or widen the last one when it has the same choice."""
     if out and out[-1].choice == segment.choice:
         out[-1] = Segment(
             out[-1].low, segment.high, segment.choice, out[-1].measured + segment.measured

@@ -48,7 +48,6 @@ class DecidedFile:
 
 
 def decide_from(paths: Sequence[Path], out: Path | None) -> tuple[list[DecidedFile], Path]:
-    """Decide from results files of one MPI, and write the table."""
     found, table = table_from(paths)
     target = out or table_beside(paths[0])
     write_table(table, target)
@@ -92,7 +91,7 @@ def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
                 )  # fmt: skip
         read.append((path, bench))
         all_cold(read, "decide from each kind by itself: a table of its own for each")
-        found.append(_decide(bench, nodes, ppn))
+        found.append(decide_bench(bench, nodes, ppn))
     head = found[0].bench.header
     rows = [r for d in found for r in d.rows]
     layouts = {(r.nodes, r.ppn) for r in rows}
@@ -133,7 +132,7 @@ def _simulated(path: Path) -> StrettoError:
     )  # fmt: skip
 
 
-def _decide(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
+def decide_bench(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
     times = timings(bench)
     comparisons = fair(times)
     deciding = decisive(comparisons, times)

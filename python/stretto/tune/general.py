@@ -1,34 +1,30 @@
-"""``stretto tune`` without a command: a table for all applications on one layout."""
+"""``stretto table make``: a table for all applications on one layout."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.identity import collect
 from stretto.files.locate import table_path
-from stretto.files.table import TUNABLE, Row, Table, write_table
+from stretto.files.table import Table, write_table
 from stretto.measure import programs
 from stretto.measure import settings as s
-from stretto.measure.baseline import fair, with_bare
+from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import default_candidates, need_interposer, refuse_unknown
-from stretto.measure.compare import Cell, Comparison, Timing, decisive, timings
 from stretto.measure.fitting import require_layout
 from stretto.measure.natives import unlisted
 from stretto.measure.request import Where, announce
 from stretto.measure.runner import measure
-from stretto.tune.complete import calls_of
-from stretto.tune.decide import decide
+from stretto.tune.from_results import DecidedFile, decide_bench
 
 
 @dataclass(frozen=True)
 class LayoutRequest:
-    """What the user asked for."""
-
     where: Where
     out: Path | None
-    only: list[str] | None
+    only: list[str]
     sizes: str
     candidates: list[str] | None
     launches: int
@@ -39,21 +35,7 @@ class LayoutRequest:
     dry_run: bool
 
 
-@dataclass(frozen=True)
-class TunedLayout:
-    """What came of it."""
-
-    times: Mapping[Cell, Mapping[str, Timing]]
-    comparisons: list[Comparison]
-    deciding: list[Comparison]
-    rows: list[Row]
-    notes: list[str]
-    path: Path
-    results: Path
-
-
 def settings_of(request: LayoutRequest) -> s.Settings:
-    """Return the campaign for a request."""
     where, abi = request.where, request.where.installation.abi
 
     def candidates_of(name: str, size: int) -> list[str]:
@@ -64,7 +46,7 @@ def settings_of(request: LayoutRequest) -> s.Settings:
         need_interposer(found, abi)
         return found
 
-    cases = s.grid(request.only or list(TUNABLE), s.parse_sizes(request.sizes), candidates_of)
+    cases = s.grid(request.only, s.parse_sizes(request.sizes), candidates_of)
     return s.Settings(
         nranks=where.nranks,
         cases=tuple(cases),
@@ -81,12 +63,15 @@ def settings_of(request: LayoutRequest) -> s.Settings:
 
 def tune_generally(
     request: LayoutRequest, command: list[str], say: Callable[[str], None]
-) -> TunedLayout | None:
-    """Measure, decide and write the table; None in a dry run."""
+) -> tuple[DecidedFile, list[str], Path, Path] | None:
+    """Measure, decide and write the table; None in a dry run.
+
+    Return what was decided, warnings, the table's file and that of the results.
+    """
     where = request.where
     installation = where.installation
     programs.bench_program(installation.abi)
-    refuse_unknown(request.only or list(TUNABLE), request.candidates or [])
+    refuse_unknown(request.only, request.candidates or [])
     for sentence in unlisted(installation, request.candidates or []):
         say(f"stretto: warning: {sentence}")
     settings = settings_of(request)
@@ -99,13 +84,10 @@ def tune_generally(
         return None
     bench, notes = measure(settings, installation, results, identity, command, say, request.restart)
     require_layout(bench, where.nodes, where.each, results)
-    times = timings(bench)
-    comparisons = fair(times)
-    deciding = decisive(comparisons, times)
-    rows = decide(deciding, where.nodes, where.each, calls=calls_of(times))
+    found = decide_bench(bench, where.nodes, where.each)
     table = Table(
         installation.family, installation.version, where.nodes, where.each, identity.created,
-        identity.stretto, identity.host.name, identity.host.cpu, rows,
+        identity.stretto, identity.host.name, identity.host.cpu, found.rows,
     )  # fmt: skip
     write_table(table, path)
-    return TunedLayout(times, comparisons, deciding, rows, notes, path, results)
+    return found, notes, path, results

@@ -43,7 +43,6 @@ class Planned:
 
     @property
     def words(self) -> str:
-        """Say what is measured."""
         _, nodes, ppn = self.layout
         return (
             f"{counted(len(self.settings.cases), 'call shape')} on {nodes} x {ppn} (nodes x ranks),"
@@ -52,10 +51,7 @@ class Planned:
 
 
 class MeasuredNeeds(Profiled):
-    """Campaigns for the needs of an application, and the table that follows."""
-
     def planned(self, needs: Needs) -> list[Planned]:
-        """Return the campaigns that the needs take, layout by layout."""
         groups: dict[tuple[int, int, int], list[Need]] = defaultdict(list)
         for need in needs.chosen:
             groups[need.nranks, need.nodes, need.ppn].append(need)
@@ -189,7 +185,6 @@ class MeasuredNeeds(Profiled):
         return start
 
     def table(self, profile: Profile, rows: list[Row]) -> Table:
-        """Return the table of the rows."""
         identity = collect(self.job.mpi.identity)
         return Table(
             family=self.job.mpi.family,
@@ -205,7 +200,6 @@ class MeasuredNeeds(Profiled):
 
 
 def _wider(span: SizeRange, other: SizeRange | None) -> SizeRange:
-    """Return the span that holds both."""
     if other is None:
         return span
     return SizeRange(min(span.low, other.low), max(span.high, other.high))

@@ -112,7 +112,6 @@ def transfer_of(call: Call) -> tuple[float, float | None, bool]:
 
 
 def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
-    """Return what is worth measuring for an application."""
     profile = profile.recorded_part()
     communicators = {c.id: c for c in profile.communicators}
     wall = float(np.median(profile.wall_s))
@@ -152,7 +151,6 @@ def _class_of(size: int) -> int:
 
 
 def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> Need:
-    """Join the rows of one size class (different datatypes and operations) to one need."""
     parts = [transfer_of(row) for row in rows]
     shapes = shapes_of(rows, [p[0] for p in parts])
     width = max(width_of(shape) for shape in shapes)

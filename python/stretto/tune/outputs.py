@@ -46,7 +46,6 @@ class Rules:
     only: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse expressions that are none."""
         for pattern in self.ignore:
             try:
                 re.compile(pattern)
@@ -56,11 +55,9 @@ class Rules:
                 ) from error
 
     def wanted(self, name: str) -> bool:
-        """Tell whether a file is compared."""
         return not self.only or any(fnmatch.fnmatch(name, p) for p in self.only)
 
     def lines(self, text: str) -> list[str]:
-        """Return the lines of a text that count."""
         lines = text.splitlines()
         if not self.ignore:
             return lines
@@ -92,7 +89,6 @@ class Outputs:
         self.rules = rules
 
     def printed(self, run: Run) -> Path:
-        """Return the file of what a run printed."""
         return self.directory / f"{run.order:03d}-{run.kind}.txt"
 
     def _list(self, run: Run) -> Path:

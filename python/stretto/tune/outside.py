@@ -108,8 +108,6 @@ def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place)
 
 
 class _Line:
-    """Where a file names the directory."""
-
     def __init__(self, file: Path, number: int, path: str, script: bool) -> None:
         self.file, self.number, self.path, self.script = file, number, path, script
 

@@ -60,11 +60,9 @@ class Place:
 
     @property
     def own(self) -> Path:
-        """Our own output directory."""
         return self.work.parent
 
     def words(self) -> str:
-        """Say it."""
         if self.reset is not None:
             return f"in {self.base}, after `{self.reset}` each time"
         return f"in {self.base} itself" if self.in_place else f"each in a fresh copy of {self.base}"
@@ -143,8 +141,6 @@ def _kind(path: Path) -> int:
 
 
 def _copy(place: Place, target: Path) -> None:
-    """Copy the directory; pipes are made anew, each run's own."""
-
     def left_out(where: str, names: list[str]) -> list[str]:
         paths = [Path(where) / n for n in names]
         return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _AS_FILES]

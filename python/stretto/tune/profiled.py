@@ -24,8 +24,6 @@ from stretto.tune.unchanged import program_files
 
 
 class Profiled(Stage):
-    """The profile: the one that is there, or that of a run now."""
-
     @property
     def has_profile(self) -> bool:
         """Whether the profile of a run that ended well is there: CMD need not run for it."""
@@ -34,7 +32,6 @@ class Profiled(Stage):
         )
 
     def profile(self) -> Profile:
-        """Return the profile: the one that is there, or that of a run now."""
         path = self.path("profile.json")
         if path.exists() and not self.o.restart:
             found = read_profile(path)

@@ -35,10 +35,9 @@ from stretto.mpi.settings.nodes import ASK, read
 from stretto.progress import Progress
 from stretto.tune import combine
 from stretto.tune.alone import alone_in
-from stretto.tune.application import refuse_applied
 from stretto.tune.confirm import Confirming
 from stretto.tune.named import left, named, option_names
-from stretto.tune.place import check_copy, keep_input
+from stretto.tune.place import keep_input
 from stretto.tune.settings_environment import environment_of, refuse_other_environment
 from stretto.tune.stage import PAIRS
 from stretto.tune.trials import gain_of
@@ -50,16 +49,9 @@ _ANEW = "begin again with --restart, or give another directory with --out"
 
 
 class SettingsTuning(Confirming):
-    """One search among the settings."""
-
     def run(self) -> SettingsFile | None:
         """Go through all steps; None in a dry run."""
-        for note in self.job.notes:
-            self.say(f"stretto: note: {note}")
-        environ = {**self.job.environ, **self.job.command.assignments}
-        refuse_applied(self.job.mpi.family, environ, self.say)
-        check_copy(self.o.place)
-        self.say_outside()
+        self.check()
         candidates = self._candidates()
         if not candidates:
             nodes, ppn = self.job.layout.nodes, self.job.layout.ppn

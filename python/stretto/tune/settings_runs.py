@@ -50,7 +50,6 @@ class SettingRuns(Stage):
     def _times(
         self, name: str, rounds: range | None = None, beside: str | None = None
     ) -> dict[int, float]:
-        """Return time per unit of work by round: smaller is faster, whatever the metric."""
         values = {
             r.round: r.value
             for r in self.file.runs
@@ -77,7 +76,6 @@ class SettingRuns(Stage):
         return Outputs(self.o.out / "outputs" / "settings" / digest, self.o.rules)
 
     def _estimate(self, runs: Sequence[SettingRun]) -> None:
-        """Learn how long a run takes from native ones."""
         good = [r.wall_s for r in runs if r.setting == NATIVE and r.status == 0]
         if good:
             self.run_s = median_interval(good).median

@@ -39,12 +39,10 @@ class Shape:
 
 
 def width_of(shape: Shape) -> int:
-    """Return the bytes of one element of what is measured."""
     return _MEASURED.get(shape.datatype or "", 1)
 
 
 def shape_of(call: Call) -> Shape:
-    """Return datatype and operation to measure for a row."""
     if call.collective not in REDUCTIONS:
         return Shape(None, None)
     operation = call.operation if call.operation in ARITHMETIC + LOGIC else "MPI_SUM"

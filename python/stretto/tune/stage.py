@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric, Run
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name
+from stretto.measure.natives import by_itself
 from stretto.tune.outputs import Outputs, Rules, stamps
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
-from stretto.tune.place import Place, case_files, fresh
+from stretto.tune.place import Place, case_files, check_copy, fresh
 from stretto.tune.trials import Trial, longest_s, once
 from stretto.tune.unchanged import newer, program_files
 
@@ -26,10 +28,26 @@ from stretto.tune.unchanged import newer, program_files
 PAIRS = 6
 
 
+def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Refuse an environment in which Stretto is applied already: nothing would run without it."""
+    names = [n for n in ("STRETTO_TABLE", "STRETTO_CHOICE") if environ.get(n)]
+    if environ.get("STRETTO_DISABLE", "0") not in ("", "0"):
+        names.append("STRETTO_DISABLE")
+    if "libstretto-" in environ.get("LD_PRELOAD", ""):
+        names.append("LD_PRELOAD")
+    if names:
+        raise StrettoError(
+            "Stretto is applied or switched off by the environment (stretto env?), so runs with "
+            "and without it could not be compared",
+            ", ".join(names),
+            f"unset {' '.join(names)} OMPI_MCA_mca_base_env_list{{,_internal}}",
+        )
+    for sentence in by_itself(family, environ):
+        say(f"stretto: warning: {sentence}")
+
+
 @dataclass
 class Options:
-    """What the user asked for."""
-
     words: list[str]
     out: Path
     metric: Metric
@@ -49,8 +67,6 @@ class Options:
 
 
 class Stage:
-    """What all stages share."""
-
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.o = options
         self.say = say
@@ -63,11 +79,9 @@ class Stage:
         self.since = ""
 
     def path(self, kind: str) -> Path:
-        """Return the file of a kind in the output directory."""
         return self.o.out / f"{self.name}.{kind}"
 
     def left_s(self) -> float | None:
-        """Return what is left of the budget."""
         if self.o.budget_s is None:
             return None
         return self.o.budget_s - (time.monotonic() - self.begin)
@@ -81,7 +95,6 @@ class Stage:
 
     @property
     def over(self) -> bool:
-        """Whether the budget has ended."""
         left = self.left_s()
         return left is not None and left <= 0
 
@@ -99,7 +112,6 @@ class Stage:
         return for_copies(self.o.words, self.o.place, cwd)
 
     def run_environ(self, cwd: Path) -> dict[str, str]:
-        """Return the environment of one run."""
         return variables_for(os.environ, self.o.place, cwd)
 
     def attempt(
@@ -175,8 +187,13 @@ class Stage:
             return
         raise StrettoError(text, self.o.out, "--restart measures again")
 
-    def say_outside(self) -> None:
-        """Name what is no part of the copies, or refuse it: every run would have the original."""
+    def check(self) -> None:
+        """Refuse what cannot work, and name what is no part of the copies."""
+        for note in self.job.notes:
+            self.say(f"stretto: note: {note}")
+        environ = {**self.job.environ, **self.job.command.assignments}
+        refuse_applied(self.job.mpi.family, environ, self.say)
+        check_copy(self.o.place)
         for note in uncopied_notes(self.o.words, program_files(self.job), self.o.place):
             self.say(f"stretto: note: {note}")
 

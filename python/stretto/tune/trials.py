@@ -63,7 +63,6 @@ def find_value(metric: Metric, result: Result) -> float | None:
 
 
 def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
-    """Return the metric that the user asked for."""
     if better not in ("lower", "higher"):
         raise UsageError(f"--metric-better {better} means nothing", None, "say lower or higher")
     if pattern is None:
@@ -180,7 +179,6 @@ def _sides(runs: Sequence[Run], metric: Metric) -> tuple[dict[int, float], dict[
 
 
 def gain(runs: Sequence[Run], metric: Metric) -> GainInterval | None:
-    """Return the measured gain with its interval and p; None without a pair."""
     tuned, native = _sides(runs, metric)
     if not tuned:
         return None

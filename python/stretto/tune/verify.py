@@ -43,8 +43,6 @@ MOST_LISTED = 100
 
 @dataclass
 class TuneResult:
-    """What came of it, for printing."""
-
     conclusion: str
     helps: bool
     #: of the measured runs, or of what was measured before them
@@ -187,11 +185,9 @@ class Verifying(MeasuredNeeds):
 
     @property
     def outputs(self) -> Outputs:
-        """What the runs put out."""
         return Outputs(self.o.out / "outputs", self.o.rules)
 
     def _clear_outputs(self) -> None:
-        """Forget what runs of an earlier table put out."""
         directory = self.outputs.directory
         shutil.rmtree(directory / "texts", ignore_errors=True)
         for pattern in ("*-native.*", "*-tuned.*"):
@@ -232,7 +228,6 @@ class Verifying(MeasuredNeeds):
         return replace(found, why=f"the budget ended: {found.why}", missing=missing)
 
     def _one(self, kind: Kind, number: int, nranks: int) -> Run | None:
-        """Run CMD once; None: the budget ended the run, which says nothing of it."""
         table = self.path("table").resolve()
         libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
         variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}

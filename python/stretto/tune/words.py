@@ -20,7 +20,6 @@ SURPRISE = 1.5
 
 
 def percent(value: float) -> str:
-    """Return a fraction as percent with the digits that count."""
     return f"{100 * value:.1f}%" if abs(value) >= 0.005 else f"{100 * value:.2g}%"
 
 
@@ -32,7 +31,6 @@ def ended(result: Result) -> str:
 
 
 def gain_words(gain: GainInterval) -> str:
-    """Return a gain with its interval (and p)."""
     text = f"{percent(gain.median)} ({percent(gain.low)} to {percent(gain.high)})"
     return text if gain.p is None else f"{text}, p={gain.p:.2g}"
 
@@ -63,7 +61,6 @@ def no_help(needs: Needs) -> str | None:
 def conclude(
     metric: Metric, predicted: GainInterval | None, measured: GainInterval | None, found: Verdict
 ) -> str:
-    """Return the conclusion."""
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
         return "the gain was not measured on CMD" + (
@@ -118,7 +115,6 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
 
 
 def needs_lines(needs: Needs) -> list[str]:
-    """Say what will be measured and why."""
     out = [
         f"stretto: of {needs.wall_s:.2f} s, collectives that may be made faster take "
         f"{percent(needs.bound)}; waiting in them takes {percent(needs.waiting_s / needs.wall_s)}, "
