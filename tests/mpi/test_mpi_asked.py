@@ -100,18 +100,6 @@ def test_what_a_launcher_says_on_failing_is_not_kept(
     assert mpi.identify_launcher(path, {"LOADED": "1"}).version == "5.0.11"
 
 
-def test_what_was_kept_before_is_not_believed(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = program(tmp_path / "mpirun", "echo 'mpirun (Open MPI) 5.0.11'")
-    monkeypatch.setattr(library, "_CACHE_VERSION", 1)
-    assert library.cached("launcher", path, lambda: ("nonsense", True)) == "nonsense"
-    assert library.launcher_words(path) == "nonsense"
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    assert mpi.identify_launcher(path).version == "5.0.11"
-
-
 def test_a_list_of_settings_that_is_cut_off_is_not_kept(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

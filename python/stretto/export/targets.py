@@ -36,7 +36,7 @@ class Wishes:
 
     `prefer`: nodes and ranks per node that are kept where two layouts cannot be told apart.
     `keep_order`: take only algorithms that keep the order of operands, for operations that do not
-    commute. `plain_calls`: open MPI: all ranks of a call give the same counts and types, and
+    commute. `plain_calls`: Open MPI: all ranks of a call give the same counts and types, and
     nothing is in place. `beyond`: let rows hold for sizes beyond those that were measured, where
     files cannot end them.
     """

@@ -63,8 +63,8 @@ class _Reader:
 
     `run`: what the last title says, for as long as its program goes on printing: a table for each
     datatype. None: there was no title. `skipping`: what is printed is of a benchmark, or of a kind,
-    that is not taken. `ended`: the last table has, and neither a title nor a heading followed. A
-    second line behind it is not told of again (`told`).
+    that is not taken. `ended`: the last table has, and neither a title nor a heading followed;
+    `told`: its first line was reported.
     """
 
     out: Reading

@@ -22,12 +22,11 @@ _FIRST = "stretto-evidence"
 
 @dataclass(frozen=True)
 class Evidence:
-    """What all ranks of a run said together.
+    """What all ranks of a run report together.
 
     `active`: ranks on which it looked at calls: a table was there, and the MPI was its own.
-    `finished`: ranks that came to MPI_Finalize, and so told their calls. `ours`, `native`: calls by
-    collective, of all ranks together: carried out by Stretto, and left to the MPI although Stretto
-    looked at them.
+    `finished`: ranks that reached MPI_Finalize, and so reported their calls. `ours`, `native`:
+    calls by collective, of all ranks: executed by Stretto, and left to the MPI.
     """
 
     loaded: int = 0

@@ -24,9 +24,7 @@ _MAPPING = re.compile(r"(?P<policy>ppr:\d+:\w+|[a-z0-9]*)(?P<rest>(?::.*)?)\Z", 
 class RunPoint:
     """Where a command runs: so many nodes, ranks on each, and OpenMP threads of each rank.
 
-    Points are in order by their numbers; one that says nothing of threads stands first.
-
-    `threads`: none: as the command's environment says.
+    `threads`: None: as the command's environment says; such a point stands before others.
     """
 
     nodes: int

@@ -46,8 +46,6 @@ sys.stdout.write(text.value.decode("utf-8", "replace"))
 _TIMEOUT_S = 120
 #: remedy where a library does not load
 LOADS = "ldd on that file shows what is missing; load the MPI's module first"
-#: raised where what was kept before must not be used: 2, answers of launchers that had failed
-_CACHE_VERSION = 2
 
 
 def abi_of_name(name: str) -> Abi | None:
@@ -173,7 +171,7 @@ def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
         facts = path.resolve().stat()
     except OSError as error:
         raise StrettoError("there is no such file", path) from error
-    stamp = [_CACHE_VERSION, kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
     digest = f"{zlib.crc32(json.dumps(stamp).encode()):08x}"
     with contextlib.suppress(OSError):
         file = _cache_directory() / f"{digest}.json"

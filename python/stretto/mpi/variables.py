@@ -122,7 +122,7 @@ def control_variables(installation: MPIInstallation) -> dict[str, Variable]:
         except (ValueError, TypeError):
             return answer, False
 
-    answer = cached("variables-5", libmpi, ask)
+    answer = cached("variables", libmpi, ask)
     try:
         return dict(_parsed(answer))
     except (ValueError, TypeError) as error:

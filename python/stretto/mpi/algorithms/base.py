@@ -30,7 +30,7 @@ class NativeAlgorithm:
 
     `name`: in the MPI's own words, in lower case: ``recursive_doubling``; ``7`` where it has no
     words. `value`: how the setting (and a rules file) name it: ``3``. `component`: the part of the
-    MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``, . `settings`: all that
+    MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``. `settings`: all that
     must be set to force it, by name. `exactly`: it works for exactly so many ranks; None: for any
     number. `nodes`: it is chosen only on communicators that span several nodes (True) or one
     (False). `shared`: it does something of its own only where a node has several of the ranks.

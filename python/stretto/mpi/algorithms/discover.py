@@ -23,8 +23,6 @@ def discover(installation: MPIInstallation) -> list[NativeAlgorithm]:
 
     In the MPI's own order, by collective; without values for their parameters
     (`Algorithm.variations` gives those).
-
-    `installation`: the MPI.
     """
     found = _FINDERS[installation.family](control_variables(installation))
     order = {name: i for i, name in enumerate(dict.fromkeys(a.collective for a in found))}

@@ -27,7 +27,7 @@ class Setting:
 class Around:
     """What of a job decides which settings can matter.
 
-    `found`: what its nodes have; None where they were not asked. `srun`: slurm's srun starts the
+    `found`: what its nodes have; None where they were not asked. `srun`: Slurm's srun starts the
     ranks, and places them: variables of mpirun's do nothing.
     """
 
