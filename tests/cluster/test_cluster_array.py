@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,9 +17,8 @@ from pathlib import Path
 import pytest
 
 import clusters
-from clusters import inside_a_job, stretto, testbed
+from clusters import CELL, campaign_status, samples, state, submit, testbed
 from mpis import beside_others
-from test_cluster_campaign import state
 from test_cluster_parallel import HELD, Watch
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
@@ -51,16 +48,8 @@ def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
     file = nodes.shared / "array.toml"
     file.write_text(CAMPAIGN.format(mpi=clusters.launcher(nodes, NAME, 1, 1)[0]))
     out = file.with_suffix(".campaign")
-    env = inside_a_job(nodes, NAME)
-    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
-    words += ["--time", "10", "--jobs", "2"]
     with beside_others():
-        done = subprocess.run(
-            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=300,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        job = json.loads(done.stdout)["job"]
+        job = submit(nodes, NAME, file, "--jobs", "2")
         watch, deadline = Share(nodes, out), time.monotonic() + 900
         while state(job, os.environ | clusters.slurm.variables(nodes)):
             assert time.monotonic() < deadline
@@ -70,20 +59,17 @@ def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:
     assert all("Traceback" not in log and "table: " in log for log in logs), logs
     ends: Counter[int] = Counter()
     cells: Counter[tuple[object, ...]] = Counter()
-    for path in out.glob("*/*/*/*.bench.jsonl"):
-        for line in path.read_text().splitlines()[1:]:
-            row = json.loads(line)
-            if row["type"] == "launch_end":
-                ends[row["launch"]] += 1
-            if row["type"] == "sample":
-                key = ("launch", "collective", "bytes", "candidate", "mode")
-                cells[tuple(row[k] for k in key)] += 1
+    for _, row in samples(out):
+        if row["type"] == "launch_end":
+            ends[row["launch"]] += 1
+        if row["type"] == "sample":
+            cells[tuple(row[k] for k in CELL)] += 1
     assert set(ends.values()) == {1} and set(cells.values()) == {1}, "nothing was measured twice"
     claims = list(out.glob("*/*/1x2/claims/*.end"))
     assert len(claims) == len(ends) >= 6
-    told = json.loads(stretto(nodes, NAME, "campaign", "status", str(out), "--json").stdout)
-    assert told["complete"], told
-    (system,) = told["systems"]
+    status = campaign_status(nodes, NAME, out)
+    assert status["complete"], status
+    (system,) = status["systems"]
     (layout,) = system["layouts"]
     assert layout["samples"] == sum(cells.values()) and not layout["samples_dropped"]
     assert by_host(out) == {node.name for node in nodes.nodes}, "both had a share"
@@ -112,7 +98,7 @@ class Share(Watch):
 def by_host(out: Path) -> set[str]:
     """The hosts whose processes held claims of launches."""
     found = set()
-    for path in out.glob("*/*/1x2/claims/*"):
+    for path in out.glob("*/*/1x2/claims/[0-9]*"):
         if path.suffix != ".end":
             text = path.read_text()
             if text.startswith("{"):

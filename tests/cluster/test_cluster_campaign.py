@@ -16,7 +16,7 @@ import pytest
 
 import clusters
 import sweeps
-from clusters import inside_a_job, stretto, testbed
+from clusters import CELL, campaign_status, inside_a_job, state, stretto, submit, testbed, until
 from mpis import beside_others
 from stretto.campaign.layout import Layout
 from stretto.campaign.submit import SlurmJob, script
@@ -50,27 +50,14 @@ def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:
     return path
 
 
-def until(condition, limit: float = 600) -> None:  # type: ignore[no-untyped-def]
-    deadline = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-
-
 def finished(out: Path) -> int:
     return len(list(out.glob("*/*/*/claims/*.end")))
 
 
-def status(nodes: testbed.Cluster, name: str, out: Path) -> dict[str, object]:
-    done = stretto(nodes, name, "campaign", "status", str(out), "--json")
-    value: dict[str, object] = json.loads(done.stdout)
-    return value
-
-
 def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
-    found = status(nodes, name, out)
+    found = campaign_status(nodes, name, out)
     assert found["complete"], found
-    (system,) = found["systems"]  # type: ignore[misc]
+    (system,) = found["systems"]
     assert {x["layout"] for x in system["layouts"]} == {"1x2", "2x1", "2x2"}
     for layout in system["layouts"]:
         assert layout["samples"] > 0 and not layout["not_used"], layout
@@ -79,10 +66,7 @@ def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
     assert {(r.nodes, r.ppn) for r in table.rows} == {(1, 2), (2, 1), (2, 2)}
     for path in Path(system["directory"]).glob("*.bench.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-        cells = [
-            (r["launch"], r["collective"], r["bytes"], r["candidate"], r["mode"])
-            for r in lines if r["type"] == "sample"
-        ]  # fmt: skip
+        cells = [tuple(r[k] for k in CELL) for r in lines if r["type"] == "sample"]
         assert len(cells) == len(set(cells)), "nothing was measured twice"
         ends = {r["launch"]: r["status"] for r in lines if r["type"] == "launch_end"}
         assert set(ends.values()) == {"ok"}, ends
@@ -93,21 +77,14 @@ def test_submitted_killed_and_requeued(nodes: testbed.Cluster) -> None:
     out = file.with_suffix(".campaign")
     shown = stretto(nodes, name, "campaign", "submit", str(file), "--print").stdout
     assert "#SBATCH --nodes=2" in shown and "--requeue" in shown and not out.exists()
-    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
-    words += ["--time", "10", "--sbatch", "--oversubscribe"]
     with beside_others():
-        done = subprocess.run(
-            words, env=inside_a_job(nodes, name), cwd=nodes.shared, capture_output=True, text=True,
-            timeout=600, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        job = json.loads(done.stdout)["job"]
+        job = submit(nodes, name, file, "--sbatch", "--oversubscribe")
         env = os.environ | clusters.slurm.variables(nodes)
         log = out / f"slurm-{job}.log"
         until(lambda: finished(out) >= 2)
         # As before a preemption: the launch under way ends, and the job goes into the queue again.
         subprocess.run(["scancel", "--batch", "-s", "USR1", job], env=env, check=True)
-        until(lambda: "told to stop" in log.read_text())
+        until(lambda: "the launch under way is the last" in log.read_text())
         until(lambda: "queue again" in log.read_text())
         before = finished(out)
         until(lambda: state(job, env) == "PENDING")
@@ -159,13 +136,6 @@ def begun_at_once(job: str, env: dict[str, str]) -> bool:
     now = ["scontrol", "update", f"jobid={job}", "StartTime=now"]
     subprocess.run(now, env=env, check=False, capture_output=True, timeout=60)
     return False
-
-
-def state(job: str, env: dict[str, str]) -> str:
-    done = subprocess.run(
-        ["squeue", "-h", "-j", job, "-o", "%T"], env=env, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("name", ["openmpi5"])

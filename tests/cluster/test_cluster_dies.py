@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import clusters
-from clusters import stretto, testbed
+from clusters import CELL, campaign_status, stretto, testbed, until
 from mpis import beside_others
-from test_cluster_campaign import finished, until
+from test_cluster_campaign import finished
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 
@@ -41,23 +41,15 @@ def nodes() -> Iterator[testbed.Cluster]:
 
 
 def status(nodes: testbed.Cluster, out: Path) -> dict[str, Any]:
-    done = stretto(nodes, NAME, "campaign", "status", str(out), "--json")
-    (system,) = json.loads(done.stdout)["systems"]
-    return {"complete": json.loads(done.stdout)["complete"]} | {
-        x["layout"]: x for x in system["layouts"]
-    }
+    found = campaign_status(nodes, NAME, out)
+    (system,) = found["systems"]
+    return {"complete": found["complete"]} | {x["layout"]: x for x in system["layouts"]}
 
 
 def samples(out: Path) -> list[tuple[Any, ...]]:
     """Every sample in the results: layout, launch and cell."""
-    found = []
-    for path in out.glob("*/*/*/*.bench.jsonl"):
-        for line in path.read_text().splitlines()[1:]:
-            row = json.loads(line)
-            if row["type"] == "sample":
-                cell = ("launch", "collective", "bytes", "candidate", "mode")
-                found.append((path.parent.name, *(row[key] for key in cell)))
-    return found
+    rows = clusters.samples(out)
+    return [(at, *(row[k] for k in CELL)) for at, row in rows if row["type"] == "sample"]
 
 
 def test_a_host_dies_and_comes_back(nodes: testbed.Cluster) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import clusters
-from clusters import inside_a_job, stretto, testbed
+from clusters import campaign_status, inside_a_job, state, submit, testbed
 from mpis import beside_others
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
@@ -77,18 +77,11 @@ def test_one_allocation_is_cut(nodes: testbed.Cluster, launcher: str) -> None:
     mpi = clusters.launcher(nodes, name, 1, 1)[0]
     file.write_text(CAMPAIGN.format(mpi=mpi) + f'launcher = "{launcher}"\n')
     out, env = file.with_suffix(".campaign"), inside_a_job(nodes, name)
-    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
-    words += ["--time", "10", "--sbatch", "--oversubscribe --nodes=4"]
     watch = Watch(nodes)
     with beside_others():
-        done = subprocess.run(
-            words, env=env, cwd=nodes.shared, capture_output=True, text=True, timeout=600,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        job = json.loads(done.stdout)["job"]
-        queue, deadline = ["squeue", "-h", "-j", job, "-o", "%T"], time.monotonic() + 900
-        while subprocess.run(queue, env=env, capture_output=True, text=True).stdout.strip():
+        job = submit(nodes, name, file, "--sbatch", "--oversubscribe --nodes=4")
+        deadline = time.monotonic() + 900
+        while state(job, env):
             assert time.monotonic() < deadline
             for _ in range(20):
                 watch.look()
@@ -102,8 +95,7 @@ def check(nodes: testbed.Cluster, name: str, file: Path, text: str, watch: Watch
     hosts = [node.name for node in nodes.nodes]
     assert f"side by side: {', '.join(hosts[:2])} | {', '.join(hosts[2:])}" in text, text
     assert BOTH in watch.seen, (watch.seen, text)
-    done = stretto(nodes, name, "campaign", "status", str(file.with_suffix(".campaign")), "--json")
-    status = json.loads(done.stdout)
+    status = campaign_status(nodes, name, file.with_suffix(".campaign"))
     assert status["complete"], status
     (system,) = status["systems"]
     for layout in system["layouts"]:

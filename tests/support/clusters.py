@@ -7,12 +7,15 @@ them there; commands name hosts, or run under Slurm.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from mpis import MPIS, REPOSITORY, alone_here, beside_others, have, missing
 
@@ -166,3 +169,44 @@ def call(
     assert done.returncode == status, words
     assert "Traceback" not in done.stderr and "defect of Stretto" not in done.stderr, words
     return done
+
+
+def submit(nodes: testbed.Cluster, name: str, file: Path, *more: str) -> str:
+    """Submit a campaign; return the number of its job."""
+    words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
+    done = subprocess.run(
+        [*words, "--time", "10", *more], env=inside_a_job(nodes, name), cwd=nodes.shared,
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return str(json.loads(done.stdout)["job"])
+
+
+def campaign_status(nodes: testbed.Cluster, name: str, out: Path) -> dict[str, Any]:
+    done = stretto(nodes, name, "campaign", "status", str(out), "--json")
+    value: dict[str, Any] = json.loads(done.stdout)
+    return value
+
+
+def state(job: str, env: Mapping[str, str]) -> str:
+    """Return the state of a job in Slurm's queue; empty: it is not there any more."""
+    queue = ["squeue", "-h", "-j", job, "-o", "%T"]
+    return subprocess.run(queue, env=env, capture_output=True, text=True).stdout.strip()
+
+
+def until(condition: Callable[[], bool], limit: float = 600) -> None:
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def samples(out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the layout and each line of a campaign's results, headers apart."""
+    for path in out.glob("*/*/*/*.bench.jsonl"):
+        for line in path.read_text().splitlines()[1:]:
+            yield path.parent.name, json.loads(line)
+
+
+#: what a sample is of, apart from its layout
+CELL = ("launch", "collective", "bytes", "candidate", "mode")
