@@ -19,7 +19,16 @@ from stretto.built import net_program
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host
-from stretto.files.net import NetFile, NetHost, StreamRun, Streams, read_net, write_net
+from stretto.files.net import (
+    Latency,
+    LatencyRun,
+    NetFile,
+    NetHost,
+    StreamRun,
+    Streams,
+    read_net,
+    write_net,
+)
 from stretto.net.agents import Agents, by_shell
 from stretto.net.hosts import describe
 from stretto.net.iperf3 import unfit
@@ -166,6 +175,18 @@ def test_findings_by_figures_name_what_stands_out(
     assert [finding.topic for finding in found] == [topic for topic, _ in expected]
     for finding, (_, words) in zip(found, expected, strict=True):
         assert words in finding.text and finding.remedy
+
+
+def test_latency_of_a_far_pair_is_named_and_the_page_begins_with_the_usual_one() -> None:
+    base = replace(result(ring(1, 1, 1)), streams=[])
+    runs = {us: [LatencyRun(9, us, us + 0.1 * i, 99.0) for i in range(6)] for us in (13, 16, 40)}
+    measured = [("n1", "n2", 1, 13), ("n2", "n3", 1, 16), ("n3", "n1", 1, 40), ("n3", "n1", 9, 13)]
+    found = replace(
+        base, latencies=[Latency(a, b, size, "nothing", runs[us]) for a, b, size, us in measured]
+    )
+    (far,) = findings(found)
+    assert (far.topic, far.hosts) == ("latency", ("n3", "n1")) and "40.2 us one way" in far.text
+    assert page(found)[0] == "median of 3 pairs: 16.2 us one way for 1 B"
 
 
 def test_findings_with_too_few_runs_name_no_slow_host_or_pair() -> None:

@@ -35,7 +35,7 @@ stretto net tcp --hosts node1,node2
 stretto net tcp --hosts node1,node2,node3,node4 --all-pairs --streams 16 -o cluster.net.json
 salloc -N 4 stretto net tcp --streams 1,4,16 --threads 1,4"""
 
-_STREAMS_MOST, _BYTES_MOST = 4096, 64 << 20
+_STREAMS_MOST, _BYTES_MOST, _SAMPLES_MOST = 4096, 64 << 20, 4000
 
 _Option = typer.Option
 _File = Annotated[Path | None, _Option(help="File with one host a line.")]
@@ -124,8 +124,9 @@ def command(
     settings = _settings(streams, threads, bytes_, latency, latency_bytes)
     if tool not in ("auto", "own", "iperf3"):
         raise UsageError(f"there is no tool {tool!r}", "--tool", "give auto, own or iperf3")
+    sample = min(max(interval, seconds / _SAMPLES_MOST), seconds)
     plan = Plan(
-        found, settings, runs, seconds, warmup, min(interval, seconds), at_once, both,
+        found, settings, runs, seconds, warmup, sample, at_once, both,
         parse_sizes(buffer)[0] if buffer else 0,
         interface if interface and "/" not in interface else None,
     )  # fmt: skip

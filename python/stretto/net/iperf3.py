@@ -81,15 +81,16 @@ class Iperf3:
     def _run(self, pair: Pair, setting: NetSetting) -> StreamRun:
         source, target = (self.hosts[name] for name in pair)
         port = 20000 + secrets.randbelow(12000)
-        words, environ = self.starter(
-            target.name,
-            ["iperf3", "-s", "-1", "-B", target.address, "-p", str(port), "--forceflush"],
-        )
+        limit = PATIENCE_S + self.plan.seconds + self.plan.warmup_s + 10
+        # what ssh has started there does not end with ssh
+        program = ["timeout", f"{limit:.0f}", "iperf3", "-s", "-1", "--forceflush"]
+        program += ["-B", target.address, "-p", str(port)]
+        words, environ = self.starter(target.name, program)
         server = subprocess.Popen(
             words, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace",
         )  # fmt: skip
-        watch = threading.Timer(PATIENCE_S + self.plan.seconds + 10, server.kill)
+        watch = threading.Timer(limit, server.kill)
         watch.start()
         try:
             assert server.stdout is not None

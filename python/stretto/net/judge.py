@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from stretto.counted import counted
-from stretto.files.net import NetFile, Streams
+from stretto.files.net import Latency, NetFile, Streams
 from stretto.measure.hodges_lehmann import ratio_apart
 from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
 from stretto.measure.verdict import ALPHA, THRESHOLD
@@ -26,6 +26,8 @@ LOST_LEAST = 10
 EACH_KEEPS = 0.8
 #: fewer streams that reach this part of the best rate do as well
 ENOUGH = 0.95
+#: a pair with so many times the latency of the best one is slow
+FAR = 1.5
 #: part of the time that a sender waits for a socket buffer, from which on the buffer is the limit
 WAITS = 0.5
 
@@ -52,7 +54,8 @@ class ComparedRates:
 class NetFinding:
     """One thing that limits or disturbs, the hosts named in it, and all pairs that it explains.
 
-    The topic is ``host``, ``loss``, ``pair``, ``asymmetry``, ``cpu``, ``buffer`` or ``mtu``.
+    The topic is ``host``, ``loss``, ``pair``, ``asymmetry``, ``latency``, ``cpu``, ``buffer`` or
+    ``mtu``.
     """
 
     topic: str
@@ -129,6 +132,7 @@ def findings(result: NetFile) -> list[NetFinding]:
     for search in (_one_way, _slow_pairs):  # what is not explained yet
         explained = {pair for finding in found for pair in finding.pairs}
         found += search(best, explained)
+    found += _far(result.latencies)
     return [*found, *_busy(points), *_buffers(points, result.buffer), *_mtus(result)]
 
 
@@ -178,6 +182,25 @@ def _slow_pairs(points: Sequence[Streams], explained: set[Pair]) -> Iterator[Net
                 f"{point.source} -> {point.target} is slow: {rate_words(point.rate)}, the other "
                 f"pairs {rate_words(median(healthy))} ({found.ratio.median:.2f}x)",
                 "--all-pairs tells whether it is a host or the path between the two",
+            )  # fmt: skip
+
+
+def _far(latencies: Sequence[Latency]) -> Iterator[NetFinding]:
+    """Name pairs whose latency of the smallest message is far above that of the others."""
+    size = min((point.bytes for point in latencies), default=0)
+    times = {p.pair: [run.median_us for run in p.runs] for p in latencies if p.bytes == size}
+    least = min((median(found) for found in times.values()), default=0.0)
+    near = [us for found in times.values() if median(found) < FAR * least for us in found]
+    far = {pair: found for pair, found in times.items() if median(found) >= FAR * least}
+    compared = compare([(found, near) for found in far.values()])
+    for (pair, found), one in zip(far.items(), compared, strict=True):
+        if one.differs:
+            yield NetFinding(
+                "latency", pair, (pair,),
+                f"{pair[0]} -> {pair[1]} is far: {three(median(found))} us one way, other pairs "
+                f"{three(median(near))} us ({one.ratio.median:.2f}x)",
+                "place hosts that talk much near to each other (placement group, same switch); a "
+                "busy core or a sleeping one is slow, too",
             )  # fmt: skip
 
 
@@ -310,6 +333,8 @@ def _mtus(result: NetFile) -> Iterator[NetFinding]:
 
 def answer(result: NetFile) -> NetAnswer:
     """Return the answer for the pairs that have no finding of their own (else for all)."""
+    if not result.streams:
+        return _latency_answer(result)
     found = [f for f in findings(result) if f.topic in ("host", "pair", "loss")]
     odd = {pair for finding in found for pair in finding.pairs}
     usual = [point for point in result.streams if point.pair not in odd]
@@ -330,6 +355,18 @@ def answer(result: NetFile) -> NetAnswer:
     return NetAnswer(
         f"{title}: {words} with {_number(fewest)}", None,
         f"{_again(result, '--streams', '1,4,16')}   (whether each stream is capped)",
+    )  # fmt: skip
+
+
+def _latency_answer(result: NetFile) -> NetAnswer:
+    size = min(point.bytes for point in result.latencies)
+    points = [point for point in result.latencies if point.bytes == size]
+    us = median(run.median_us for point in points for run in point.runs)
+    title = " -> ".join(points[0].pair) if len(points) == 1 else f"median of {len(points)} pairs"
+    words = [word for word in result.command if word != "--latency"]
+    return NetAnswer(
+        f"{title}: {three(us)} us one way for {size_words(size)}", None,
+        f"{shlex.join(['stretto', *words, '--no-latency'])}   (bandwidth)",
     )  # fmt: skip
 
 

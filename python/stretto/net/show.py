@@ -29,7 +29,7 @@ _BESIDE = {
 def page(result: NetFile) -> list[str]:
     """Return the lines of the page."""
     out: list[str] = []
-    if result.streams:
+    if result.streams or result.latencies:
         said = answer(result)
         out += [said.text]
         out += [f"  {said.remedy}"] if said.remedy else []
@@ -154,8 +154,10 @@ def _notes(result: NetFile) -> Iterator[str]:
     same = "all hosts" if len(kinds) == 1 else first.name
     points: list[Streams | Latency] = [*result.streams, *result.latencies]
     runs = max((len(point.runs) for point in points), default=0)
+    sizes = sorted({run.mss for point in result.streams for run in point.runs if run.mss})
+    segment = f", segments of {' and '.join(map(str, sizes[:3]))} B" if sizes else ""
     yield (
-        f"{same}: {first.interface} ({speed}), MTU {first.mtu}, {first.congestion}; "
+        f"{same}: {first.interface} ({speed}), MTU {first.mtu}{segment}, {first.congestion}; "
         f"{counted(runs, 'run')} each, new connections in each run, median and range of the runs."
     )
     yield (
@@ -167,7 +169,7 @@ def _notes(result: NetFile) -> Iterator[str]:
 def as_json(result: NetFile, file: str | None) -> dict[str, Any]:
     """Return the result, its answer and its findings for ``--json``."""
     return {
-        "answer": asdict(answer(result)) if result.streams else None,
+        "answer": asdict(answer(result)) if result.streams or result.latencies else None,
         "findings": [asdict(finding) for finding in findings(result)],
         "file": file,
         **encode(result),
