@@ -164,6 +164,7 @@ SLOW_OUT = {
          [("buffer", "the receive buffer of 128 KiB holds")]),
         ({("a", "b", 1, 1): (0.5, {"buffer_limited": 0.8})},
          [("buffer", "the send buffer of 85 KiB holds")]),
+        ({("a", "b", 1, 1): (0.5, {"receiver_limited": 0.8, "rtt_us": 3000})}, []),
         ({("a", "b", 1, 1): (0.5, {"path_mtu": 1400})}, [("mtu", "packets are cut to 1400 bytes")]),
     ],
 )  # fmt: skip

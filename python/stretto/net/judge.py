@@ -30,6 +30,8 @@ ENOUGH = 0.95
 FAR = 1.5
 #: part of the time that a sender waits for a socket buffer, from which on the buffer is the limit
 WAITS = 0.5
+#: a round trip so many times the least one is spent in queues
+QUEUED = 3
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,12 @@ def _busy(points: Sequence[Streams]) -> Iterator[NetFinding]:
 
 
 def _waits(point: Streams) -> float:
-    """Return for which part of the time a socket buffer held the streams back."""
+    """Return for which part of the time a socket buffer held the streams back.
+
+    None of it where packets queue on the way: then the path is the limit, whatever the buffer.
+    """
+    if middle(point, lambda run: run.rtt_us / (run.min_rtt_us or run.rtt_us or 1)) > QUEUED:
+        return 0.0
     return middle(point, lambda run: max(run.buffer_limited, run.receiver_limited))
 
 
