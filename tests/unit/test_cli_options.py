@@ -34,8 +34,6 @@ GONE = [
 
 def commands() -> Iterator[tuple[str, Any]]:
     for name, _ in available():
-        if name == "net":  # its options are not in groups yet
-            continue
         root: Any = typer.main.get_command(build_app(name))
         command = root.commands[name]
         below = getattr(command, "commands", None)

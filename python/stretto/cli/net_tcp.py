@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +38,7 @@ salloc -N 4 stretto net tcp --streams 1,4,16 --threads 1,4"""
 
 _STREAMS_MOST, _BYTES_MOST, _SAMPLES_MOST = 4096, 64 << 20, 4000
 
-_Option = typer.Option
+_Option = partial(typer.Option, rich_help_panel="Network")
 _File = Annotated[Path | None, _Option(help="File with one host a line.")]
 _Pairs = Annotated[
     list[str] | None,
@@ -74,7 +75,7 @@ _Launcher = Annotated[str, _Option(help="What starts programs on hosts: ssh, sru
 _Agent = Annotated[
     str | None, _Option(help="Command that starts programs on hosts: CMD HOST PROGRAM, as ssh.")
 ]
-_Output = Annotated[Path | None, _Option("-o", "--output", help="File to write (NAME.net.json).")]
+_Output = Annotated[Path | None, _Option("--out", "-o", help="File to write (NAME.net.json).")]
 
 
 def command(
