@@ -150,7 +150,7 @@ def test_partial_input_gives_sensible_words(
         assert "stretto bench" in page.sections["latency"]
         assert "stretto bench" in page.sections["candidates"]
     if "table" not in kept:
-        assert "stretto tune" in page.sections["table"]
+        assert "stretto table make" in page.sections["table"]
     if "verdict.json" not in kept:
         assert "stretto tune -- CMD" in page.sections["application"]
     for word in ("None", "nan", "undefined", "[]"):
