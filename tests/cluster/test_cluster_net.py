@@ -76,12 +76,11 @@ def capped_streams(mbits: float) -> list[str]:
 
 
 def rates(found: dict[str, Any]) -> dict[tuple[str, int], float]:
-    """Mb/s of payload by target and streams: the median of the runs."""
-    out = {}
-    for point in found["streams"]:
-        runs = sorted(run["rate_bytes_s"] for run in point["runs"])
-        out[point["target"], point["streams"]] = 8e-6 * runs[len(runs) // 2]
-    return out
+    """Mb/s of payload by target and streams: of the fastest run, as a busy machine only slows."""
+    return {
+        (point["target"], point["streams"]): 8e-6 * max(r["rate_bytes_s"] for r in point["runs"])
+        for point in found["streams"]
+    }
 
 
 QUICK = ("--no-latency", "--threads", "1", "--seconds", "0.5", "--warmup", "0.2")
@@ -125,7 +124,7 @@ def test_net_with_a_slow_host_and_a_lossy_pair_names_both(nodes: testbed.Cluster
 
 def test_net_figures_are_those_of_iperf3_or_of_the_cap(nodes: testbed.Cluster) -> None:
     tools = ["own", "iperf3"] if shutil.which("iperf3") else ["own"]
-    words = ["--streams", "1,4", "--runs", "1", "--no-latency", "--threads", "1", "--seconds", "2"]
+    words = ["--streams", "1,4", "--runs", "3", "--no-latency", "--threads", "1", "--seconds", "1"]
     pair = f"{nodes.nodes[1].name}:{nodes.nodes[2].name}"
     found = {tool: net(nodes, [1, 2], *words, "--pairs", pair, "--tool", tool) for tool in tools}
     for tool, result in found.items():
@@ -158,6 +157,7 @@ def test_net_by_the_launcher_of_an_mpi(nodes: testbed.Cluster) -> None:
     assert all(run["min_us"] > 0 for point in found["latencies"] for run in point["runs"])
 
 
+@pytest.mark.long
 def test_net_with_a_port_in_use_or_a_host_that_drops_packets_names_it(
     nodes: testbed.Cluster,
 ) -> None:
@@ -191,6 +191,7 @@ def test_net_with_a_port_in_use_or_a_host_that_drops_packets_names_it(
         assert nodes.nodes[3].name in (lost["source"], lost["target"]) and lost["remedy"]
 
 
+@pytest.mark.long
 def test_net_whose_host_dies_reports_the_others_and_leaves_nothing(
     nodes: testbed.Cluster, tmp_path: Path
 ) -> None:
