@@ -132,7 +132,7 @@ def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.Monkey
     assert shared_launches(later, cases, 1) == {}
     odd = ["native:coll_tuned_scatter_min_procs=1", "native:MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE=1"]
     assert shared_launches(here, [make_case("allreduce", 8, [*odd, "bare"])], 1) == {}
-    with pytest.raises(StrettoError, match="cannot be told"):
+    with pytest.raises(StrettoError, match="cannot be set in a running process"):
         written_in(settings, later, launch_number, settings.cases)
 
 
@@ -140,7 +140,7 @@ def test_one_that_would_be_alone_gets_its_settings_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI
 ) -> None:
     told = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
-    monkeypatch.setattr(inlaunch, "_told", lambda here, names: told)
+    monkeypatch.setattr(inlaunch, "_writable", lambda here, names: told)
     assert shared_launches(mpi, [make_case("allreduce", 8, [A, "bare"])], 1) == {}
     told[B] = (("coll_tuned_allreduce_algorithm", "3"),)
     assert shared_launches(mpi, [make_case("allreduce", 8, [A, B])], 1) == {A: TUNED, B: TUNED}
@@ -164,7 +164,7 @@ def test_bare_shares_launches_whose_settings_change_nothing_for_it(
     more = "".join(f",{n}={v}" for n, v in start.items())
     names = [A + more, B + more]
     told = {n: (("coll_tuned_allreduce_algorithm", str(i)),) for i, n in enumerate(names)}
-    monkeypatch.setattr(inlaunch, "_told", lambda here, names: told)
+    monkeypatch.setattr(inlaunch, "_writable", lambda here, names: told)
     here = dataclasses.replace(mpi, family="openmpi", version=version)  # type: ignore[type-var]
     cases = [make_case("allreduce", 8, ["native", *names, "bare"])]
     shared = shared_launches(here, cases, nodes)
@@ -182,7 +182,7 @@ def test_bare_stays_apart_where_two_kinds_of_launches_would_do_or_the_user_has_s
     """By their names alone bare would be sought in the launches without HAN."""
     han = [f"{n},coll_han_priority=0" for n in (A, B)]
     told = {n: (("coll_tuned_allreduce_algorithm", "1"),) for n in (A, B, *han)}
-    monkeypatch.setattr(inlaunch, "_told", lambda here, names: {n: told[n] for n in names})
+    monkeypatch.setattr(inlaunch, "_writable", lambda here, names: {n: told[n] for n in names})
     here = dataclasses.replace(mpi, family="openmpi", version="5.0.11")  # type: ignore[type-var]
     cases = [make_case("allreduce", 8, ["native", A, B, *han, "bare"])]
     variants = variants_of(cases, shared_launches(here, cases, 2))
