@@ -90,6 +90,8 @@ MACHINES: list[tuple[str, str, str, dict[str, str | None]]] = [
      {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/speed": "100000", f"{NET}/eth2/mtu": "9001"}),
     ("fabric-down", "problem", "mlx5_0: DOWN",
      {"sys/class/infiniband/mlx5_0/ports/1/state": "1: DOWN"}),
+    ("fabric-down", "note", "mlx5_0: DOWN",
+     {**EFA, "sys/class/infiniband/mlx5_0/ports/1/state": "1: DOWN"}),
     ("locked-memory", "problem", "only 64 KiB may be locked",
      {**EFA, "proc/self/limits": "Max locked memory         65536   65536   bytes\n"}),
     ("efa-missing", "warning", "hpc7g.16xlarge has EFA, and no EFA device is seen",
@@ -181,6 +183,8 @@ def test_judge_placement_of_ranks_is_told_by_kind(tmp_path: Path) -> None:
         found = list(judge_placement([Placed("n1", c) for c in cpus], {"n1": here}, here))
         assert words in texts(found, severity), (kind, found)
         assert kinds(found) == ({kind} if kind else set()), kind
+    no_cpus = dataclasses.replace(here, numa={0: tuple(range(16)), 1: ()})
+    assert not kinds(judge_placement([Placed("n1", (c, c + 8)) for c in (0, 4)], {}, no_cpus))
     placed = [Placed("n1", (0,)), Placed("n1", (4,)), Placed("n2", (0,))]
     found = list(judge_placement(placed, {}, here))
     assert "3 ranks on 2 nodes, at most 2 on one" in texts(found, "note")
@@ -200,6 +204,7 @@ STARTS = [
      "tcp/eth0", "sysv/memory"),
     (UCX.format("inter-node", "rc_mlx5/mlx5_0:1 tcp/eth0", ""), "rc_mlx5/mlx5_0:1 tcp/eth0", ""),
     ("rank 0 of 2\n", "", ""),
+    (BTL.replace("[a:", "[a.b.c:").format("sm", "a") + BTL.format("tcp", "b"), "tcp", "sm"),
 ]  # fmt: skip
 
 
@@ -262,6 +267,8 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
         (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1"}, False),
         (mpi("openmpi4"), {"OMPI_MCA_btl_tcp_if_include": "eth0"}, True),
         (mpi("openmpi4"), {"OMPI_MCA_btl_tcp_if_include": "10.0.0.0/8"}, False),
+        (mpi("openmpi4"), {"UCX_NET_DEVICES": "all"}, False),
+        (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_*"}, False),
         (mpi("mpich"), {"MPIR_CVAR_CH4_OFI_MAX_NICS": "1"}, True),
         (mpi("intel", "2021.5"), {}, False),
         (mpi("intel", "2021.6"), {}, True),
@@ -272,6 +279,9 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
         found = kinds(judge_rails(two, job.mpi, given))
         assert found == ({"one-rail"} if expected else set()), (job.mpi.name, given)
         assert not kinds(judge_rails(one, job.mpi, given))
+    slower = {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/speed": "10000"}
+    apart = {"a": facts(tmp_path / "apart", **slower)}
+    assert not kinds(judge_rails(apart, job.mpi, {"UCX_NET_DEVICES": "eth0"})), "of two speeds"
 
 
 def test_judge_differences_of_nodes(tmp_path: Path) -> None:
@@ -288,6 +298,10 @@ def test_judge_differences_of_nodes(tmp_path: Path) -> None:
     assert mixed.kind == "mixed-nodes" and "AMD EPYC 7R13 on b, c" in mixed.text
     (mtu,) = found(good, good, small)
     assert mtu.kind == "mtu-mismatch" and "eth0 1500 on c" in mtu.text
+    near = [dataclasses.replace(good, memory_bytes=int(x * GIB)) for x in (377.9, 378.1, 378.2)]
+    assert not kinds(found(*near)), "rounded apart"
+    (less,) = found(good, good, near[0])
+    assert less.kind == "mixed-nodes" and "16 GiB on a, b" in less.text
     (clock,) = found(good, good, clocks=(5, 65.5, 5.2))
     assert clock.kind == "clocks" and "a and b differ by at least 59.5 s" in clock.text
 
@@ -303,6 +317,9 @@ def test_judge_nodes_says_once_what_holds_of_several(tmp_path: Path) -> None:
     by_kind = {f.kind: f.nodes for f in found if f.kind}
     assert by_kind == {"busy": ("a", "c"), "too-many-ranks": ("c",)}
     assert all(f.nodes == () for f in found if not f.kind), "of all nodes"
+    down = {f"sys/class/infiniband/mlx5_{n}/ports/1/state": "1: DOWN" for n in (0, 1)}
+    found = judge_nodes({"a": facts(tmp_path / "down", **down), "b": nodes["b"]}, {})
+    assert [f.nodes for f in found if f.kind == "fabric-down"] == [("a",), ("a",)]
 
 
 def test_survey_of_this_machine_has_its_facts() -> None:

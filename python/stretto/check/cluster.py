@@ -18,8 +18,8 @@ from stretto.mpi.settings.nodes import INTERNAL
 
 #: variables that choose network devices: all of these formats are lists of names
 _DEVICE_LISTS = (
-    "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_opal_common_ucx_devices", "UCX_NET_DEVICES",
-    "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE", "FI_TCP_IFACE", "FI_DOMAIN",
+    "OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE",
+    "FI_TCP_IFACE", "FI_DOMAIN",
 )  # fmt: skip
 #: variables that limit the number of network devices
 _DEVICE_COUNTS = ("I_MPI_OFI_NUM_NICS", "MPIR_CVAR_CH4_OFI_MAX_NICS", "UCX_MAX_RNDV_RAILS")
@@ -102,14 +102,13 @@ def judge_rails(
     given
         Variables that the ranks get.
     """
-    rails = min((max(len([x for x in f.fabrics if x.up]), len(fast(f))) for f in nodes.values()),
-                default=0)  # fmt: skip
+    rails = min(map(_rails, nodes.values()), default=0)
     if rails < 2:
         return
     for name in _DEVICE_LISTS:
         value = given.get(name, "")
         chosen = [x for x in re.split(r"[,;\s]+", value) if x]
-        if len(chosen) == 1 and "/" not in value:
+        if len(chosen) == 1 and value != "all" and not re.search(r"[/*?^[]", value):
             yield Finding(
                 "network",
                 "warning",
@@ -139,6 +138,13 @@ def judge_rails(
         )
 
 
+def _rails(facts: Facts) -> int:
+    """Return how many cards of the fastest kind a node has: of Ethernet, those of one speed."""
+    fabrics = [x for x in facts.fabrics if x.up]
+    speeds = [i.speed_mbits or 0 for i in fast(facts)]
+    return len(fabrics) or speeds.count(max(speeds, default=0))
+
+
 def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterator[Finding]:
     """Judge how far ranks are from the network cards.
 
@@ -162,12 +168,13 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
         far = sum(number for socket, number in on.items() if socket not in cards)
         near = next(iter(cards))
         if idle and len(cards) > 1:
-            names = ", ".join(x for s in idle for x in cards[s])
+            unused = [x for s in idle for x in cards[s]]
+            total = sum(map(len, cards.values()))
             yield Finding(
                 "launch",
                 "warning",
-                f"no rank is on the socket of {names}: each rank uses the card of its socket, so "
-                f"{counted(len(idle), 'card')} of {len(cards)} stays unused",
+                f"no rank is on the socket of {', '.join(unused)}: each rank uses the card of its "
+                f"socket, so that {len(unused)} of {counted(total, 'card')} stays unused",
                 "spread the ranks over the sockets: Open MPI 4 --map-by socket, Open MPI 5 "
                 "--map-by package; MPICH -map-by socket; Intel MPI I_MPI_PIN_ORDER=scatter; "
                 "Slurm -m block:cyclic",
@@ -234,6 +241,8 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
         groups: dict[str, list[str]] = {}
         for node, facts in nodes.items():
             groups.setdefault(value(facts), []).append(node)
+        if what == "memory" and _alike([f.memory_bytes for f in nodes.values()]):
+            continue  # two values that are rounded apart
         if len(groups) > 1:
             words = "; ".join(f"{v} on {_some(names)}" for v, names in sorted(groups.items()))
             mtu = what == "MTU"
@@ -278,6 +287,10 @@ _COMPARED: dict[str, Callable[[Facts], str]] = {
     ),
     "kernel": lambda f: f.kernel,
 }
+
+
+def _alike(memory: Sequence[int]) -> bool:
+    return max(memory) - min(memory) < 0.04 * max(memory)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
                 $folder$path/cpu.cfs_period_us $folder$path/memory.max
                 $folder$path/memory.limit_in_bytes $folder$path/pids.max"
             [ -n "$path" ] || break
-            path=${path%/*}
+            case $path in */*) path=${path%/*} ;; *) path= ;; esac
         done
     done </proc/self/cgroup
     cpus=/sys/devices/system/cpu

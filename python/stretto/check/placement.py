@@ -105,12 +105,13 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
             "MPICH -bind-to core; Intel MPI I_MPI_PIN_CELL=core; Slurm --hint=nomultithread",
             "hyperthreads",
         )
-    used = {n for n, threads in facts.numa.items() for c in cpus if set(c) & set(threads)}
-    if len(facts.numa) > 1 and len(used) == 1 and len(cpus) > 1:
+    numa = {n: set(threads) for n, threads in facts.numa.items() if threads}  # some: memory only
+    used = {n for n, threads in numa.items() for c in cpus if set(c) & threads}
+    if len(numa) > 1 and len(used) == 1 and len(cpus) > 1:
         yield Finding(
             "launch",
             "warning",
-            f"all ranks are on one of {len(facts.numa)} NUMA nodes: at least half of the memory "
+            f"all ranks are on one of {len(numa)} NUMA nodes: at least half of the memory "
             "bandwidth is not used",
             "spread them: Open MPI --map-by numa; MPICH -map-by numa; Slurm -m block:cyclic",
             "one-domain",
