@@ -170,6 +170,7 @@ PLACES: list[tuple[str, str, str, list[tuple[int, ...]]]] = [
     ("", "ok", "every rank is bound to one core", [(0, 8), (4, 12)]),
     ("unbound", "warning", "not bound", [tuple(range(16))] * 2),
     ("unbound", "note", "not bound", [tuple(range(16))] * 9),
+    ("unbound", "note", "not bound", [tuple(range(16))]),
     ("same-core", "problem", "several ranks are bound to the same core", [(0, 8), (0, 8), (4, 12)]),
     ("wide-binding", "note", "1 of 2 ranks is bound to more", [(0, 1, 8, 9), (4, 12)]),
     ("one-domain", "warning", "all ranks are on one of 2 NUMA nodes", [(0, 8), (1, 9)]),
@@ -246,6 +247,9 @@ def test_judge_cards_by_the_sockets_of_ranks(tmp_path: Path) -> None:
     for nodes, cpus, kind in cases:
         found = list(judge_cards(nodes, [Placed("a", (cpu,)) for cpu in cpus]))
         assert kinds(found) == ({kind} if kind else set()), (cpus, found)
+    with_threads = [Placed("a", (0, 1, 2)), Placed("a", (4, 5, 6))]
+    assert not kinds(judge_cards(one, with_threads)), "more threads than the near socket has cores"
+    assert not kinds(judge_cards(two, [Placed("a", (0,)), Placed("a", (1, 96))])), "on both"
     (far,) = judge_cards(one, [Placed("a", (4,))])
     assert "--cpu-set 0,1,2,3 --bind-to core" in str(far.remedy)
 
@@ -302,6 +306,8 @@ def test_judge_differences_of_nodes(tmp_path: Path) -> None:
     assert not kinds(found(*near)), "rounded apart"
     (less,) = found(good, good, near[0])
     assert less.kind == "mixed-nodes" and "16 GiB on a, b" in less.text
+    more = {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/mtu": "1500"}
+    assert not kinds(found(good, facts(tmp_path / "more", **more))), "a card that one node has"
     (clock,) = found(good, good, clocks=(5, 65.5, 5.2))
     assert clock.kind == "clocks" and "a and b differ by at least 59.5 s" in clock.text
 
@@ -328,6 +334,8 @@ def test_survey_of_this_machine_has_its_facts() -> None:
     (found,) = read_survey(
         f"noise\n{done.stdout}stretto-file x /proc/../etc/passwd:1\n"
     ).nodes.values()
+    (twice,) = read_survey(2 * done.stdout).nodes.values()
+    assert twice == found, "of two ranks, where the launcher numbers none"
     here = collect_facts()
     for field in dataclasses.fields(Facts):
         if field.name not in ("load", "allowed", "shm_free_bytes", "cma", "seccomp"):

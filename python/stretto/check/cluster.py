@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stretto.check.facts import Facts
 from stretto.check.finding import Finding
@@ -159,10 +159,13 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
         cards = _cards_by_socket(facts)
         if not cards or facts.sockets < 2:
             continue
-        ranks = [_socket(facts, r.cpus) for r in placed if r.node == node]
+        masks = [r.cpus for r in placed if r.node == node]
+        ranks = [_socket(facts, cpus) for cpus in masks]
         on = Counter(socket for socket in ranks if socket is not None)
-        if not on:
+        if not on or None in ranks:
             continue
+        bound = {cpu for cpus in masks for cpu in cpus}  # with threads, a rank has several cores
+        need = max(len(ranks), sum(1 for core in _every_core(facts) if bound & set(core)))
         where = (node,) if len(nodes) > 1 else ()
         idle = [s for s in cards if not on[s]]
         far = sum(number for socket, number in on.items() if socket not in cards)
@@ -181,7 +184,7 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
                 "unused-rail",
                 nodes=where,
             )
-        elif far and len(ranks) <= _cores(facts, near):
+        elif far and need <= _cores(facts, near):
             cpus = ",".join(str(c) for c in _first_threads(facts, near))
             yield Finding(
                 "launch",
@@ -214,10 +217,13 @@ def _socket(facts: Facts, cpus: Sequence[int]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _every_core(facts: Facts) -> tuple[tuple[int, ...], ...]:
+    return facts.siblings or tuple((cpu,) for cpu in sorted(facts.packages))
+
+
 def _first_threads(facts: Facts, socket: int) -> list[int]:
     """Return one hardware thread of each core of a socket."""
-    cores = facts.siblings or tuple((cpu,) for cpu in sorted(facts.packages))
-    return [core[0] for core in cores if facts.packages.get(core[0]) == socket]
+    return [core[0] for core in _every_core(facts) if facts.packages.get(core[0]) == socket]
 
 
 def _cores(facts: Facts, socket: int) -> int:
@@ -237,10 +243,12 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
     nodes = survey.nodes
     if len(nodes) < 2:
         return
+    shared = set.intersection(*({i.name for i in f.interfaces} for f in nodes.values()))
     for what, value in _COMPARED.items():
         groups: dict[str, list[str]] = {}
         for node, facts in nodes.items():
-            groups.setdefault(value(facts), []).append(node)
+            kept = tuple(i for i in facts.interfaces if what != "MTU" or i.name in shared)
+            groups.setdefault(value(replace(facts, interfaces=kept)), []).append(node)
         if what == "memory" and _alike([f.memory_bytes for f in nodes.values()]):
             continue  # two values that are rounded apart
         if len(groups) > 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,12 +95,14 @@ def read_survey(output: str) -> Survey:
         else:
             files.setdefault(node, {}).setdefault(path, []).append(text)
     shm = {node: (int(total) << 10, int(free) << 10) for node, total, free in _SHM.findall(output)}
+    times = Counter(node for node, _ in _CLOCK.findall(output))  # more than one rank may print
     out: dict[str, Facts] = {}
     for node, found in files.items():
         with tempfile.TemporaryDirectory(prefix="stretto-check-") as folder:
             root = Path(folder)
             for path, lines in found.items():
-                _put(root / path[1:], "\n".join(lines) + "\n")
+                once = lines[: max(1, len(lines) // max(1, times[node]))]
+                _put(root / path[1:], "\n".join(once) + "\n")
             for path, name in drivers.get(node, {}).items():
                 _put(root / "drivers" / Path(name).name, "")
                 (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)

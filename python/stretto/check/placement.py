@@ -49,7 +49,7 @@ def judge_placement(
 def _binding(
     by_node: Mapping[str, Sequence[tuple[int, ...]]], nodes: Mapping[str, Facts], here: Facts
 ) -> Iterator[Finding]:
-    """Judge whether ranks are bound to one core each."""
+    """Judge whether ranks are bound to one core each; one a node has the node to itself."""
     ranks = sum(map(len, by_node.values()))
     loose = free = 0
     crowded = False
@@ -64,7 +64,7 @@ def _binding(
     elif loose == free == ranks:
         yield Finding(
             "launch",
-            "note" if crowded else "warning",
+            "note" if crowded or ranks == len(by_node) else "warning",
             "ranks are not bound: the system moves them between cores and away from their memory",
             "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
             "binds later, in MPI_Init (I_MPI_PIN=1)",
