@@ -288,6 +288,16 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
     assert not kinds(judge_rails(apart, job.mpi, {"UCX_NET_DEVICES": "eth0"})), "of two speeds"
 
 
+def test_bonded_cards_are_one(tmp_path: Path) -> None:
+    files = {f"{NET}/{name}/bonding_slave/state": "ACTIVE" for name in ("eth0", "eth2")}
+    for name, speed in (("eth2", "25000"), ("bond0", "50000")):
+        files |= {f"{NET}/{name}/operstate": "up", f"{NET}/{name}/speed": speed}
+        files |= {f"{NET}/{name}/mtu": "9001"}
+    found = facts(tmp_path, **files, **{f"{NET}/bond0/bonding/slaves": "eth0 eth2"})
+    assert [(i.name, i.driver) for i in found.interfaces] == [("bond0", "bonding")]
+    assert not kinds(judge(found, 8))
+
+
 def test_judge_differences_of_nodes(tmp_path: Path) -> None:
     good = facts(tmp_path)
     slow = facts(tmp_path / "slow", **{"proc/cpuinfo": "model name\t: AMD EPYC 7R13\n"})

@@ -45,6 +45,7 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
         /sys/kernel/mm/transparent_hugepage/*enabled /sys/class/dmi/id/sys_vendor \
         /sys/class/dmi/id/product_name /sys/class/net/*/operstate /sys/class/net/*/speed \
         /sys/class/net/*/mtu /sys/class/net/*/device/numa_node \
+        /sys/class/net/*/bonding/slaves /sys/class/net/*/bonding_slave/state \
         /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/rate \
         /sys/class/infiniband/*/device/numa_node $files | sed "s|^|stretto-file $node |"
     sed -n '1,/^$/p' /proc/cpuinfo | sed "s|^|stretto-file $node /proc/cpuinfo:|"
