@@ -251,7 +251,8 @@ def measure(
             argv, environ = where.installation.launch(
                 where.nranks,
                 [*words, *(p.word for p in some)],
-                ppn=where.ppn,
+                # Hydra would deal ranks out to hosts in turn, and put both of a pair on one node
+                ppn=where.ppn or (where.each if where.hosts else None),
                 hosts=where.hosts,
                 bind=bind,
                 oversubscribe=oversubscribe,
