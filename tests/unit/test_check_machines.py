@@ -90,6 +90,8 @@ MACHINES: list[tuple[str, str, str, dict[str, str | None]]] = [
      {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/speed": "100000", f"{NET}/eth2/mtu": "9001"}),
     ("fabric-down", "problem", "mlx5_0: DOWN",
      {"sys/class/infiniband/mlx5_0/ports/1/state": "1: DOWN"}),
+    ("fabric-down", "note", "mlx5_0: DOWN",
+     {**EFA, "sys/class/infiniband/mlx5_0/ports/1/state": "1: DOWN"}),
     ("locked-memory", "problem", "only 64 KiB may be locked",
      {**EFA, "proc/self/limits": "Max locked memory         65536   65536   bytes\n"}),
     ("efa-missing", "warning", "hpc7g.16xlarge has EFA, and no EFA device is seen",
@@ -168,6 +170,7 @@ PLACES: list[tuple[str, str, str, list[tuple[int, ...]]]] = [
     ("", "ok", "every rank is bound to one core", [(0, 8), (4, 12)]),
     ("unbound", "warning", "not bound", [tuple(range(16))] * 2),
     ("unbound", "note", "not bound", [tuple(range(16))] * 9),
+    ("unbound", "note", "not bound", [tuple(range(16))]),
     ("same-core", "problem", "several ranks are bound to the same core", [(0, 8), (0, 8), (4, 12)]),
     ("wide-binding", "note", "1 of 2 ranks is bound to more", [(0, 1, 8, 9), (4, 12)]),
     ("one-domain", "warning", "all ranks are on one of 2 NUMA nodes", [(0, 8), (1, 9)]),
@@ -181,6 +184,8 @@ def test_judge_placement_of_ranks_is_told_by_kind(tmp_path: Path) -> None:
         found = list(judge_placement([Placed("n1", c) for c in cpus], {"n1": here}, here))
         assert words in texts(found, severity), (kind, found)
         assert kinds(found) == ({kind} if kind else set()), kind
+    no_cpus = dataclasses.replace(here, numa={0: tuple(range(16)), 1: ()})
+    assert not kinds(judge_placement([Placed("n1", (c, c + 8)) for c in (0, 4)], {}, no_cpus))
     placed = [Placed("n1", (0,)), Placed("n1", (4,)), Placed("n2", (0,))]
     found = list(judge_placement(placed, {}, here))
     assert "3 ranks on 2 nodes, at most 2 on one" in texts(found, "note")
@@ -200,6 +205,7 @@ STARTS = [
      "tcp/eth0", "sysv/memory"),
     (UCX.format("inter-node", "rc_mlx5/mlx5_0:1 tcp/eth0", ""), "rc_mlx5/mlx5_0:1 tcp/eth0", ""),
     ("rank 0 of 2\n", "", ""),
+    (BTL.replace("[a:", "[a.b.c:").format("sm", "a") + BTL.format("tcp", "b"), "tcp", "sm"),
 ]  # fmt: skip
 
 
@@ -241,6 +247,9 @@ def test_judge_cards_by_the_sockets_of_ranks(tmp_path: Path) -> None:
     for nodes, cpus, kind in cases:
         found = list(judge_cards(nodes, [Placed("a", (cpu,)) for cpu in cpus]))
         assert kinds(found) == ({kind} if kind else set()), (cpus, found)
+    with_threads = [Placed("a", (0, 1, 2)), Placed("a", (4, 5, 6))]
+    assert not kinds(judge_cards(one, with_threads)), "more threads than the near socket has cores"
+    assert not kinds(judge_cards(two, [Placed("a", (0,)), Placed("a", (1, 96))])), "on both"
     (far,) = judge_cards(one, [Placed("a", (4,))])
     assert "--cpu-set 0,1,2,3 --bind-to core" in str(far.remedy)
 
@@ -262,6 +271,8 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
         (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1"}, False),
         (mpi("openmpi4"), {"OMPI_MCA_btl_tcp_if_include": "eth0"}, True),
         (mpi("openmpi4"), {"OMPI_MCA_btl_tcp_if_include": "10.0.0.0/8"}, False),
+        (mpi("openmpi4"), {"UCX_NET_DEVICES": "all"}, False),
+        (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_*"}, False),
         (mpi("mpich"), {"MPIR_CVAR_CH4_OFI_MAX_NICS": "1"}, True),
         (mpi("intel", "2021.5"), {}, False),
         (mpi("intel", "2021.6"), {}, True),
@@ -272,6 +283,19 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
         found = kinds(judge_rails(two, job.mpi, given))
         assert found == ({"one-rail"} if expected else set()), (job.mpi.name, given)
         assert not kinds(judge_rails(one, job.mpi, given))
+    slower = {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/speed": "10000"}
+    apart = {"a": facts(tmp_path / "apart", **slower)}
+    assert not kinds(judge_rails(apart, job.mpi, {"UCX_NET_DEVICES": "eth0"})), "of two speeds"
+
+
+def test_bonded_cards_are_one(tmp_path: Path) -> None:
+    files = {f"{NET}/{name}/bonding_slave/state": "ACTIVE" for name in ("eth0", "eth2")}
+    for name, speed in (("eth2", "25000"), ("bond0", "50000")):
+        files |= {f"{NET}/{name}/operstate": "up", f"{NET}/{name}/speed": speed}
+        files |= {f"{NET}/{name}/mtu": "9001"}
+    found = facts(tmp_path, **files, **{f"{NET}/bond0/bonding/slaves": "eth0 eth2"})
+    assert [(i.name, i.driver) for i in found.interfaces] == [("bond0", "bonding")]
+    assert not kinds(judge(found, 8))
 
 
 def test_judge_differences_of_nodes(tmp_path: Path) -> None:
@@ -288,6 +312,12 @@ def test_judge_differences_of_nodes(tmp_path: Path) -> None:
     assert mixed.kind == "mixed-nodes" and "AMD EPYC 7R13 on b, c" in mixed.text
     (mtu,) = found(good, good, small)
     assert mtu.kind == "mtu-mismatch" and "eth0 1500 on c" in mtu.text
+    near = [dataclasses.replace(good, memory_bytes=int(x * GIB)) for x in (377.9, 378.1, 378.2)]
+    assert not kinds(found(*near)), "rounded apart"
+    (less,) = found(good, good, near[0])
+    assert less.kind == "mixed-nodes" and "16 GiB on a, b" in less.text
+    more = {f"{NET}/eth2/operstate": "up", f"{NET}/eth2/mtu": "1500"}
+    assert not kinds(found(good, facts(tmp_path / "more", **more))), "a card that one node has"
     (clock,) = found(good, good, clocks=(5, 65.5, 5.2))
     assert clock.kind == "clocks" and "a and b differ by at least 59.5 s" in clock.text
 
@@ -303,6 +333,9 @@ def test_judge_nodes_says_once_what_holds_of_several(tmp_path: Path) -> None:
     by_kind = {f.kind: f.nodes for f in found if f.kind}
     assert by_kind == {"busy": ("a", "c"), "too-many-ranks": ("c",)}
     assert all(f.nodes == () for f in found if not f.kind), "of all nodes"
+    down = {f"sys/class/infiniband/mlx5_{n}/ports/1/state": "1: DOWN" for n in (0, 1)}
+    found = judge_nodes({"a": facts(tmp_path / "down", **down), "b": nodes["b"]}, {})
+    assert [f.nodes for f in found if f.kind == "fabric-down"] == [("a",), ("a",)]
 
 
 def test_survey_of_this_machine_has_its_facts() -> None:
@@ -311,6 +344,8 @@ def test_survey_of_this_machine_has_its_facts() -> None:
     (found,) = read_survey(
         f"noise\n{done.stdout}stretto-file x /proc/../etc/passwd:1\n"
     ).nodes.values()
+    (twice,) = read_survey(2 * done.stdout).nodes.values()
+    assert twice == found, "of two ranks, where the launcher numbers none"
     here = collect_facts()
     for field in dataclasses.fields(Facts):
         if field.name not in ("load", "allowed", "shm_free_bytes", "cma", "seccomp"):

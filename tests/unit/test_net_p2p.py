@@ -97,3 +97,6 @@ def test_page_of_two_pairs_begins_with_the_answer() -> None:
     lines = osu_lines(ranks)
     assert "# OSU MPI Latency Test" in lines and "8                           1.50" in lines
     assert any(line.split() == ["2048", "4096.00", "2000000.00"] for line in lines)
+    for messages in ranks.messages:
+        messages.level = "multiple"  # given by an MPI that was asked for less
+    assert mpi_page(ranks)[0] == text.splitlines()[0] and osu_lines(ranks) == lines

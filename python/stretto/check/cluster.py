@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stretto.check.facts import Facts
 from stretto.check.finding import Finding
@@ -18,8 +18,8 @@ from stretto.mpi.settings.nodes import INTERNAL
 
 #: variables that choose network devices: all of these formats are lists of names
 _DEVICE_LISTS = (
-    "OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_opal_common_ucx_devices", "UCX_NET_DEVICES",
-    "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE", "FI_TCP_IFACE", "FI_DOMAIN",
+    "OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE",
+    "FI_TCP_IFACE", "FI_DOMAIN",
 )  # fmt: skip
 #: variables that limit the number of network devices
 _DEVICE_COUNTS = ("I_MPI_OFI_NUM_NICS", "MPIR_CVAR_CH4_OFI_MAX_NICS", "UCX_MAX_RNDV_RAILS")
@@ -102,14 +102,13 @@ def judge_rails(
     given
         Variables that the ranks get.
     """
-    rails = min((max(len([x for x in f.fabrics if x.up]), len(fast(f))) for f in nodes.values()),
-                default=0)  # fmt: skip
+    rails = min(map(_rails, nodes.values()), default=0)
     if rails < 2:
         return
     for name in _DEVICE_LISTS:
         value = given.get(name, "")
         chosen = [x for x in re.split(r"[,;\s]+", value) if x]
-        if len(chosen) == 1 and "/" not in value:
+        if len(chosen) == 1 and value != "all" and not re.search(r"[/*?^[]", value):
             yield Finding(
                 "network",
                 "warning",
@@ -139,6 +138,13 @@ def judge_rails(
         )
 
 
+def _rails(facts: Facts) -> int:
+    """Return how many cards of the fastest kind a node has: of Ethernet, those of one speed."""
+    fabrics = [x for x in facts.fabrics if x.up]
+    speeds = [i.speed_mbits or 0 for i in fast(facts)]
+    return len(fabrics) or speeds.count(max(speeds, default=0))
+
+
 def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterator[Finding]:
     """Judge how far ranks are from the network cards.
 
@@ -153,28 +159,32 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
         cards = _cards_by_socket(facts)
         if not cards or facts.sockets < 2:
             continue
-        ranks = [_socket(facts, r.cpus) for r in placed if r.node == node]
+        masks = [r.cpus for r in placed if r.node == node]
+        ranks = [_socket(facts, cpus) for cpus in masks]
         on = Counter(socket for socket in ranks if socket is not None)
-        if not on:
+        if not on or None in ranks:
             continue
+        bound = {cpu for cpus in masks for cpu in cpus}  # with threads, a rank has several cores
+        need = max(len(ranks), sum(1 for core in _every_core(facts) if bound & set(core)))
         where = (node,) if len(nodes) > 1 else ()
         idle = [s for s in cards if not on[s]]
         far = sum(number for socket, number in on.items() if socket not in cards)
         near = next(iter(cards))
         if idle and len(cards) > 1:
-            names = ", ".join(x for s in idle for x in cards[s])
+            unused = [x for s in idle for x in cards[s]]
+            total = sum(map(len, cards.values()))
             yield Finding(
                 "launch",
                 "warning",
-                f"no rank is on the socket of {names}: each rank uses the card of its socket, so "
-                f"{counted(len(idle), 'card')} of {len(cards)} stays unused",
+                f"no rank is on the socket of {', '.join(unused)}: each rank uses the card of its "
+                f"socket, so that {len(unused)} of {counted(total, 'card')} stays unused",
                 "spread the ranks over the sockets: Open MPI 4 --map-by socket, Open MPI 5 "
                 "--map-by package; MPICH -map-by socket; Intel MPI I_MPI_PIN_ORDER=scatter; "
                 "Slurm -m block:cyclic",
                 "unused-rail",
                 nodes=where,
             )
-        elif far and len(ranks) <= _cores(facts, near):
+        elif far and need <= _cores(facts, near):
             cpus = ",".join(str(c) for c in _first_threads(facts, near))
             yield Finding(
                 "launch",
@@ -207,10 +217,13 @@ def _socket(facts: Facts, cpus: Sequence[int]) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _every_core(facts: Facts) -> tuple[tuple[int, ...], ...]:
+    return facts.siblings or tuple((cpu,) for cpu in sorted(facts.packages))
+
+
 def _first_threads(facts: Facts, socket: int) -> list[int]:
     """Return one hardware thread of each core of a socket."""
-    cores = facts.siblings or tuple((cpu,) for cpu in sorted(facts.packages))
-    return [core[0] for core in cores if facts.packages.get(core[0]) == socket]
+    return [core[0] for core in _every_core(facts) if facts.packages.get(core[0]) == socket]
 
 
 def _cores(facts: Facts, socket: int) -> int:
@@ -230,10 +243,14 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
     nodes = survey.nodes
     if len(nodes) < 2:
         return
+    shared = set.intersection(*({i.name for i in f.interfaces} for f in nodes.values()))
     for what, value in _COMPARED.items():
         groups: dict[str, list[str]] = {}
         for node, facts in nodes.items():
-            groups.setdefault(value(facts), []).append(node)
+            kept = tuple(i for i in facts.interfaces if what != "MTU" or i.name in shared)
+            groups.setdefault(value(replace(facts, interfaces=kept)), []).append(node)
+        if what == "memory" and _alike([f.memory_bytes for f in nodes.values()]):
+            continue  # two values that are rounded apart
         if len(groups) > 1:
             words = "; ".join(f"{v} on {_some(names)}" for v, names in sorted(groups.items()))
             mtu = what == "MTU"
@@ -278,6 +295,10 @@ _COMPARED: dict[str, Callable[[Facts], str]] = {
     ),
     "kernel": lambda f: f.kernel,
 }
+
+
+def _alike(memory: Sequence[int]) -> bool:
+    return max(memory) - min(memory) < 0.04 * max(memory)
 
 
 def _some(names: Sequence[str]) -> str:

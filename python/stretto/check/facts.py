@@ -275,6 +275,8 @@ def _interfaces(base: Path) -> tuple[Interface, ...]:
     for entry in sorted(base.glob("*")):
         if entry.name == "lo" or _read(entry / "operstate") not in ("up", "unknown"):
             continue
+        if (entry / "bonding_slave").exists():
+            continue  # has no address: its bond is what programs can name
         speed = _number(_read(entry / "speed"))
         out.append(
             Interface(
@@ -299,6 +301,8 @@ def _fabrics(base: Path) -> tuple[Fabric, ...]:
 
 
 def _driver(entry: Path) -> str:
+    if (entry / "bonding").exists():
+        return "bonding"
     driver = entry / "device/driver"
     return driver.resolve().name if driver.exists() else ""
 

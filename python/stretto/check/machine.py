@@ -45,10 +45,12 @@ def judge_nodes(nodes: Mapping[str, Facts], ranks: Mapping[str, int]) -> list[Fi
     at: dict[tuple[str, ...], tuple[Finding, list[str]]] = {}
     for node, facts in nodes.items():
         for finding in judge(facts, ranks.get(node)):
-            # figures such as the load differ from node to node
-            text = re.sub(r"[\d.]+", "#", finding.text) if finding.kind else finding.text
+            # figures such as the load differ from node to node; names such as mlx5_0 stay
+            text = re.sub(r"(?<![\w.])[\d.]+", "#", finding.text) if finding.kind else finding.text
             same = (finding.severity, finding.kind, text)
-            at.setdefault(same, (finding, []))[1].append(node)
+            where = at.setdefault(same, (finding, []))[1]
+            if node not in where:
+                where.append(node)
     every = len(nodes)
     return [
         replace(finding, nodes=() if len(where) == every else tuple(where))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
                 $folder$path/cpu.cfs_period_us $folder$path/memory.max
                 $folder$path/memory.limit_in_bytes $folder$path/pids.max"
             [ -n "$path" ] || break
-            path=${path%/*}
+            case $path in */*) path=${path%/*} ;; *) path= ;; esac
         done
     done </proc/self/cgroup
     cpus=/sys/devices/system/cpu
@@ -44,6 +45,7 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
         /sys/kernel/mm/transparent_hugepage/*enabled /sys/class/dmi/id/sys_vendor \
         /sys/class/dmi/id/product_name /sys/class/net/*/operstate /sys/class/net/*/speed \
         /sys/class/net/*/mtu /sys/class/net/*/device/numa_node \
+        /sys/class/net/*/bonding/slaves /sys/class/net/*/bonding_slave/state \
         /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/rate \
         /sys/class/infiniband/*/device/numa_node $files | sed "s|^|stretto-file $node |"
     sed -n '1,/^$/p' /proc/cpuinfo | sed "s|^|stretto-file $node /proc/cpuinfo:|"
@@ -94,12 +96,14 @@ def read_survey(output: str) -> Survey:
         else:
             files.setdefault(node, {}).setdefault(path, []).append(text)
     shm = {node: (int(total) << 10, int(free) << 10) for node, total, free in _SHM.findall(output)}
+    times = Counter(node for node, _ in _CLOCK.findall(output))  # more than one rank may print
     out: dict[str, Facts] = {}
     for node, found in files.items():
         with tempfile.TemporaryDirectory(prefix="stretto-check-") as folder:
             root = Path(folder)
             for path, lines in found.items():
-                _put(root / path[1:], "\n".join(lines) + "\n")
+                once = lines[: max(1, len(lines) // max(1, times[node]))]
+                _put(root / path[1:], "\n".join(once) + "\n")
             for path, name in drivers.get(node, {}).items():
                 _put(root / "drivers" / Path(name).name, "")
                 (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ def judge_placement(
 def _binding(
     by_node: Mapping[str, Sequence[tuple[int, ...]]], nodes: Mapping[str, Facts], here: Facts
 ) -> Iterator[Finding]:
-    """Judge whether ranks are bound to one core each."""
+    """Judge whether ranks are bound to one core each; one a node has the node to itself."""
     ranks = sum(map(len, by_node.values()))
     loose = free = 0
     crowded = False
@@ -64,7 +64,7 @@ def _binding(
     elif loose == free == ranks:
         yield Finding(
             "launch",
-            "note" if crowded else "warning",
+            "note" if crowded or ranks == len(by_node) else "warning",
             "ranks are not bound: the system moves them between cores and away from their memory",
             "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
             "binds later, in MPI_Init (I_MPI_PIN=1)",
@@ -105,12 +105,13 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
             "MPICH -bind-to core; Intel MPI I_MPI_PIN_CELL=core; Slurm --hint=nomultithread",
             "hyperthreads",
         )
-    used = {n for n, threads in facts.numa.items() for c in cpus if set(c) & set(threads)}
-    if len(facts.numa) > 1 and len(used) == 1 and len(cpus) > 1:
+    numa = {n: set(threads) for n, threads in facts.numa.items() if threads}  # some: memory only
+    used = {n for n, threads in numa.items() for c in cpus if set(c) & threads}
+    if len(numa) > 1 and len(used) == 1 and len(cpus) > 1:
         yield Finding(
             "launch",
             "warning",
-            f"all ranks are on one of {len(facts.numa)} NUMA nodes: at least half of the memory "
+            f"all ranks are on one of {len(numa)} NUMA nodes: at least half of the memory "
             "bandwidth is not used",
             "spread them: Open MPI --map-by numa; MPICH -map-by numa; Slurm -m block:cyclic",
             "one-domain",

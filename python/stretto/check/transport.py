@@ -62,6 +62,11 @@ def _only_tcp(lines: dict[str, str]) -> str | None:
     return slow[0] if slow and len(slow) == len(lines) else None
 
 
+def _same_host(one: str, other: str) -> bool:
+    """Return whether two names are of one host: Open MPI leaves the domain out in some places."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
 def read_transports(output: str) -> Transports:
     """Return what the start of an MPI program showed under `VERBOSE`.
 
@@ -75,7 +80,7 @@ def read_transports(output: str) -> Transports:
     for found in _BTL.finditer(output):
         here, name, node = found.groups()
         if name != "self":
-            (within if here == node else between).setdefault(name, found[0])
+            (within if _same_host(here, node) else between).setdefault(name, found[0])
     for found in _PROVIDER.finditer(output):
         between.setdefault(found[1], found[0].strip())
     for found in _UCX.finditer(output):

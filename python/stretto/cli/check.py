@@ -67,8 +67,8 @@ def command(
         ranks = {facts.name: job.layout.ppn} if job.layout.ppn else {}
         if isinstance(started, Started) and started.survey.nodes:
             # facts that only a process on the node itself can find out
-            nodes = {n: replace(f, cma=facts.cma if n == facts.name else None, product=
-                     facts.product if instance else f.product)
+            nodes = {n: replace(f, cma=facts.cma if n.split(".")[0] == facts.name else None,
+                                product=facts.product if instance else f.product)
                      for n, f in started.survey.nodes.items()}  # fmt: skip
             ranks = Counter(r.node for r in started.placed)
         findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]

@@ -70,7 +70,10 @@ def command(
             f"{duration(cost)}")  # fmt: skip
     if dry_run:
         return
-    result = _result(place, _measured(place, wanted, launches))
+    found = _measured(place, wanted, launches)
+    if any(launch.cut for launch in found):
+        say("stretto: the time of a launch ended before all was measured: ask for fewer --bytes")
+    result = _result(place, found)
     if out is not None:
         write_net(result, out)
     assert result.ranks is not None

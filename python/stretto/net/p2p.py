@@ -14,6 +14,7 @@ from stretto.files.net import Messages, Ranks
 from stretto.files.parse import json_value
 from stretto.launch.execute import run
 from stretto.measure.request import Where
+from stretto.mpi.base import Binding
 
 Level = Literal["single", "funneled", "serialized", "multiple"]
 #: what the test needs; without an entry: any level
@@ -237,6 +238,8 @@ def measure(
         for level in LEVELS:
             if PING not in by_level.setdefault(level, []):
                 by_level[level].insert(0, PING)
+    # some MPIs bind a rank to one core, which its threads would share
+    bind: Binding = "none" if any(p.threads > 1 for p in wanted) else "default"
     out: list[P2PLaunch] = []
     number, total = 0, launches * len(by_level)
     for _ in range(launches):
@@ -248,13 +251,20 @@ def measure(
             argv, environ = where.installation.launch(
                 where.nranks,
                 [*words, *(p.word for p in some)],
-                ppn=where.ppn,
+                # Hydra would deal ranks out to hosts in turn, and put both of a pair on one node
+                ppn=where.ppn or (where.each if where.hosts else None),
                 hosts=where.hosts,
-                bind="default",
+                bind=bind,
                 oversubscribe=oversubscribe,
             )
             result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
             found = read_launch(result.stdout, argv[0])
+            if not found.batches:
+                raise StrettoError(
+                    "the time of a launch ended before anything was measured",
+                    argv[0],
+                    "ask for fewer and smaller --bytes",
+                )
             placement(found.hosts, max(p.pairs for p in some))
             out.append(found)
     return out

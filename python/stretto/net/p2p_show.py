@@ -9,7 +9,7 @@ from stretto.files.net import Messages, Ranks
 from stretto.files.product import titled
 from stretto.measure.stats import Interval, median_interval
 from stretto.net.judge import size_words, three
-from stretto.net.p2p import PING, RATE_BYTES, WINDOW, Point, placement
+from stretto.net.p2p import LEVELS, PING, RATE_BYTES, WINDOW, Point, placement
 from stretto.net.text import aligned
 
 #: OSU's programs and titles, by test
@@ -39,9 +39,14 @@ def by_point(ranks: Ranks, level: str = "single") -> dict[Point, Messages]:
     }
 
 
+def _lowest(ranks: Ranks) -> str:
+    """Return the lowest thread level measured: an MPI may give more than was asked for."""
+    return min((m.level for m in ranks.messages), key=LEVELS.index, default="single")
+
+
 def mpi_page(ranks: Ranks) -> list[str]:
     """Return the lines of the page."""
-    found = by_point(ranks)
+    found = by_point(ranks, _lowest(ranks))
     pairs = max((p.pairs for p in found), default=1)
     out = [*_answer(ranks, found, pairs), ""]
     out.append(
@@ -141,7 +146,7 @@ def _words(interval: Interval) -> str:
 
 def osu_lines(ranks: Ranks) -> list[str]:
     """Return osu_latency, osu_bw, osu_bibw and osu_mbw_mr as those programs print them."""
-    found = by_point(ranks)
+    found = by_point(ranks, _lowest(ranks))
     out: list[str] = []
     for test, (title, column) in _OSU.items():
         window = 1 if test == "latency" else WINDOW
