@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ERROR = 1024 };
 
@@ -127,13 +128,30 @@ done:
     return failed || any ? -1 : 0;
 }
 
-/* The ranks meet before they speak: one that cannot reach the others is not counted. */
+/* The hardware threads that this process may use, as the kernel writes them; "" if unknown. */
+static void allowed(char *list, size_t size) {
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[4096];
+    list[0] = '\0';
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Cpus_allowed_list: %1023s", list) == 1)
+            break;
+    list[size - 1] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* The ranks meet before they speak: one that cannot reach the others is not counted. Some MPIs bind
+ * ranks in MPI_Init: the mask is that of the rank as it will run. */
 static int hello(void) {
     int rank, nranks;
+    char list[1024], node[256] = "";
+    allowed(list, sizeof list);
+    gethostname(node, sizeof node - 1);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     MPI_Barrier(MPI_COMM_WORLD);
-    printf("stretto-bench: rank %d of %d\n", rank, nranks);
+    printf("stretto-bench: rank %d of %d, node %s, cpus %s\n", rank, nranks, node, list);
     fflush(stdout);
     return 0;
 }

@@ -45,8 +45,8 @@ static void write_header(const job *job, const p2p *self, int provided, const ch
     MPI_Get_library_version(library, &length);
     library[strcspn(library, "\r\n")] = '\0';
     fprintf(job->out,
-            "{\"kind\":\"launch\",\"ranks\":%d,\"level\":\"%s\",\"library\":", self->nranks,
-            LEVELS[provided].name);
+            "{\"kind\":\"launch\",\"ranks\":%d,\"asked\":\"%s\",\"level\":\"%s\",\"library\":",
+            self->nranks, LEVELS[job->level].name, LEVELS[provided].name);
     print_name(job->out, library);
     fprintf(job->out, ",\"hosts\":[");
     for (int i = 0; i < self->nranks; i++) {
@@ -119,8 +119,8 @@ static bool refused(const job *job, const p2p *self, int provided, char *error) 
             snprintf(error, ERROR, "%d pairs need %d ranks, and there are %d", point->pairs,
                      2 * point->pairs, self->nranks);
         else if (needs && provided < level_of(needs))
-            snprintf(error, ERROR, "%s needs MPI_THREAD_%s; this MPI gives %s", point->test->name,
-                     needs, LEVELS[provided].name);
+            snprintf(error, ERROR, "%s needs the thread level %s; this MPI gives %s",
+                     point->test->name, needs, LEVELS[provided].name);
         if (error[0])
             return true;
     }
@@ -162,6 +162,8 @@ static int run(job *job, const char *path, int provided) {
         snprintf(error, ERROR, "%.200s cannot be written: %s", path, strerror(errno));
         failed = 1;
     }
+    if (failed && !names)
+        snprintf(error, ERROR, "no memory for the names of %d hosts", self.nranks);
     int any = failed;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, self.comm);
     if (!any) {
@@ -177,7 +179,7 @@ static int run(job *job, const char *path, int provided) {
         for (int i = 0; i < P2P_MOST_THREADS && several; i++)
             MPI_Comm_free(&own[i]);
     }
-    if (error[0] && self.rank == 0)
+    if (failed && error[0])
         fprintf(stderr, "stretto-p2p: %s\n", error);
     if (job->out && (prints ? fflush(job->out) : fclose(job->out)) != 0) {
         fprintf(stderr, "stretto-p2p: %s: %s\n", path, strerror(errno));

@@ -46,6 +46,8 @@ static void acknowledge(p2p *self, bool receives) {
         MPI_Send(&byte, 1, MPI_BYTE, self->partner, ACK, self->comm);
 }
 
+/* All messages of a window use the same buffers, as in OSU's programs: their content is not read.
+ */
 static p2p_took windows(p2p *self, const p2p_point *point, long iterations, bool both) {
     int bytes = (int)point->bytes, window = point->window, other = self->partner;
     bool receives = both || !self->sends, sends = both || self->sends;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     p2p *self;
@@ -11,6 +12,7 @@ typedef struct {
     long iterations;
     int index;
     MPI_Comm comm;
+    double began;          /* when all threads were there */
     pthread_mutex_t *turn; /* NULL: all at once */
     pthread_barrier_t *start;
 } thread;
@@ -24,7 +26,10 @@ static void *exchange(void *argument) {
     char *out = malloc((size_t)bytes + 1), *in = malloc((size_t)bytes + 1);
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(out, 0, (size_t)bytes + 1);
+    memset(in, 0, (size_t)bytes + 1);
     pthread_barrier_wait(t->start);
+    t->began = p2p_seconds();
     for (long i = 0; i < t->iterations; i++) {
         if (t->turn)
             pthread_mutex_lock(t->turn);
@@ -62,12 +67,14 @@ static p2p_took run(p2p *self, const p2p_point *point, long iterations, bool own
         pthread_barrier_init(&start, NULL, (unsigned)n);
     for (int i = 0; i < n; i++) {
         MPI_Comm comm = own && self->threads ? self->threads[i] : self->comm;
-        threads[i] = (thread){self, point, each, turns ? 0 : i, comm, turns ? &turn : NULL, &start};
+        threads[i] =
+            (thread){self, point, each, turns ? 0 : i, comm, 0, turns ? &turn : NULL, &start};
         if (i > 0 && pthread_create(&handles[i], NULL, exchange, &threads[i]) != 0)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (n > 0) {
         exchange(&threads[0]);
+        began = threads[0].began;
         for (int i = 1; i < n; i++)
             pthread_join(handles[i], NULL);
         pthread_barrier_destroy(&start);

@@ -351,6 +351,17 @@ def test_survey_of_this_machine_has_its_facts() -> None:
         if field.name not in ("load", "allowed", "shm_free_bytes", "cma", "seccomp"):
             assert getattr(found, field.name) == getattr(here, field.name), field.name
     assert read_survey("rank-on a Cpus_allowed_list: 0\n").nodes == {}
+    mixed = "stretto-file x /proc/loadavg:1 1 1\nstretto-file x /proc/loadavg/a:2\n"
+    assert read_survey(mixed).nodes["x"].load == 1.0, "what cannot be a file is left out"
+    part = "".join(
+        f"stretto-file x {path}:{text}\n"
+        for path, text in (
+            ("/proc/self/cgroup", "0::/slurm/job_1"),
+            ("/sys/fs/cgroup/cpuset.cpus.effective", "0-127"),
+            ("/sys/fs/cgroup/slurm/job_1/cpuset.cpus.effective", "16-31"),
+        )
+    )
+    assert read_survey(part).nodes["x"].allowed == tuple(range(16, 32)), "what the job has"
 
 
 def test_judge_settings_that_do_not_act(tmp_path: Path) -> None:

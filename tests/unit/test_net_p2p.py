@@ -10,7 +10,10 @@ from stretto.files.net import Messages, Ranks
 from stretto.net.p2p import Point, collected, placement, points, read_launch
 from stretto.net.p2p_show import mpi_page, osu_lines, value
 
-HEAD = '{"kind":"launch","ranks":4,"level":"single","library":"MPI 1","hosts":["a","a","b","b"]}\n'
+HEAD = (
+    '{"kind":"launch","ranks":4,"asked":"single","level":"multiple","library":"MPI 1",'
+    '"hosts":["a","a","b","b"]}\n'
+)
 SAMPLE = (
     '{{"kind":"sample","test":"{}","bytes":{},"pairs":{},"window":{},"threads":1,'
     '"iterations":10,"seconds":{}{}}}\n'

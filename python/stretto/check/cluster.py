@@ -19,7 +19,7 @@ from stretto.mpi.settings.nodes import INTERNAL
 #: variables that choose network devices: all of these formats are lists of names
 _DEVICE_LISTS = (
     "OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE",
-    "FI_TCP_IFACE", "FI_DOMAIN",
+    "FI_TCP_IFACE",
 )  # fmt: skip
 #: variables that limit the number of network devices
 _DEVICE_COUNTS = ("I_MPI_OFI_NUM_NICS", "MPIR_CVAR_CH4_OFI_MAX_NICS", "UCX_MAX_RNDV_RAILS")
@@ -46,10 +46,12 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
         From a start of the MPI with the options of the job.
     """
     for names, words in ((seen.between, "between nodes"), (seen.within, "within a node")):
-        if names:
+        if names and (len(nodes) > 1 or names is seen.within):
             listed = ", ".join(sorted(names))
             yield Finding("network", "ok", f"transport {words}: {listed}")
-    fabrics = sorted({f"{x.kind} {x.name}" for f in nodes.values() for x in f.fabrics if x.up})
+    # without a driver of its own: RDMA in software over the same card
+    each = [{f"{x.kind} {x.name}" for x in f.fabrics if x.up and x.driver} for f in nodes.values()]
+    fabrics = sorted(set.union(*each)) if all(each) else []
     slow = seen.tcp_between if len(nodes) > 1 else None
     if slow and fabrics:
         yield Finding(
@@ -188,7 +190,7 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
             cpus = ",".join(str(c) for c in _first_threads(facts, near))
             yield Finding(
                 "launch",
-                "warning",
+                "note",  # what is near the card is on one memory: neither is always better
                 f"{far} of {counted(len(ranks), 'rank')} on the other socket than "
                 f"{', '.join(cards[near])}, and that socket has {_cores(facts, near)} cores",
                 f"put the ranks on socket {near}: Open MPI --cpu-set {cpus} --bind-to core; Intel "
@@ -256,7 +258,7 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
             mtu = what == "MTU"
             yield Finding(
                 "network" if mtu else "cpu",
-                "warning",
+                "note" if what == "kernel" else "warning",
                 f"the nodes differ in {what}: {words}",
                 "set the same MTU on all nodes: packets that are too large are cut or lost"
                 if mtu

@@ -73,6 +73,8 @@ class Facts:
         Whether a rank can read another one's memory; None when not tried.
     memlock_bytes
         Limit on locked memory; None without limit.
+    cpuset
+        Hardware threads that the cgroup allows; empty without limit.
     tcp_bytes
         The most that the kernel gives a TCP socket for receiving, and for sending; None where it
         does not say.
@@ -108,6 +110,7 @@ class Facts:
     siblings: tuple[tuple[int, ...], ...] = ()
     packages: dict[int, int] = field(default_factory=dict)
     tcp_bytes: tuple[int, int] | None = None
+    cpuset: tuple[int, ...] = ()
 
 
 def parse_list(text: str) -> tuple[int, ...]:
@@ -195,6 +198,7 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
         siblings=_siblings(system / "cpu"),
         packages=packages,
         tcp_bytes=_tcp_bytes(root / "proc/sys/net/ipv4"),
+        cpuset=_cpuset(root),
     )
 
 
@@ -239,28 +243,45 @@ def _filesystem(path: Path) -> tuple[int, int] | None:
 
 def _cgroup(root: Path) -> tuple[float | None, int | None, int | None]:
     """Return the tightest limits along this process's cgroups: CPUs, bytes, processes."""
-    base = root / "sys/fs/cgroup"
     cpus: list[float] = []
     memory: list[int] = []
     pids: list[int] = []
+    for directory in _directories(root):
+        quota = (_read(directory / "cpu.max") or "").split()
+        if len(quota) == 2 and quota[0] != "max":
+            cpus.append(int(quota[0]) / int(quota[1]))
+        old = _number(_read(directory / "cpu.cfs_quota_us"))
+        period = _number(_read(directory / "cpu.cfs_period_us"))
+        if old is not None and old > 0 and period:
+            cpus.append(old / period)
+        for name in ("memory.max", "memory.limit_in_bytes"):
+            limit = _number(_read(directory / name))
+            if limit is not None and limit < 1 << 60:
+                memory.append(limit)
+        limit = _number(_read(directory / "pids.max"))
+        if limit is not None:
+            pids.append(limit)
+    return min(cpus, default=None), min(memory, default=None), min(pids, default=None)
+
+
+def _cpuset(root: Path) -> tuple[int, ...]:
+    """Return the smallest set of hardware threads along this process's cgroups."""
+    found = [
+        cpus
+        for directory in _directories(root)
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus")
+        if (cpus := parse_list(_read(directory / name) or ""))
+    ]
+    return min(found, key=len, default=())
+
+
+def _directories(root: Path) -> list[Path]:
+    """Return the directories of this process's cgroups, and those above them."""
+    out: list[Path] = []
     for line in (_read(root / "proc/self/cgroup") or "0::/").splitlines():
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
-        for directory in _up(base, controllers if number != "0" else "", path):
-            quota = (_read(directory / "cpu.max") or "").split()
-            if len(quota) == 2 and quota[0] != "max":
-                cpus.append(int(quota[0]) / int(quota[1]))
-            old = _number(_read(directory / "cpu.cfs_quota_us"))
-            period = _number(_read(directory / "cpu.cfs_period_us"))
-            if old is not None and old > 0 and period:
-                cpus.append(old / period)
-            for name in ("memory.max", "memory.limit_in_bytes"):
-                limit = _number(_read(directory / name))
-                if limit is not None and limit < 1 << 60:
-                    memory.append(limit)
-            limit = _number(_read(directory / "pids.max"))
-            if limit is not None:
-                pids.append(limit)
-    return min(cpus, default=None), min(memory, default=None), min(pids, default=None)
+        out += _up(root / "sys/fs/cgroup", controllers if number != "0" else "", path)
+    return out
 
 
 def _up(base: Path, controllers: str, path: str) -> list[Path]:
@@ -307,6 +328,10 @@ def _driver(entry: Path) -> str:
     return driver.resolve().name if driver.exists() else ""
 
 
+#: PR_SET_PTRACER of linux/prctl.h
+_SET_PTRACER = 0x59616D61
+
+
 def try_cma() -> bool:
     """Try whether one process can read a sibling's memory (process_vm_readv), as ranks would.
 
@@ -317,12 +342,19 @@ def try_cma() -> bool:
         return False
     value = ctypes.create_string_buffer(b"stretto!", 8)
     wait_read, wait_write = os.pipe()
+    ready_read, ready_write = os.pipe()
     target = os.fork()
     if target == 0:  # keeps `value` at the same address until the pipe closes
+        # as MPIs do where Yama lets only those read that are allowed to
+        libc.prctl(_SET_PTRACER, ctypes.c_ulong(-1 & (1 << 64) - 1), 0, 0, 0)
+        os.write(ready_write, b"x")
         os.close(wait_write)
         os.read(wait_read, 1)
         os._exit(0)
     os.close(wait_read)
+    os.close(ready_write)
+    os.read(ready_read, 1)
+    os.close(ready_read)
     reader = os.fork()
     if reader == 0:
         os._exit(0 if _read_memory(libc, target, ctypes.addressof(value)) == b"stretto!" else 1)

@@ -200,5 +200,8 @@ def probe(job: Job) -> Started | Finding | None:
 
 
 def _placed(result: Result) -> tuple[Placed, ...]:
-    found = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
+    """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started."""
+    started = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
+    ran = re.findall(r"rank \d+ of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
+    found = ran if len(ran) == len(started) else started
     return tuple(Placed(node, parse_list(cpus)) for node, cpus in found)

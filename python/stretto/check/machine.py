@@ -182,7 +182,7 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
             )
         else:
             yield Finding("memory", "ok", total)
-    if f.cma is False or (f.cma is None and (f.ptrace_scope or 0) > 0):
+    if f.cma is False or (f.cma is None and (f.ptrace_scope or 0) > 1):
         reason = "seccomp forbids it" if f.seccomp else "the kernel refuses it"
         remedy = "docker --cap-add SYS_PTRACE, or a seccomp profile that allows process_vm_readv"
         if (f.ptrace_scope or 0) > 0:

@@ -6,6 +6,7 @@ temporary folder and read from there.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections import Counter
@@ -28,7 +29,8 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
         while :; do
             files="$files $folder$path/cpu.max $folder$path/cpu.cfs_quota_us
                 $folder$path/cpu.cfs_period_us $folder$path/memory.max
-                $folder$path/memory.limit_in_bytes $folder$path/pids.max"
+                $folder$path/memory.limit_in_bytes $folder$path/pids.max
+                $folder$path/cpuset.cpus.effective $folder$path/cpuset.effective_cpus"
             [ -n "$path" ] || break
             case $path in */*) path=${path%/*} ;; *) path= ;; esac
         done
@@ -106,17 +108,22 @@ def read_survey(output: str) -> Survey:
                 _put(root / path[1:], "\n".join(once) + "\n")
             for path, name in drivers.get(node, {}).items():
                 _put(root / "drivers" / Path(name).name, "")
-                (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
-                (root / path[1:]).symlink_to(root / "drivers" / Path(name).name)
+                with contextlib.suppress(OSError, ValueError):
+                    (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+                    (root / path[1:]).symlink_to(root / "drivers" / Path(name).name)
             facts = collect_facts(root)
         total, free = shm.get(node, (None, None))
         # A rank's mask says where the launcher bound it, not what the job may use.
-        every = tuple(sorted(cpu for core in facts.siblings for cpu in core)) or facts.allowed
-        out[node] = replace(facts, name=node, allowed=every, shm_bytes=total, shm_free_bytes=free)
+        every = facts.cpuset or tuple(sorted(cpu for core in facts.siblings for cpu in core))
+        out[node] = replace(
+            facts, name=node, allowed=every or facts.allowed, shm_bytes=total, shm_free_bytes=free
+        )
     clocks = {node: float(seconds) for node, seconds in _CLOCK.findall(output)}
     return Survey(dict(sorted(out.items())), clocks)
 
 
 def _put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    # Lines that launchers have mixed up name what cannot be: such a file is left out.
+    with contextlib.suppress(OSError, ValueError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")

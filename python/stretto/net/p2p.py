@@ -24,6 +24,8 @@ WINDOW = 64
 #: bytes at which message rates are published (AWS, OSU)
 RATE_BYTES = 2048
 _START_S = 60.0
+#: bytes a second of a slow network: what long windows take there decides the estimate
+_SLOW_BYTES_S = 1e9
 #: batches of a point in a launch, and their length in microseconds
 SAMPLES, BATCH_US = 5, 10_000.0
 
@@ -85,7 +87,7 @@ class P2PLaunch:
     Attributes
     ----------
     level
-        Thread level that the MPI gave.
+        Thread level that was asked for; an MPI may give a higher one.
     library
         First line of the version of the MPI.
     hosts
@@ -181,7 +183,14 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     for line in output.splitlines():
         if not line.startswith('{"kind":'):
             continue
-        values = json_value(line)
+        try:
+            values = json_value(line)
+        except ValueError as error:
+            raise StrettoError(
+                "the output of the ranks is mixed up in a line",
+                place,
+                "leave out options that tag or merge output (srun --label, --tag-output)",
+            ) from error
         kind = values.pop("kind")
         if kind == "launch":
             head = values
@@ -194,7 +203,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     if not head:
         raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
     return P2PLaunch(
-        head["level"],
+        head["asked"],
         str(head["library"]),
         tuple(str(h) for h in head["hosts"]),
         {p: tuple(b) for p, b in batches.items()},
@@ -246,7 +255,7 @@ def measure(
         for level, some in by_level.items():
             number += 1
             report(f"launch {number} of {total}", (number - 1) / total)
-            budget = len(some) * samples * batch_us * 1e-6 * 20 + _START_S
+            budget = 10 * expected_s(some, 1) + _START_S
             words = [program, level, "-", str(samples), str(batch_us), f"{budget:.0f}"]
             argv, environ = where.installation.launch(
                 where.nranks,
@@ -299,7 +308,8 @@ def expected_s(wanted: Sequence[Point], launches: int) -> float:
     """Return about how long `measure` takes, in seconds."""
     levels = len({p.level for p in wanted})
     starts = len(LEVELS) if levels > 1 else 1
-    return launches * (starts * 1.0 + len(wanted) * (SAMPLES + 3) * BATCH_US * 1e-6)
+    each = (max(BATCH_US * 1e-6, p.bytes * p.window * p.pairs / _SLOW_BYTES_S) for p in wanted)
+    return launches * (starts * 1.0 + (SAMPLES + 3) * sum(each))
 
 
 def unit_of(point: Point) -> str:

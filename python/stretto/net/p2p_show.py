@@ -62,7 +62,7 @@ def mpi_page(ranks: Ranks) -> list[str]:
                 out.append(f"  MPI_THREAD_{level.upper()}: {_words(value(ping))}")
         out += [
             f"  {m.threads} {_THREADS[m.test]} (MPI_THREAD_{m.level.upper()}): "
-            f"{_words(value(m))} a round trip of one thread"
+            f"{_words(value(m))} until each has had one round trip"
             for m in threads
         ]
     overlap = [m for m in ranks.messages if m.test.startswith("overlap")]
