@@ -273,7 +273,6 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
         (mpi("openmpi4"), {"OMPI_MCA_btl_tcp_if_include": "10.0.0.0/8"}, False),
         (mpi("openmpi4"), {"UCX_NET_DEVICES": "all"}, False),
         (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_*"}, False),
-        (mpi("mpich"), {"MPIR_CVAR_CH4_OFI_MAX_NICS": "1"}, True),
         (mpi("intel", "2021.5"), {}, False),
         (mpi("intel", "2021.6"), {}, True),
         (mpi("intel", "2021.11"), {"I_MPI_MULTIRAIL": "0"}, True),

@@ -21,8 +21,6 @@ _DEVICE_LISTS = (
     "OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "I_MPI_OFI_NIC_LIST", "FI_EFA_IFACE",
     "FI_TCP_IFACE",
 )  # fmt: skip
-#: variables that limit the number of network devices
-_DEVICE_COUNTS = ("I_MPI_OFI_NUM_NICS", "MPIR_CVAR_CH4_OFI_MAX_NICS", "UCX_MAX_RNDV_RAILS")
 #: clocks that differ by less need no mention: `make` and log files begin to suffer above
 _CLOCKS_S = 1.0
 
@@ -118,15 +116,6 @@ def judge_rails(
                 f"unset {name}, or name all cards",
                 "one-rail",
             )
-    for name in _DEVICE_COUNTS:
-        if given.get(name) == "1":
-            yield Finding(
-                "network",
-                "warning",
-                f"{name}=1 uses one of {rails} network cards",
-                f"unset {name}, or set it to {rails}",
-                "one-rail",
-            )
     version = tuple(int(x) for x in re.findall(r"\d+", mpi.identity.version)[:2])
     by_hand = mpi.family == "intel" and (2021, 6) <= version < (2021, 12)
     if by_hand and given.get("I_MPI_MULTIRAIL", "0") in ("", "0"):
@@ -181,8 +170,8 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
                 f"no rank is on the socket of {', '.join(unused)}: each rank uses the card of its "
                 f"socket, so that {len(unused)} of {counted(total, 'card')} stays unused",
                 "spread the ranks over the sockets: Open MPI 4 --map-by socket, Open MPI 5 "
-                "--map-by package; MPICH -map-by socket; Intel MPI I_MPI_PIN_ORDER=scatter; "
-                "Slurm -m block:cyclic",
+                "--map-by package; MPICH -bind-to core -map-by socket; Intel MPI "
+                "I_MPI_PIN_ORDER=scatter; Slurm -m block:cyclic",
                 "unused-rail",
                 nodes=where,
             )

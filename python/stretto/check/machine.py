@@ -129,7 +129,7 @@ def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
             "problem" if f.cpu_quota < 1 else "warning",
             f"the container or job may use {f.cpu_quota:g} CPUs' time; ranks beyond that are "
             "stopped for part of every period",
-            "raise the CPU limit (docker --cpus, Kubernetes limits, Slurm --cpus-per-task)",
+            "raise the CPU limit (docker --cpus, Kubernetes limits)",
             kind="cpu-quota",
         )
     if f.memory_limit_bytes is not None and f.memory_limit_bytes < f.memory_bytes:

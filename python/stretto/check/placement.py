@@ -113,7 +113,8 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
             "warning",
             f"all ranks are on one of {len(numa)} NUMA nodes: at least half of the memory "
             "bandwidth is not used",
-            "spread them: Open MPI --map-by numa; MPICH -map-by numa; Slurm -m block:cyclic",
+            "spread them: Open MPI --map-by numa; MPICH -bind-to core -map-by numa; Slurm -m "
+            "block:cyclic",
             "one-domain",
         )
 
