@@ -251,7 +251,7 @@ def test_command() -> None:
         return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
     done = run(
-        "price", "shm+ring", "--nodes", "4", "--ppn", "2", "-p", "hpc7g", "-b", "64K", "--json"
+        "price", "shm+ring", "--nodes", "4", "--ppn", "2", "-p", "hpc7g", "--bytes", "64K", "--json"
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -262,5 +262,5 @@ def test_command() -> None:
     assert "lower bound" in text and "(simulated)" in text
     wrong = run("price", "no_such", "--nodes", "4", "-p", "hpc7g")
     assert wrong.returncode != 0 and "no_such" in wrong.stderr
-    closed = json.loads(run("formula", "ring", "-n", "4", "-b", "64", "--json").stdout)
+    closed = json.loads(run("formula", "ring", "-n", "4", "--bytes", "64", "--json").stdout)
     assert (closed["alpha"], closed["beta_bytes"], closed["gamma_bytes"]) == (6, 96, 48)
