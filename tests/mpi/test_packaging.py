@@ -19,7 +19,8 @@ from mpis import REPOSITORY, have, missing
 FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
-EXPECTED |= {f"stretto-bench-{f}" for f in FAMILIES}
+PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p") for f in FAMILIES} | {"stretto-net"}
+EXPECTED |= PROGRAMS
 EXPECTED |= {"libstretto-openmpi5.so", "libstretto-record-openmpi4.so", "libstretto-plan.so"}
 
 #: what a library inside somebody's application may bring along: the C library, nothing else
@@ -124,7 +125,7 @@ def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-5000:]
     installed = next((environment / "lib").glob("python3*/site-packages/stretto/lib"))
     check_libraries(installed, "EM_AARCH64" if os.uname().machine == "aarch64" else "EM_X86_64")
-    for path in [*installed.glob("stretto-bench-*"), installed / "serial" / "bin" / "mpicc"]:
+    for path in [*(installed / p for p in PROGRAMS), installed / "serial" / "bin" / "mpicc"]:
         assert os.access(path, os.X_OK)
     stretto = str(environment / "bin" / "stretto")
     version = subprocess.run([stretto, "--version"], env=env, capture_output=True, text=True)
