@@ -157,6 +157,6 @@ def test_what_is_set_in_the_launch_runs_on_all_nodes(nodes: testbed.Cluster, nam
         before, *told, after = together[5 * i : 5 * i + 5]
         assert {p["collective"] for p in (before, *told, after)} == {collective}
         assert all(alike(p, outside[i]) for p, outside in zip(told, apart, strict=True)), collective
-        assert alike(before, alone[i]) and alike(after, alone[i]), "around it the MPI's own choice"
+        assert alike(before, alone[i]) and alike(after, alone[i]), "around it the native choice"
         different = {tuple(sorted(kinds(p).items())) for p in told}
         assert len(different) == 3, different

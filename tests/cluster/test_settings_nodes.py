@@ -245,6 +245,18 @@ def test_check_of_two_nodes_names_transport_and_unequal_mtu(
 
 
 @pytest.mark.root
+def test_net_mpi_of_two_nodes_pairs_ranks_between_them(rails: clusters.testbed.Cluster) -> None:
+    """Two ranks a node under each way to deal ranks out: pair i is rank i and rank i + 2."""
+    hosts = ",".join(n.name for n in rails.nodes)
+    for name in ("openmpi4", "mpich", "intel"):
+        words = ["net", "mpi", "--mpi", str(MPIS[name].require().prefix), "--hosts", hosts]
+        done = clusters.stretto(
+            rails, name, *words, "-n", "4", "--bytes", "8", "--launches", "1", timeout=300
+        )
+        assert "2 pairs between nodes, 2 nodes" in done.stdout, (name, done.stdout, done.stderr)
+
+
+@pytest.mark.root
 @pytest.mark.mpi
 def test_tune_asks_the_nodes_and_tries_their_interfaces(
     rails: clusters.testbed.Cluster,

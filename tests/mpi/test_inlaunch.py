@@ -343,7 +343,7 @@ def test_a_setting_made_in_a_launch_is_that_of_the_environment(
             assert alike(inside[1 + k], outside[0]) and alike(inside[6 + k], outside[1]), k
     for i, first in enumerate((0, 5)):
         assert alike(inside[first], untouched[i]), "before"
-        assert alike(inside[first + 4], untouched[i]), "and afterwards the MPI's own choice stands"
+        assert alike(inside[first + 4], untouched[i]), "and afterwards the native choice stands"
         different = {tuple(sorted(kinds(p).items())) for p in inside[first + 1 : first + 4]}
         assert len(different) == 3, different
 

@@ -79,7 +79,7 @@ def test_where_there_is_nothing_to_compare_is_said(
     monkeypatch.setattr(plan, "resolve", known)
     values = {"collectives": ["allreduce", "gather", "alltoall"], "hosts": ["a", "b"]}
     request, system = system_of(values | {"nodes": [1, 2], "ppn": [2]}, tmp_path / "c")
-    why = "no candidates but the MPI's own choice (candidates)"
+    why = "no candidates but the native choice (candidates)"
     assert hopeless(request, system) == [
         f"gather: not measured on 2 x 2: {why}",
         f"alltoall: not measured: {why}",

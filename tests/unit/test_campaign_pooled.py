@@ -132,7 +132,7 @@ def rounds_of(
         found = remaining(settings, layout, times, others, Policy())
         measured.append({c.bytes: set(c.candidates) for c in found.cases})
         for case in found.cases:
-            assert "native" in case.candidates, "the MPI's own choice is never dropped"
+            assert "native" in case.candidates, "the native choice is never dropped"
             for name in case.candidates:
                 us = true_us(layout, case.bytes, name) * noise(layout, case.bytes, name, turn)
                 times.setdefault(shape_of(case), {}).setdefault(name, {})[turn] = us

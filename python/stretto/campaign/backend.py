@@ -44,7 +44,7 @@ class Launches:
     """The measuring program, started by the MPI's launcher or by srun.
 
     `hosts`: nodes that may be used, in order; empty: this machine, or as the batch system has it.
-    `start`: makes the starter for a layout and its hosts; None: the MPI's own launcher.
+    `start`: makes the starter for a layout and its hosts; None: the launcher of the MPI.
     `place`: a directory that all nodes see, for the start that tries the MPI itself.
     `notes`: what the user should hear at the end.
     """

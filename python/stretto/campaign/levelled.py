@@ -93,7 +93,7 @@ def levelled(times: Medians, shape: Shape) -> dict[str, dict[int, float]]:
 
 
 def _groups(names: Collection[str]) -> list[list[str]]:
-    """Return the candidates that share launches: the MPI's own with bare, others."""
+    """Return the candidates that share launches: native algorithms with bare, others."""
     natives = [n for n in names if n == BARE or n.startswith(PREFIX)]
     others = [n for n in names if n not in natives]
     if BARE not in names:
@@ -102,9 +102,9 @@ def _groups(names: Collection[str]) -> list[list[str]]:
 
 
 def _ahead(rows: Sequence[_Row]) -> dict[str, dict[int, float]]:
-    """Return the logarithms of times over the MPI's own, without launch effects.
+    """Return the logarithms of times over native, without launch effects.
 
-    `rows`: of one shape; of the MPI's own (`NATIVE` or `BARE`) 0 in each round.
+    `rows`: of one shape; of native (`NATIVE` or `BARE`) 0 in each round.
     """
     names = {row.name: row for row in rows}
     own = names.get(NATIVE)
@@ -119,7 +119,7 @@ def _ahead(rows: Sequence[_Row]) -> dict[str, dict[int, float]]:
 def of_launches(times: Seen, shape: Shape) -> dict[str, dict[int, float]] | None:
     """Return times at a size without launch effects, by candidate and round.
 
-    Only of what shared a launch with the MPI's own choice. None: some candidates were put beside it
+    Only of what shared a launch with the native choice. None: some candidates were put beside it
     by a reference, or nothing was measured in two launches.
     """
     key = (shape[0], shape[3], shape[4])
@@ -237,7 +237,7 @@ def _offsets(native: _Polished, bare: _Polished, chain: Sequence[Shape]) -> dict
 def _beside(base: Mapping[int, float], level: float) -> dict[int, float]:
     """Return by how much all was slower in rounds than is usual: something ran beside the campaign.
 
-    `base`, `level`: times of the MPI's own choice by round, and what is usual. What counts is the
+    `base`, `level`: times of the native choice by round, and what is usual. What counts is the
     median of a round and as many before as after it, two at most (at either end: of three rounds),
     which the effect of a single launch does not move beyond `BESIDE`; or the round alone, where it
     lies further off that median than launch effects do.

@@ -79,7 +79,7 @@ def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
         if where:
             lost[where].append(collective)
     return [
-        f"{', '.join(names)}: not measured{on}: no candidates but the MPI's own choice (candidates)"
+        f"{', '.join(names)}: not measured{on}: no candidates but the native choice (candidates)"
         for where, names in lost.items()
         for on in [f" on {', '.join(where)}" if len(where) < len(system.plans) else ""]
     ]

@@ -109,7 +109,7 @@ def make_plan(
                 cases.append(s.make_case(collective, size, names))
     if not cases:
         raise StrettoError(
-            "there is nothing to compare: no candidates but the MPI's own choice",
+            "there is nothing to compare: no candidates but the native choice",
             f"{installation.name}, {layout.words}",
             "name some: candidates = ['own', 'native:all']",
         )

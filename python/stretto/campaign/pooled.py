@@ -96,7 +96,7 @@ def estimate(
 ) -> dict[Layout, dict[Shape, dict[str, Estimate]]]:
     """Return what candidates take at shapes, by all sizes and layouts or, too few, their launches.
 
-    The MPI's own choice changes its algorithm where it likes: nothing smooth, it is taken as
+    The native choice changes its algorithm where it likes: nothing smooth, it is taken as
     measured.
     """
     seen: dict[tuple[str, str, int], dict[str, dict[FitPoint, tuple[float, ...]]]]

@@ -71,7 +71,7 @@ class Request:
     `interpolate`: layouts that are not measured, but get rows from their neighbours.
     `refine`: a simulated table, whose rows stay for what is not measured; None: no such rows.
     `mpi_type`: for ``srun --mpi=``; None to find out.
-    `separate_launches`: the MPI's own algorithms have launches apart even where they could share
+    `separate_launches`: native algorithms have launches apart even where they could share
     one.
     `parallel`: layouts that need half of the nodes or fewer are measured side by side.
     `shared_cores`: others use the nodes' cores, too: ranks give way while they wait, and only

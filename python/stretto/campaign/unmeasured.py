@@ -159,7 +159,7 @@ def priced(
         except StrettoError as error:
             why = f"cannot be priced ({error.message})"
         if ratio is not None and ratio > limit:
-            why = f"priced at {ratio:.1f} times the MPI's own decision"
+            why = f"priced at {ratio:.1f} times the native decision"
         if why:
             refused.append(
                 f"{row.collective} on {row.nodes}x{row.ppn} from {row.low} bytes on: {row.choice} "

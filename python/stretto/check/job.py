@@ -183,7 +183,12 @@ def probe(job: Job) -> Started | Finding | None:
         return Finding("launch", "problem", error.message, error.remedy, "no-start")
     if placed:
         transports = read_transports(result.stdout + "\n" + result.stderr)
-        return Started(placed, read_survey(result.stdout), transports, took)
+        survey = read_survey(result.stdout)
+        if len(survey.nodes) < len({rank.node for rank in placed}):  # a line was mixed up
+            again = ask(job, SURVEY)
+            facts = read_survey(result.stdout + again.stdout) if again else survey
+            survey = Survey(facts.nodes, survey.clocks)
+        return Started(placed, survey, transports, took)
     lines = [x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x)]
     how = "in time" if result.timed_out else f"(it ended with {result.status})"
     start = before(job.command, 0, job.command.applications[0])

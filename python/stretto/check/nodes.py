@@ -6,10 +6,12 @@ temporary folder and read from there.
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gzip
 import re
 import tempfile
-from collections import Counter
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +19,13 @@ from pathlib import Path
 from stretto.check.facts import Facts, collect_facts
 
 #: A line of shell for `stretto.launch.ask.ask`. Without a local rank from the launcher, all print.
+#: Hydra may cut the output of ranks anywhere and mix it: the facts are one line with a check sum.
 SURVEY = r"""
 case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LOCAL_RANKID:-0}}}} in
 0)
     node=$(uname -n)
     echo "stretto-clock $node $(date +%s.%N)"
+    facts=$({
     files=
     while IFS=: read -r number controller path; do
         folder=/sys/fs/cgroup
@@ -56,9 +60,12 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
     done
     set -- $(df -Pk /dev/shm 2>/dev/null | tail -n 1)
     [ $# -ge 4 ] && echo "stretto-shm $node $2 $4"
+    } | gzip -9 | base64 | tr -d '\n')
+    echo "stretto-facts $node $facts"
     ;;
 esac
 """
+_FACTS = re.compile(r"stretto-facts (\S+) ([\w+/=]+)$", re.MULTILINE)
 _FILE = re.compile(r"^stretto-(file|driver) (\S+) (/(?:proc|sys)/[^:\n]+):(.*)$", re.MULTILINE)
 _CLOCK = re.compile(r"^stretto-clock (\S+) (\d+(?:\.\d+)?)$", re.MULTILINE)
 _SHM = re.compile(r"^stretto-shm (\S+) (\d+) (\d+)$", re.MULTILINE)
@@ -88,24 +95,26 @@ def read_survey(output: str) -> Survey:
     output
         All that the job printed to stdout; other lines in it are skipped.
     """
+    packed = {n: text for n, one in _FACTS.findall(output) if (text := _unpacked(one)) is not None}
+    all_facts = "".join(packed.values())
     files: dict[str, dict[str, list[str]]] = {}
     drivers: dict[str, dict[str, str]] = {}
-    for what, node, path, text in _FILE.findall(output):
+    for what, node, path, text in _FILE.findall(all_facts):
         if ".." in path.split("/"):
             continue
         if what == "driver":
             drivers.setdefault(node, {})[path] = text
         else:
             files.setdefault(node, {}).setdefault(path, []).append(text)
-    shm = {node: (int(total) << 10, int(free) << 10) for node, total, free in _SHM.findall(output)}
-    times = Counter(node for node, _ in _CLOCK.findall(output))  # more than one rank may print
+    shm = {
+        node: (int(total) << 10, int(free) << 10) for node, total, free in _SHM.findall(all_facts)
+    }
     out: dict[str, Facts] = {}
     for node, found in files.items():
         with tempfile.TemporaryDirectory(prefix="stretto-check-") as folder:
             root = Path(folder)
             for path, lines in found.items():
-                once = lines[: max(1, len(lines) // max(1, times[node]))]
-                _put(root / path[1:], "\n".join(once) + "\n")
+                _put(root / path[1:], "\n".join(lines) + "\n")
             for path, name in drivers.get(node, {}).items():
                 _put(root / "drivers" / Path(name).name, "")
                 with contextlib.suppress(OSError, ValueError):
@@ -122,8 +131,17 @@ def read_survey(output: str) -> Survey:
     return Survey(dict(sorted(out.items())), clocks)
 
 
+def _unpacked(packed: str) -> str | None:
+    """Return the facts of a node; None where the launcher has mixed up its line."""
+    try:
+        text = gzip.decompress(base64.b64decode(packed, validate=True))
+    except (ValueError, EOFError, OSError, zlib.error):
+        return None
+    return text.decode("utf-8", "replace")
+
+
 def _put(path: Path, text: str) -> None:
-    # Lines that launchers have mixed up name what cannot be: such a file is left out.
+    # A name that cannot be a file here is left out.
     with contextlib.suppress(OSError, ValueError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

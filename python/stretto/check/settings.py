@@ -12,7 +12,7 @@ from stretto.errors import UsageError
 from stretto.launch.job import Job
 from stretto.mpi.algorithms.forced import RULES, reads_rules
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.known import check_settings
+from stretto.mpi.known import check_settings, near_name
 
 #: how the variables of each family begin
 _PREFIXES = {"openmpi": "OMPI_MCA_", "mpich": "MPIR_CVAR_", "intel": "I_MPI_"}
@@ -84,9 +84,10 @@ def _unknown(mpi: MPIInstallation, given: Mapping[str, str]) -> Iterator[Finding
                 "launch", "warning", f"{name}: {error.message}", error.remedy, "unknown-setting"
             )
         else:
-            for doubt in doubts:
-                if "(it has" in doubt:  # no list is complete: only what looks like a slip is said
-                    yield Finding("launch", "warning", doubt, "correct it", "unknown-setting")
+            near = near_name(mpi, name) if doubts else None
+            if near is not None:  # no list is complete: only what looks like a slip is reported
+                remedy = f"did you mean {near}?"
+                yield Finding("launch", "warning", doubts[0], remedy, "unknown-setting")
 
 
 def _rules(job: Job, given: Mapping[str, str]) -> Iterator[Finding]:

@@ -241,7 +241,7 @@ def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) ->
     for name, said in of_natives.items():
         if said:
             raise UsageError(
-                f"{name} is of an MPI's own files; Stretto's algorithms keep the order of "
+                f"{name} is of native tuning files; Stretto's algorithms keep the order of "
                 "operands where an operation asks for it, and take all legal calls",
                 name,
                 "leave it out",

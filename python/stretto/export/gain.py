@@ -33,7 +33,7 @@ class TimedCall:
     """A call that is timed.
 
     `row`: index of the row that it is inside of; None: the MPI is to decide there as before.
-    `promised`: the row's time / the MPI's own in the results that the export was made of, where
+    `promised`: the row's time / native in the results that the export was made of, where
     known. `stands_in`: the files have no words for the native decision, which is to rule there:
     the row was as good, and is to cost nothing.
     """

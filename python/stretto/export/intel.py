@@ -33,7 +33,7 @@ from stretto.files.layout import RankLayout
 from stretto.files.table import WITHOUT_SIZE
 from stretto.tune.decide import GAP
 
-#: ranks and bytes without end, as the MPI's own documentation writes them
+#: ranks and bytes without end, as the documentation of the MPI writes them
 MOST = 2147483647
 
 

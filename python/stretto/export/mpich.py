@@ -136,7 +136,7 @@ def put_in(
                 continue
             if found and all(_is_own(collective, x, leaf, library) for x, leaf in found.items()):
                 export.lost.append(
-                    f"{collective} on {layout.words}: what was faster is all that the MPI's own "
+                    f"{collective} on {layout.words}: what was faster is all that the native "
                     "trees have, so that there is nothing to write"
                 )
                 continue

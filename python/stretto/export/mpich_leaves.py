@@ -124,7 +124,7 @@ _PARAMETERS = {
 }  # fmt: skip
 #: takes a parameter that the reader of leaves forgets: its value would be whatever memory held
 _NOT_IN_FILES = ("barrier recexch",)
-#: compositions by number, from 1 on; 0 is the MPI's own choice
+#: compositions by number, from 1 on; 0 is the native choice
 _GREEK = ("alpha", "beta", "gamma", "delta")
 #: truths, as MPICH reads them
 _TRUE, _FALSE = ("1", "yes", "true", "on"), ("0", "no", "false", "off")

@@ -99,7 +99,7 @@ def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export)
 
 @dataclass(frozen=True)
 class JsonRow:
-    """A row as the MPI reads it; sizes in the MPI's own measure, both included.
+    """A row as the MPI reads it; sizes in the measure of the MPI, both included.
 
     `name` is the algorithm's where the file has a name instead of a number.
     """

@@ -1,4 +1,4 @@
-"""From results files to rules: the MPI's own significantly best settings, by layout and size."""
+"""From results files to rules: the significantly best native settings, by layout and size."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def read_results(paths: Sequence[Path]) -> Results:
 
 
 def _natives(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
-    """Return the times of the MPI's own algorithms beside the baseline's, and its name."""
+    """Return the times of native algorithms beside the baseline's, and its name."""
     times = timings(bench)
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.
     base = BARE if any(BARE in t for t in times.values()) else NATIVE

@@ -112,7 +112,7 @@ DIGITS = 20
 def copied(files: Sequence[tuple[FileFacts, Sequence[Printed]]]) -> dict[str, str]:
     """Return, by its place, each table that is a copy, and the place of what it is a copy of.
 
-    A table of many digits is told by itself. Of a short one (a barrier has one line) chance can
+    A table of many digits identifies itself. Of a short one (a barrier has one line) chance can
     be the reason: it is a copy of one in a file of which a long table was copied as well, or in a
     file that holds nothing but copies. The files with the fewest tables are the originals, as it
     is these that are joined to larger ones.

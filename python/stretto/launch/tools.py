@@ -12,7 +12,7 @@ from stretto.launch.reach import preloads
 from stretto.mpi.detect import which
 from stretto.mpi.elf import defines, find_library, is_elf, needed_by, read_dynamic
 
-#: an MPI's own libraries, Fortran's and C++'s among them, and ours
+#: the libraries of an MPI, Fortran's and C++'s among them, and ours
 _OWN = re.compile(
     r"lib(mpi|mpich(fort|cxx|f90)?|mpicxx|mpifort\w*|open-\w+|stretto[-\w]*"
     r"|mpi_(mpifh|usempi\w*|cxx|cray|gnu\w*|abi|ilp64|java|intel\w*|ibm\w*))\.so"

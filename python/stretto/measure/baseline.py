@@ -2,7 +2,7 @@
 
 All that is measured in one launch shares its effect: launches of a call lie 5 to 35% off their
 median, and of that two candidates of one launch differ by 2 to 12% (`bench/launch_noise.py`). So
-the MPI's own algorithms are compared with bare where it shares their launches, and Stretto's with
+native algorithms are compared with bare where it shares their launches, and Stretto's with
 native, which shares theirs.
 
 In a launch with the interposer a native call passes through it, which costs some nanoseconds: where

@@ -1,4 +1,4 @@
-"""Which of an MPI's own algorithms can alternate inside one launch, and how they are set there.
+"""Which native algorithms can alternate inside one launch, and how they are set there.
 
 A candidate ``native:SETTINGS`` either gets its settings from the environment of a launch of its
 own, or, where the MPI looks at them in a running process, shares a launch with others: the
@@ -85,7 +85,7 @@ def shared_launches(
 
 
 def _idle(installation: MPIInstallation, launch: str, nodes: int) -> bool:
-    """Return whether what a launch begins with changes nothing for the MPI's own choice.
+    """Return whether what a launch begins with changes nothing for the native choice.
 
     HAN is Open MPI 5's own choice on several nodes; in 4.1 its priority is 0 anyway, unless the
     user has set it. Dynamic rules find nothing, unless the user has named a file for them.
@@ -139,7 +139,7 @@ def _writable(installation: MPIInstallation, natives: Sequence[str]) -> Written:
             number = _number(variable, value) or words.get((name, value))
             if number is not None:
                 written.append((name, number))
-        # A parameter without its algorithm is looked at by the MPI's own choice, at other times.
+        # A parameter without its algorithm is looked at by the native choice, at other times.
         if any(n.endswith("_algorithm") or n.endswith("_INTRA_ALGORITHM") for n, _ in written):
             out[candidate] = tuple(written)
     return out

@@ -1,4 +1,4 @@
-"""Candidates that are the MPI's own algorithms: named by the user, or all that the MPI has."""
+"""Candidates that are native algorithms: named by the user, or all that the MPI has."""
 
 from __future__ import annotations
 

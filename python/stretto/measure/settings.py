@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Files:
-    """An MPI's own files, as launches ``native:files`` have them.
+    """Native tuning files, as launches ``native:files`` have them.
 
     `variables`: names and values for all ranks; all other launches are without any of them.
     `digest`: of the files' contents: times of other files are not of this campaign.
@@ -313,7 +313,7 @@ def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) 
 def check_candidates(collective: str, candidates: Sequence[str]) -> list[str]:
     """Return the candidates with their baselines and without doubles.
 
-    Those of Stretto's are compared with native, which is put in front, the MPI's own with bare.
+    Those of Stretto's are compared with native, which is put in front, native algorithms with bare.
     """
     out = list(dict.fromkeys(c.strip() for c in candidates if c.strip()))
     for candidate in out:

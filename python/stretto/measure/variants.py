@@ -69,13 +69,13 @@ def shared_name(settings: Mapping[str, str]) -> str:
 
 
 def shared_settings(variant: str) -> dict[str, str]:
-    """Return what launches of a shared variant begin with, by the MPI's own names."""
+    """Return what launches of a shared variant begin with, by the names of the MPI."""
     text = variant.removeprefix(SHARED) if variant.startswith(SHARED) else ""
     return _named(text) if text else {}
 
 
 def single_settings(candidate: str) -> dict[str, str]:
-    """Return all that a candidate ``native:NAME=VALUE,...`` needs, by the MPI's own names.
+    """Return all that a candidate ``native:NAME=VALUE,...`` needs, by the names of the MPI.
 
     Open MPI looks at what is forced in coll/tuned only with its dynamic rules, which is added.
     """

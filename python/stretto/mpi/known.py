@@ -44,13 +44,19 @@ def check_settings(
                 f"did you mean {near[0]!r}?" if near else "correct the name",
             )
         elif installation.family != "openmpi" or name.startswith("OMPI_MCA_"):
-            near = difflib.get_close_matches(plain, known, 1, 0.9)
+            other = near_name(installation, name)
             doubts.append(
                 f"{installation.name} does not list {plain}"
-                + (f" (it has {near[0]})" if near else "")
+                + (f" (it has {other})" if other else "")
                 + ": where it does not know it, it changes nothing"
             )
     return doubts
+
+
+def near_name(installation: MPIInstallation, name: str) -> str | None:
+    """Return a name that the MPI lists and that a variable's name differs little from, if any."""
+    plain = name.removeprefix("OMPI_MCA_") if installation.family == "openmpi" else name
+    return next(iter(difflib.get_close_matches(plain, _known(installation) or (), 1, 0.9)), None)
 
 
 @lru_cache(maxsize=16)

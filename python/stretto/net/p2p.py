@@ -215,8 +215,6 @@ def measure(
     where: Where,
     wanted: Sequence[Point],
     launches: int,
-    samples: int = SAMPLES,
-    batch_us: float = BATCH_US,
     oversubscribe: bool = False,
     report: Callable[[str, float], None] = lambda text, done: None,
 ) -> list[P2PLaunch]:
@@ -230,8 +228,6 @@ def measure(
         The points.
     launches
         How often each launch is repeated.
-    samples, batch_us
-        Batches of each point in a launch, and their length in microseconds.
     oversubscribe
         There are more ranks than cores.
     report
@@ -256,7 +252,7 @@ def measure(
             number += 1
             report(f"launch {number} of {total}", (number - 1) / total)
             budget = 10 * expected_s(some, 1) + _START_S
-            words = [program, level, "-", str(samples), str(batch_us), f"{budget:.0f}"]
+            words = [program, level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
             argv, environ = where.installation.launch(
                 where.nranks,
                 [*words, *(p.word for p in some)],

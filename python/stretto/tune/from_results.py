@@ -32,7 +32,7 @@ class DecidedFile:
     rows
         Of the table.
     natives
-        The MPI's own algorithms that were significantly faster than its decision, in words: no
+        Native algorithms that were significantly faster than its decision, in words: no
         table holds them, `stretto export` does.
     alone
         Calls that the MPI was not measured at by itself, in words: nothing is compared there.

@@ -109,7 +109,7 @@ def named(
             raise UsageError(
                 f"the environment says {s.name} already, so it is no other run than the native "
                 "ones", "--candidates",
-                "unset it, so that the MPI's own value is compared with it, or leave it out",
+                "unset it, so that the native value is compared with it, or leave it out",
             )  # fmt: skip
     return found
 

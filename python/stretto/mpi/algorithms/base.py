@@ -16,7 +16,7 @@ class AlgorithmParameter:
     """A number or word that an algorithm takes.
 
     `name`: ``radix``, ``fanout``, ``segment`` (bytes), ``requests``, ``tree``. `values`: what a
-    campaign tries, the MPI's own default among them or left out where it is unknown.
+    campaign tries, the native default among them or left out where it is unknown.
     """
 
     name: str
@@ -28,7 +28,7 @@ class AlgorithmParameter:
 class NativeAlgorithm:
     """One algorithm of an MPI for one collective.
 
-    `name`: in the MPI's own words, in lower case: ``recursive_doubling``; ``7`` where it has no
+    `name`: in the words of the MPI, in lower case: ``recursive_doubling``; ``7`` where it has no
     words. `value`: how the setting (and a rules file) name it: ``3``. `component`: the part of the
     MPI that has it: ``tuned``, ``han``, ``mpir``, ``posix``, ``preset``. `settings`: all that
     must be set to force it, by name. `exactly`: it works for exactly so many ranks; None: for any

@@ -21,7 +21,7 @@ _FINDERS: dict[Family, Callable[[Mapping[str, Variable]], list[NativeAlgorithm]]
 def discover(installation: MPIInstallation) -> list[NativeAlgorithm]:
     """Return all algorithms of all blocking collectives that an installed MPI has.
 
-    In the MPI's own order, by collective; without values for their parameters
+    In the order of the MPI, by collective; without values for their parameters
     (`Algorithm.variations` gives those).
     """
     found = _FINDERS[installation.family](control_variables(installation))
