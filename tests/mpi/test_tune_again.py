@@ -23,13 +23,14 @@ from stretto.files.verdict import Metric, read_verdict, write_verdict
 from stretto.launch.evidence import Evidence
 from stretto.launch.execute import Result
 from stretto.launch.layout import JobLayout
+from stretto.tune import settings
 from stretto.tune.place import COPIES, Place
-from stretto.tune.profiled import Profiled
-from stretto.tune.settings import SettingsTuning
-from stretto.tune.stage import Options, Stage
+from stretto.tune.profiled import _asked_layout, _wall_file, profile_of
+from stretto.tune.session import Options, Session
+from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.trials import Trial
 from stretto.tune.unchanged import newer, program_files
-from stretto.tune.verify import Verifying
+from stretto.tune.verify import verify
 
 OLD = "2026-01-02T03:04:05Z"
 
@@ -67,19 +68,19 @@ def script(case: Path, text: str) -> None:
     (case / "job.sh").chmod(0o755)
 
 
-def stage(case: Path, monkeypatch: pytest.MonkeyPatch, runs: Runs) -> tuple[Verifying, list[str]]:
-    """The last stage with a table that says shm, as of a start now, and what it says."""
+def session(case: Path, monkeypatch: pytest.MonkeyPatch, runs: Runs) -> tuple[Session, list[str]]:
+    """A session with a table that says shm, as of a start now, and what it says."""
     out, said = case / "out", list[str]()
     out.mkdir(exist_ok=True)
     options = Options(
         ["./job.sh", "../mesh"], out, Metric(), Place(case, out / COPIES), pairs=1, mpi="/usr"
     )
-    made = Verifying(options, said.append)
+    made = Session(options, said.append)
     mpi = made.job.mpi
     row = Row("allreduce", 1, 2, 0, None, "shm")
     write_table(Table(mpi.family, mpi.version, 1, 2, OLD, "0", "h", "c", [row]), made.path("table"))
     made.run_s = 1.0
-    monkeypatch.setattr("stretto.tune.stage.once", runs)
+    monkeypatch.setattr("stretto.tune.session.once", runs)
     return made, said
 
 
@@ -95,24 +96,24 @@ def profile() -> Profile:
     )  # fmt: skip
 
 
-def profiled(made: Verifying, programs: bool) -> None:
+def profiled(made: Session, programs: bool) -> None:
     """Leave a finished profile, of what the program is now (or of an earlier version)."""
     found = profile()
     if programs:
         found.programs = [take(p) for p in program_files(made.job)]
     write_profile(found, made.path("profile.json"))
-    made._wall_file.parent.mkdir(exist_ok=True)
-    made._wall_file.write_text(f"1.0\n{made._asked_layout}\n")
+    _wall_file(made).parent.mkdir(exist_ok=True)
+    _wall_file(made).write_text(f"1.0\n{_asked_layout(made)}\n")
 
 
 def test_copies_of_another_host_stay_and_words_are_as_typed(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = Runs()
-    made, _ = stage(case, monkeypatch, runs)
+    made, _ = session(case, monkeypatch, runs)
     theirs = made.o.place.work / "run.elsewhere.1.x"
     theirs.mkdir(parents=True)
-    made.verify(profile(), table(), None, [])
+    verify(made, profile(), table(), None, [])
     assert runs.commands == [["./job.sh", str(case.parent / "mesh")]] * 2
     assert theirs.exists(), "another process may be at work in it, where locks are not to be had"
     assert read_verdict(made.path("verdict.json")).command == ["./job.sh", "../mesh"]
@@ -122,21 +123,21 @@ def test_where_nothing_is_left_to_run_that_is_said(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = Runs()
-    made, said = stage(case, monkeypatch, runs)
-    made.verify(profile(), table(), None, [])
+    made, said = session(case, monkeypatch, runs)
+    verify(made, profile(), table(), None, [])
     assert not [s for s in said if "earlier start" in s]
     path = made.path("verdict.json")
     write_verdict(dataclasses.replace(read_verdict(path), created=OLD), path)
     for _ in range(2):
-        made, said = stage(case, monkeypatch, runs)
-        made.verify(profile(), table(), None, [])
+        made, said = session(case, monkeypatch, runs)
+        verify(made, profile(), table(), None, [])
         (sentence,) = [s for s in said if "earlier start" in s]
         assert f"all runs are of an earlier start ({OLD}); --restart measures again" in sentence
         assert read_verdict(path).created == OLD, "it is no verdict of today"
     assert len(runs.commands) == 2
-    made, said = stage(case, monkeypatch, runs)
+    made, said = session(case, monkeypatch, runs)
     made.o.pairs = 2
-    made.verify(profile(), table(), None, [])
+    verify(made, profile(), table(), None, [])
     assert len(runs.commands) == 4 and read_verdict(path).created > OLD
     assert not [s for s in said if "earlier start" in s]
 
@@ -144,29 +145,29 @@ def test_where_nothing_is_left_to_run_that_is_said(
 def test_another_program_is_not_added_to_the_old_one(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said = stage(case, monkeypatch, Runs())
+    made, said = session(case, monkeypatch, Runs())
     profiled(made, programs=True)
-    assert made.profile().programs and f"of {OLD} (--restart" in said[0]
+    assert profile_of(made).programs and f"of {OLD} (--restart" in said[0]
     script(case, "1")
     os.utime(case / "job.sh", ns=(1, 1))
-    made.profile()  # built again, and the same
+    profile_of(made)  # built again, and the same
     script(case, "2")
     with pytest.raises(StrettoError, match=f"job.sh has changed since {OLD}") as caught:
-        made.profile()
+        profile_of(made)
     assert caught.value.remedy == "--restart measures again" and caught.value.exit_code != 0
     profiled(made, programs=False)  # by an earlier version: nothing is known
-    assert made.profile().programs is None
+    assert profile_of(made).programs is None
     assert "programs" in made.path("profile.json").read_text()
 
 
 def test_a_program_that_a_reset_command_builds_may_differ(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said = stage(case, monkeypatch, Runs())
+    made, said = session(case, monkeypatch, Runs())
     profiled(made, programs=True)
     script(case, "2")
     made.o.place = dataclasses.replace(made.o.place, reset="make")
-    made.profile()
+    profile_of(made)
     assert "job.sh has changed since" in said[-1] and "note" in said[-1]
 
 
@@ -174,31 +175,31 @@ def test_a_program_that_changes_meanwhile_ends_the_runs(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = Runs(lambda: script(case, "2"))
-    made, _ = stage(case, monkeypatch, runs)
+    made, _ = session(case, monkeypatch, runs)
     profiled(made, programs=True)
     with pytest.raises(StrettoError, match="has changed since"):
-        made.verify(made.profile(), table(), None, [])
+        verify(made, profile_of(made), table(), None, [])
     assert len(runs.commands) == 1
 
 
 def test_files_of_the_case_that_changed_are_named(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said = stage(case, monkeypatch, Runs())
+    made, said = session(case, monkeypatch, Runs())
     profiled(made, programs=True)
     (case / "input").write_text("new")
-    made.profile()
+    profile_of(made)
     (note,) = [s for s in said if "note" in s]
     assert f"earlier runs of {OLD}: input; if CMD reads them, --restart" in note
     made.o.place = dataclasses.replace(made.o.place, in_place=True)
     said.clear()
-    made.profile()
+    profile_of(made)
     assert len(said) == 1, "runs themselves write there"
     assert newer([case / "input", case / "none"], "t") == []
     assert newer([case / "input", case / "none"], "2999-01-01T00:00:00Z") == []
 
 
-def on(made: Stage, nodes: int, ppn: int) -> None:
+def on(made: Session, nodes: int, ppn: int) -> None:
     """Let CMD's line show another layout, as the same line does in another job."""
     made.job = dataclasses.replace(made.job, layout=JobLayout(nodes * ppn, nodes, ppn))
 
@@ -207,17 +208,17 @@ def test_a_profile_of_another_layout_is_refused(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`mpirun ./app` in a job of four nodes went on with the profile of two."""
-    made, _ = stage(case, monkeypatch, Runs())
+    made, _ = session(case, monkeypatch, Runs())
     profiled(made, programs=True)
     on(made, 2, 4)
     with pytest.raises(StrettoError, match=r"another layout: .*, not 2 x 4, 8 ranks"):
-        made.profile()
-    made._wall_file.write_text(f"1.5\n{made._asked_layout}\n")
-    made.profile()  # what was asked for, whatever came of it
+        profile_of(made)
+    _wall_file(made).write_text(f"1.5\n{_asked_layout(made)}\n")
+    profile_of(made)  # what was asked for, whatever came of it
     assert made.run_s == 1.5
     on(made, 4, 4)
     with pytest.raises(StrettoError, match="layout: 2 x 4, 8 ranks, not 4 x 4, 16") as caught:
-        made.profile()
+        profile_of(made)
     assert "--restart" in str(caught.value.remedy)
 
 
@@ -225,26 +226,26 @@ def test_runs_of_another_layout_are_no_part_of_a_verdict(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = Runs()
-    made, _ = stage(case, monkeypatch, runs)
-    made.verify(profile(), table(), None, [])
+    made, _ = session(case, monkeypatch, runs)
+    verify(made, profile(), table(), None, [])
     applied = made.path("table.applied")
     text = applied.read_text()
     assert text.startswith("layout 1 2 2\n")
-    made.verify(profile(), table(), None, [])
+    verify(made, profile(), table(), None, [])
     assert len(runs.commands) == 2
     for number in (4, 4):
         other = profile()
         other.nodes = [Node("a", [0]), Node("b", [1])]
-        made.verify(other, table(), None, [])
+        verify(made, other, table(), None, [])
         assert len(runs.commands) == number
     assert len(read_verdict(made.path("verdict.json")).runs) == 2
 
 
-def searching(case: Path) -> SettingsTuning:
+def searching(case: Path) -> SettingRuns:
     out = case / "out"
     out.mkdir(exist_ok=True)
     options = Options(["./job.sh"], out, Metric(), Place(case, out / COPIES), mpi="/usr", yes=True)
-    made = SettingsTuning(options, lambda text: None)
+    made = SettingRuns(options, lambda text: None)
     on(made, 2, 4)
     return made
 
@@ -252,11 +253,11 @@ def searching(case: Path) -> SettingsTuning:
 def test_settings_tried_on_another_layout_are_refused(case: Path) -> None:
     """`mpirun ./app` in a job of four nodes: gains of two nodes were told as theirs."""
     made = searching(case)
-    write_settings(made._begin([]), made.path("settings.json"))
-    made._begin([])
+    write_settings(settings._begin(made, []), made.path("settings.json"))
+    settings._begin(made, [])
     on(made, 4, 4)
     with pytest.raises(StrettoError, match=r"another layout: 2 x 4 \(nodes x ranks\), not 4 x 4"):
-        made._begin([])
+        settings._begin(made, [])
 
 
 def test_settings_tried_in_another_environment_are_refused(
@@ -264,24 +265,24 @@ def test_settings_tried_in_another_environment_are_refused(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     made = searching(case)
-    first = made._begin([])
+    first = settings._begin(made, [])
     write_settings(first, made.path("settings.json"))
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     made = searching(case)
     with pytest.raises(StrettoError, match="made with OMP_NUM_THREADS=1 and not 4") as caught:
-        made._begin([])
+        settings._begin(made, [])
     assert "--restart" in str(caught.value.remedy)
     write_settings(dataclasses.replace(first, environment=None), made.path("settings.json"))
-    made._begin([])  # an earlier version did not write it down
+    settings._begin(made, [])  # an earlier version did not write it down
 
 
 def test_where_nothing_is_to_be_tried_nothing_runs(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ran the native series, and said that no setting was faster."""
-    monkeypatch.setattr(SettingsTuning, "_candidates", lambda self: [])
+    monkeypatch.setattr(settings, "candidates_of", lambda runs: [])
     with pytest.raises(StrettoError, match=r"nothing to try here: .* on 2 x 4") as caught:
-        searching(case).run()
+        settings.tune_settings(searching(case))
     assert "--candidates" in str(caught.value.remedy)
 
 
@@ -294,16 +295,16 @@ def test_a_native_run_has_two_tries_as_a_setting_has(
     def once(*_: object, **named: object) -> Trial:
         return Trial(Result(left.pop() if left else 0, 1.0, "a hiccup\n"), Evidence())
 
-    monkeypatch.setattr("stretto.tune.stage.once", once)
-    made.file = made._begin([])
-    run = made._one(None, 0, False)
+    monkeypatch.setattr("stretto.tune.session.once", once)
+    made.file = settings._begin(made, [])
+    run = made.run_once(None, 0, False)
     assert run is not None and [r.status for r in made.file.runs] == [1]
     if failures == 1:
-        made._keep(run)
-        assert run.status == 0 and made._times("native") == {0: 1.0}
+        made.keep(run)
+        assert run.status == 0 and made.times("native") == {0: 1.0}
         return
     with pytest.raises(CommandFailedError, match=r"the native run failed twice: .*a hiccup"):
-        made._keep(run)
+        made.keep(run)
 
 
 def test_programs_of_a_command(case: Path) -> None:
@@ -366,8 +367,8 @@ def test_a_profile_of_a_program_outside(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(case)
     words = [*mpi.launcher(2), "../build/app"]
     options = Options(words, case / "out", Metric(), Place(Path.cwd(), case / "out" / COPIES))
-    stage = Profiled(options, lambda text: None)
+    stage = Session(options, lambda text: None)
     with beside_others():
-        found = stage.profile()
+        found = profile_of(stage)
     assert found.command == words and found == read_profile(stage.path("profile.json"))
     assert [Path(p.path).resolve() for p in found.programs or []] == [tmp_path / "build" / "app"]

@@ -16,8 +16,8 @@ from stretto.files.verdict import Metric
 from stretto.launch.evidence import Evidence, read_evidence, require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.tune.place import COPIES, Place
-from stretto.tune.stage import Options
-from stretto.tune.verify import Verifying
+from stretto.tune.session import Options, Session
+from stretto.tune.verify import verify
 
 PROGRAM = r"""
 #include <mpi.h>
@@ -83,13 +83,13 @@ def test_a_run_that_was_not_tuned_is_refused(found: Evidence, words: str) -> Non
         require_native(Evidence(2, 2, 2), "./app")
 
 
-def verifying(tmp_path: Path, words: list[str], pairs: int = 1) -> tuple[Verifying, Table]:
+def verifying(tmp_path: Path, words: list[str], pairs: int = 1) -> tuple[Session, Table]:
     """Return the last stage of a tuning whose table says shm, in a directory of the case."""
     out = tmp_path / "out"
     out.mkdir()
     place = Place(Path.cwd(), out / COPIES)
     options = Options(words, out, Metric(), place, pairs=pairs, mpi="/usr")
-    stage = Verifying(options, lambda text: None)
+    stage = Session(options, lambda text: None)
     mpi = stage.job.mpi
     table = Table(
         mpi.family, mpi.version, 1, 2, "2026-11-21T20:00:00Z", "0", "h", "c",
@@ -134,7 +134,7 @@ def test_tuned_runs_prove_themselves(folder: Path) -> None:
     words = [*MPIS["openmpi4"].launcher(2), "./app"]
     stage, table = verifying(folder, words, pairs=2)
     with beside_others():
-        outcome = stage.verify(profile(words), table, None, [])
+        outcome = verify(stage, profile(words), table, None, [])
     assert "In each of the 2 tuned runs all 2 ranks had Stretto" in outcome.conclusion
     verdict = json.loads(stage.path("verdict.json").read_text())
     assert {r["ranks"] for r in verdict["runs"] if r["kind"] == "tuned"} == {2}
@@ -150,7 +150,7 @@ def test_a_script_that_drops_the_environment_gets_no_verdict(folder: Path) -> No
     words = script(folder, BARE_ENVIRONMENT)
     stage, table = verifying(folder, words)
     with beside_others(), pytest.raises(StrettoError) as caught:
-        stage.verify(profile(words), table, None, [])
+        verify(stage, profile(words), table, None, [])
     assert "0 of 2 ranks loaded Stretto in the tuned run" in str(caught.value)
     assert "env -i" in str(caught.value.remedy)
     path = stage.path("verdict.json")
@@ -163,7 +163,7 @@ def test_a_wrapper_of_the_ranks_that_drops_it(folder: Path) -> None:
     words = [*MPIS["openmpi4"].launcher(2), "env", "-u", "LD_PRELOAD", "./app"]
     stage, table = verifying(folder, words)
     with beside_others(), pytest.raises(StrettoError, match="takes LD_PRELOAD away"):
-        stage.verify(profile(words), table, None, [])
+        verify(stage, profile(words), table, None, [])
 
 
 @pytest.mark.mpi
@@ -174,7 +174,7 @@ def test_a_script_that_brings_stretto_itself_is_not_native(folder: Path) -> None
     stage.path("table").parent.rename(folder / "old")
     stage, table = verifying(folder, words)
     with beside_others(), pytest.raises(StrettoError, match="was to be native"):
-        stage.verify(profile(words), table, None, [])
+        verify(stage, profile(words), table, None, [])
 
 
 @pytest.mark.mpi
@@ -184,5 +184,5 @@ def test_a_table_of_another_layout_is_not_called_tuned(folder: Path) -> None:
     table.rows = [Row("allreduce", 4, 64, 0, None, "shm")]
     write_table(table, stage.path("table"))
     with beside_others(), pytest.raises(StrettoError, match="none of their calls") as caught:
-        stage.verify(profile(words), table, None, [])
+        verify(stage, profile(words), table, None, [])
     assert "has no row for 1 node" in str(caught.value)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ from stretto.mpi.detect import find_installation
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import without
 from stretto.mpi.variables import control_variables
-from stretto.tune.settings import SettingsTuning
+from stretto.tune import combine
+from stretto.tune.settings_runs import SettingRuns
 
 SOURCE = REPOSITORY / "tests" / "programs" / "settings.c"
 LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
@@ -444,13 +446,13 @@ def test_a_combination_that_is_not_confirmed_leaves_its_place(
 
 def test_settings_are_put_together_once() -> None:
     """One that contains another, that gives a variable two values, or that is tried already."""
-    tuning = object.__new__(SettingsTuning)
+    tuning = object.__new__(SettingRuns)
     a, b = Tried("a", "", {"A": "1"}), Tried("b", "", {"B": "1"})
     ab, a2 = Tried("ab", "", {"A": "1", "B": "1"}), Tried("a2", "", {"A": "2"})
     tuning.file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1),
                                MPIIdentity("openmpi", "openmpi", "4"), ["c"], Metric(), 1, 2,
                                [a, b, a2])  # fmt: skip
-    put = tuning._together
+    put = partial(combine._together, tuning)
     assert put(a, a2) is None
     both = put(a, b)
     assert both is not None and both.name == "a,b" and put(both, a) is None and put(a, b) is both

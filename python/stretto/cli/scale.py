@@ -87,7 +87,7 @@ def command(
     from stretto.scaling.points import lines_of, points_of
     from stretto.tune.outside import uncopied_notes
     from stretto.tune.place import check_copy
-    from stretto.tune.stage import refuse_applied
+    from stretto.tune.session import refuse_applied
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 

@@ -49,7 +49,8 @@ def command(
     from stretto.files.schema import encode
     from stretto.launch.typed import job_words
     from stretto.mpi.settings import NAMES
-    from stretto.tune.settings import SettingsTuning, lines
+    from stretto.tune.settings import lines, tune_settings
+    from stretto.tune.settings_runs import SettingRuns
 
     options = trials(
         cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
@@ -58,7 +59,7 @@ def command(
     )  # fmt: skip
     # a setting may be several variables, with commas between
     names = None if candidates is None else [c for x in candidates.split(";") if (c := x.strip())]
-    found = SettingsTuning(replace(options, candidates=names), say).run()
+    found = tune_settings(SettingRuns(replace(options, candidates=names), say))
     if found is None:
         return
     if as_json:

@@ -12,7 +12,7 @@ from stretto.errors import UsageError
 from stretto.output import print_json, say
 
 if TYPE_CHECKING:
-    from stretto.tune.stage import Options
+    from stretto.tune.session import Options
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
@@ -53,8 +53,9 @@ def command(
     from stretto.launch.typed import job_words, near
     from stretto.measure.request import split_candidates
     from stretto.measure.settings import parse_tunable
-    from stretto.tune.application import Tuning
+    from stretto.tune.application import tune
     from stretto.tune.evidence import rows_lines
+    from stretto.tune.session import Session
 
     options = trials(
         cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
@@ -64,7 +65,8 @@ def command(
     )  # fmt: skip
     only = None if collective is None else parse_tunable(collective)
     names = None if candidates is None else split_candidates(candidates)
-    found = Tuning(replace(options, launches=launches, only=only, candidates=names), say).run()
+    asked = replace(options, launches=launches, only=only, candidates=names)
+    found = tune(Session(asked, say))
     if as_json:
         print_json(encode(found))
         return
@@ -101,7 +103,7 @@ def trials(
     from stretto.launch.naming import tuned_directory
     from stretto.measure.settings import parse_duration
     from stretto.tune.outputs import Rules
-    from stretto.tune.stage import Options
+    from stretto.tune.session import Options
     from stretto.tune.trials import make_metric
 
     if not cmd:

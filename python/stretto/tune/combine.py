@@ -62,86 +62,90 @@ def as_setting(tried: Tried) -> Setting:
     return Setting(tried.name, tried.what, tuple(tried.environment.items()))
 
 
-class Combining(SettingRuns):
-    def best_together(
-        self, faster: Sequence[Tried], rounds: int, progress: Progress
-    ) -> Tried | None:
-        """Return the best setting or combination; None: all of them fail by now.
+def best_together(
+    runs: SettingRuns, faster: Sequence[Tried], rounds: int, progress: Progress
+) -> Tried | None:
+    """Return the best setting or combination; None: all of them fail by now.
 
-        `faster`: settings that are faster than native, the fastest first.
-        """
-        faster = [t for t in faster if self._failed(t.name) is None]
-        if not faster:
-            return None
-        best, tried = faster[0], 0
-        for other in faster[1:]:
-            together = self._together(best, other) if tried < MOST else None
-            if together is None:
+    `faster`: settings that are faster than native, the fastest first.
+    """
+    faster = [t for t in faster if runs.failed(t.name) is None]
+    if not faster:
+        return None
+    best, tried = faster[0], 0
+    for other in faster[1:]:
+        together = _together(runs, best, other) if tried < MOST else None
+        if together is None:
+            continue
+        tried += 1
+        _run_beside(runs, best, together, rounds, progress)
+        if runs.failed(best.name) is not None:  # it ran well until now
+            together.why = f"{best.name} fails"
+            return best_together(runs, faster, rounds, progress)
+        if _is_faster(runs, best, together):
+            best = together
+    return best
+
+
+def _together(runs: SettingRuns, best: Tried, other: Tried) -> Tried | None:
+    by_name = {t.name: t for t in runs.file.tried}
+    parts = [*(by_name[n] for n in best.parts or [best.name]), other]
+    environment = merged(parts)
+    if environment is None or environment == best.environment:
+        return None
+    names = [p.name for p in parts]
+    same = next((t for t in runs.file.tried if t.environment == environment), None)
+    if same is not None and (not same.parts or same.parts == names):
+        return same if same.parts else None
+    if same is not None:  # put together otherwise: judged beside what is not the best now
+        runs.file.tried.remove(same)
+        runs.file.runs = [r for r in runs.file.runs if same.name not in (r.setting, r.beside)]
+    what = f"{len(names)} settings that help, together"
+    new = Tried(",".join(names), what, environment, why=NOT_JUDGED, parts=names)
+    runs.file.tried.append(new)
+    return new
+
+
+def _run_beside(
+    runs: SettingRuns, best: Tried, together: Tried, rounds: int, progress: Progress
+) -> None:
+    runs.say(f"stretto: {together.name} is tried beside {best.name}")
+    members = {NATIVE: None, best.name: as_setting(best), together.name: as_setting(together)}
+    for number in range(rounds):
+        names = list(members)
+        random.Random(f"{runs.o.seed} {together.name} {number}").shuffle(names)
+        for name in names:
+            progress.update(progress.done, name)
+            if any(runs.failed(t.name) is not None for t in (best, together)):
+                return
+            if runs.has(name, number, beside=together.name):
                 continue
-            tried += 1
-            self._run_beside(best, together, rounds, progress)
-            if self._failed(best.name) is not None:  # it ran well until now
-                together.why = f"{best.name} fails"
-                return self.best_together(faster, rounds, progress)
-            if self._is_faster(best, together):
-                best = together
-        return best
+            run = runs.run_once(members[name], number, False, beside=together.name)
+            if run is None:
+                raise Spent(
+                    f"{best.name} looked faster ({best.why}), but the budget was spent before "
+                    "it was tried together with others that did"
+                )
+            runs.keep(run)
+            progress.advance()
 
-    def _together(self, best: Tried, other: Tried) -> Tried | None:
-        by_name = {t.name: t for t in self.file.tried}
-        parts = [*(by_name[n] for n in best.parts or [best.name]), other]
-        environment = merged(parts)
-        if environment is None or environment == best.environment:
-            return None
-        names = [p.name for p in parts]
-        same = next((t for t in self.file.tried if t.environment == environment), None)
-        if same is not None and (not same.parts or same.parts == names):
-            return same if same.parts else None
-        if same is not None:  # put together otherwise: judged beside what is not the best now
-            self.file.tried.remove(same)
-            self.file.runs = [r for r in self.file.runs if same.name not in (r.setting, r.beside)]
-        what = f"{len(names)} settings that help, together"
-        new = Tried(",".join(names), what, environment, why=NOT_JUDGED, parts=names)
-        self.file.tried.append(new)
-        return new
 
-    def _run_beside(self, best: Tried, together: Tried, rounds: int, progress: Progress) -> None:
-        self.say(f"stretto: {together.name} is tried beside {best.name}")
-        members = {NATIVE: None, best.name: as_setting(best), together.name: as_setting(together)}
-        for number in range(rounds):
-            names = list(members)
-            random.Random(f"{self.o.seed} {together.name} {number}").shuffle(names)
-            for name in names:
-                progress.update(progress.done, name)
-                if any(self._failed(t.name) is not None for t in (best, together)):
-                    return
-                if self._has(name, number, beside=together.name):
-                    continue
-                run = self._one(members[name], number, False, beside=together.name)
-                if run is None:
-                    raise Spent(
-                        f"{best.name} looked faster ({best.why}), but the budget was spent before "
-                        "it was tried together with others that did"
-                    )
-                self._keep(run)
-                progress.advance()
-
-    def _is_faster(self, best: Tried, together: Tried) -> bool:
-        """Judge a combination: significantly faster than the best so far, or not worth it."""
-        mine, others, native = (
-            self._times(name, beside=together.name) for name in (together.name, best.name, NATIVE)
-        )
-        common = mine.keys() & others.keys() & native.keys()
-        failed = self._failed(together.name)
-        if failed is not None or not common:
-            together.outcome, together.why = "failed", failed or "not one run of it was good"
-            return False
-        mine, others, native = ({i: x[i] for i in common} for x in (mine, others, native))
-        ratio, ratios, p, _ = compare_times(mine, native)
-        together.gain = gain_of(ratio, ratios, p, self.o.metric)
-        ratio, _, p, _ = compare_times(mine, others)
-        # each combination is another chance to be wrong
-        adjusted = None if p is None else min(1.0, MOST * p)
-        verdict = judge(ratio, adjusted, ratio.n, "run", p=p)
-        together.outcome, together.why = verdict.outcome, f"beside {best.name}: {verdict.words}"
-        return together.outcome == "faster"
+def _is_faster(runs: SettingRuns, best: Tried, together: Tried) -> bool:
+    """Judge a combination: significantly faster than the best so far, or not worth it."""
+    mine, others, native = (
+        runs.times(name, beside=together.name) for name in (together.name, best.name, NATIVE)
+    )
+    common = mine.keys() & others.keys() & native.keys()
+    failed = runs.failed(together.name)
+    if failed is not None or not common:
+        together.outcome, together.why = "failed", failed or "not one run of it was good"
+        return False
+    mine, others, native = ({i: x[i] for i in common} for x in (mine, others, native))
+    ratio, ratios, p, _ = compare_times(mine, native)
+    together.gain = gain_of(ratio, ratios, p, runs.o.metric)
+    ratio, _, p, _ = compare_times(mine, others)
+    # each combination is another chance to be wrong
+    adjusted = None if p is None else min(1.0, MOST * p)
+    verdict = judge(ratio, adjusted, ratio.n, "run", p=p)
+    together.outcome, together.why = verdict.outcome, f"beside {best.name}: {verdict.words}"
+    return together.outcome == "faster"

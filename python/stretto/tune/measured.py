@@ -26,8 +26,7 @@ from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_cas
 from stretto.tune.complete import CallShape, calls_of
 from stretto.tune.decide import SizeRange, decide
 from stretto.tune.needs import Need, Needs
-from stretto.tune.profiled import Profiled
-from stretto.tune.stage import PAIRS
+from stretto.tune.session import PAIRS, Session
 
 LAUNCHES, FEWEST_LAUNCHES = 10, 6
 
@@ -50,153 +49,157 @@ class Planned:
         )
 
 
-class MeasuredNeeds(Profiled):
-    def planned(self, needs: Needs) -> list[Planned]:
-        groups: dict[tuple[int, int, int], list[Need]] = defaultdict(list)
-        for need in needs.chosen:
-            groups[need.nranks, need.nodes, need.ppn].append(need)
-        budget = self._bench_budget()
-        out: list[Planned] = []
-        for (nranks, nodes, ppn), members in groups.items():
-            cases = self._cases(members, nodes, nranks)
-            variants = variants_of(cases)
-            share = None if budget is None else budget * len(members) / len(needs.chosen)
-            hosts = self.job.layout.hosts[:nodes] if nodes > 1 else ()
-            settings = Settings(
-                nranks=nranks,
-                cases=tuple(cases),
-                variants=variants,
-                launches=self.o.launches or _launches(cases, len(variants), share),
-                ppn=ppn if nodes > 1 else None,
-                hosts=tuple(hosts),
-                seed=self.o.seed,
-                budget_s=share,
-                batches=(9, 30),
-                oversubscribed=nranks > cores() * nodes,
+def planned(session: Session, needs: Needs) -> list[Planned]:
+    groups: dict[tuple[int, int, int], list[Need]] = defaultdict(list)
+    for need in needs.chosen:
+        groups[need.nranks, need.nodes, need.ppn].append(need)
+    budget = _bench_budget(session)
+    out: list[Planned] = []
+    for (nranks, nodes, ppn), members in groups.items():
+        cases = _cases(session, members, nodes, nranks)
+        variants = variants_of(cases)
+        share = None if budget is None else budget * len(members) / len(needs.chosen)
+        hosts = session.job.layout.hosts[:nodes] if nodes > 1 else ()
+        settings = Settings(
+            nranks=nranks,
+            cases=tuple(cases),
+            variants=variants,
+            launches=session.o.launches or _launches(cases, len(variants), share),
+            ppn=ppn if nodes > 1 else None,
+            hosts=tuple(hosts),
+            seed=session.o.seed,
+            budget_s=share,
+            batches=(9, 30),
+            oversubscribed=nranks > cores() * nodes,
+        )
+        path = session.path("bench.jsonl" if not out else f"{nodes}x{ppn}.bench.jsonl")
+        if any(path == p.path for p in out):
+            path = session.path(f"{nodes}x{ppn}.{nranks}.bench.jsonl")
+        out.append(Planned((nranks, nodes, ppn), tuple(members), settings, path))
+    return out
+
+
+def measure_needs(session: Session, needs: Needs) -> tuple[list[Row], list[Comparison], list[Path]]:
+    """Measure what is needed, layout by layout, and decide."""
+    rows: list[Row] = []
+    comparisons: list[Comparison] = []
+    plans = planned(session, needs)
+    # A table tells nodes x ppn apart, not 7 ranks of 2 x 4 from 8: they decide together.
+    spans: dict[tuple[int, int], dict[str, dict[int, SizeRange]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    calls: dict[tuple[int, int], list[CallShape]] = defaultdict(list)
+    for plan in plans:
+        nranks, nodes, ppn = plan.layout
+        left = time_left(plan.settings, plan.path, session.o.restart)
+        session.say(f"stretto: measuring {plan.words}: about {left:.0f} s")
+        bench, _ = measure(
+            plan.settings,
+            session.job.mpi,
+            plan.path,
+            collect(session.job.mpi.identity),
+            ["stretto", "tune", "--", *session.o.words],
+            session.say,
+            restart=session.o.restart,
+            start=_starter(session) if nranks == session.job.layout.nranks else None,
+        )
+        require_layout(bench, nodes, ppn, plan.path)
+        times = timings(bench)
+        comparisons += [replace(c, layout=plan.layout) for c in decisive(fair(times), times)]
+        calls[nodes, ppn] += calls_of(times, plan.layout)
+        own = spans[nodes, ppn]
+        for need in plan.members:
+            own[need.collective][need.bytes] = _wider(
+                need.span, own[need.collective].get(need.bytes)
             )
-            path = self.path("bench.jsonl" if not out else f"{nodes}x{ppn}.bench.jsonl")
-            if any(path == p.path for p in out):
-                path = self.path(f"{nodes}x{ppn}.{nranks}.bench.jsonl")
-            out.append(Planned((nranks, nodes, ppn), tuple(members), settings, path))
-        return out
+    for (nodes, ppn), known in spans.items():
+        here = [c for c in comparisons if c.layout is not None and c.layout[1:] == (nodes, ppn)]
+        rows += decide(here, nodes, ppn, known, calls=calls[nodes, ppn])
+    return rows, comparisons, [plan.path for plan in plans]
 
-    def measured(self, needs: Needs) -> tuple[list[Row], list[Comparison], list[Path]]:
-        """Measure what is needed, layout by layout, and decide."""
-        rows: list[Row] = []
-        comparisons: list[Comparison] = []
-        plans = self.planned(needs)
-        # A table tells nodes x ppn apart, not 7 ranks of 2 x 4 from 8: they decide together.
-        spans: dict[tuple[int, int], dict[str, dict[int, SizeRange]]] = defaultdict(
-            lambda: defaultdict(dict)
-        )
-        calls: dict[tuple[int, int], list[CallShape]] = defaultdict(list)
-        for plan in plans:
-            nranks, nodes, ppn = plan.layout
-            left = time_left(plan.settings, plan.path, self.o.restart)
-            self.say(f"stretto: measuring {plan.words}: about {left:.0f} s")
-            bench, _ = measure(
-                plan.settings,
-                self.job.mpi,
-                plan.path,
-                collect(self.job.mpi.identity),
-                ["stretto", "tune", "--", *self.o.words],
-                self.say,
-                restart=self.o.restart,
-                start=self._starter() if nranks == self.job.layout.nranks else None,
+
+def _cases(session: Session, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:
+    cases = []
+    for need in members:
+        if session.o.candidates:
+            own = session.o.candidates
+            names = with_bare(own if NATIVE in own else [NATIVE, *own], need.bytes, nodes)
+        else:
+            names = default_candidates(
+                need.collective, session.job.mpi.abi, nodes, nranks, need.bytes
             )
-            require_layout(bench, nodes, ppn, plan.path)
-            times = timings(bench)
-            comparisons += [replace(c, layout=plan.layout) for c in decisive(fair(times), times)]
-            calls[nodes, ppn] += calls_of(times, plan.layout)
-            own = spans[nodes, ppn]
-            for need in plan.members:
-                own[need.collective][need.bytes] = _wider(
-                    need.span, own[need.collective].get(need.bytes)
-                )
-        for (nodes, ppn), known in spans.items():
-            here = [c for c in comparisons if c.layout is not None and c.layout[1:] == (nodes, ppn)]
-            rows += decide(here, nodes, ppn, known, calls=calls[nodes, ppn])
-        return rows, comparisons, [plan.path for plan in plans]
+        roots = (0, nranks - 1) if need.collective in ROOTED else (0,)
+        cases += [
+            make_case(need.collective, need.bytes, names, shape.datatype, shape.operation, root)
+            for shape in need.shapes
+            for root in roots
+        ]
+    return cases
 
-    def _cases(self, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:
-        cases = []
-        for need in members:
-            if self.o.candidates:
-                own = self.o.candidates
-                names = with_bare(own if NATIVE in own else [NATIVE, *own], need.bytes, nodes)
-            else:
-                names = default_candidates(
-                    need.collective, self.job.mpi.abi, nodes, nranks, need.bytes
-                )
-            roots = (0, nranks - 1) if need.collective in ROOTED else (0,)
-            cases += [
-                make_case(need.collective, need.bytes, names, shape.datatype, shape.operation, root)
-                for shape in need.shapes
-                for root in roots
-            ]
-        return cases
 
-    def say_plan(self) -> None:
-        """Say what will be run and measured, before anything is."""
-        budget = "" if self.o.budget_s is None else f", all within about {self.o.budget_s:.0f} s"
-        pairs = PAIRS if self.o.pairs is None else self.o.pairs
-        self.say(
-            f"stretto: cost: CMD runs once with the recorder, then what it uses is measured, then "
-            f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
-            f"({self.o.place.words()}){budget}; Ctrl-C keeps what was measured"
-        )
+def say_plan(session: Session) -> None:
+    """Say what will be run and measured, before anything is."""
+    budget = "" if session.o.budget_s is None else f", all within about {session.o.budget_s:.0f} s"
+    pairs = PAIRS if session.o.pairs is None else session.o.pairs
+    session.say(
+        f"stretto: cost: CMD runs once with the recorder, then what it uses is measured, then "
+        f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
+        f"({session.o.place.words()}){budget}; Ctrl-C keeps what was measured"
+    )
 
-    def state_cost(self, needs: Needs) -> None:
-        """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
-        seconds = sum(time_left(p.settings, p.path, self.o.restart) for p in self.planned(needs))
-        pairs = PAIRS if self.o.pairs is None else self.o.pairs
-        runs = 2 * pairs * self.run_s
-        if self.o.budget_s is not None and self.o.pairs is None:
-            runs = min(runs, max(0.0, (self.left_s() or 0.0) - seconds))
-        self.say(
-            f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
-            f"for runs of CMD ({duration(self.run_s)} each)"
-        )
-        if not self.o.dry_run:
-            ask(seconds + runs, self.o.yes or self.o.budget_s is not None)
 
-    def _bench_budget(self) -> float | None:
-        left = self.left_s()
-        if left is None:
-            return None
-        trials = 2 * PAIRS * 1.1 * self.run_s
-        return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
+def state_cost(session: Session, needs: Needs) -> None:
+    """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
+    seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
+    pairs = PAIRS if session.o.pairs is None else session.o.pairs
+    runs = 2 * pairs * session.run_s
+    if session.o.budget_s is not None and session.o.pairs is None:
+        runs = min(runs, max(0.0, (session.left_s() or 0.0) - seconds))
+    session.say(
+        f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
+        f"for runs of CMD ({duration(session.run_s)} each)"
+    )
+    if not session.o.dry_run:
+        ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
 
-    def _starter(self) -> Starter | None:
-        """Return how to start stretto-bench as CMD is: same launcher, options, hosts, binding."""
-        command = self.job.command
-        if command.launcher_at is None or len(command.applications) != 1:
-            return None
-        head = list(command.words[: command.applications[0].start])
 
-        def start(
-            program: list[str], variables: dict[str, str]
-        ) -> tuple[list[str], dict[str, str]]:
-            job = understand([*head, *program], mpi=self.o.mpi)
-            settings = {k: v for k, v in variables.items() if k != "LD_PRELOAD"}
-            libraries = [Path(variables["LD_PRELOAD"])] if "LD_PRELOAD" in variables else []
-            return prepare(job, libraries, settings)
+def _bench_budget(session: Session) -> float | None:
+    left = session.left_s()
+    if left is None:
+        return None
+    trials = 2 * PAIRS * 1.1 * session.run_s
+    return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 
-        return start
 
-    def table(self, profile: Profile, rows: list[Row]) -> Table:
-        identity = collect(self.job.mpi.identity)
-        return Table(
-            family=self.job.mpi.family,
-            mpi_version=self.job.mpi.version,
-            nodes=profile.node_count,
-            ppn=profile.ppn,
-            created=identity.created,
-            stretto=identity.stretto,
-            host=identity.host.name,
-            cpu=identity.host.cpu,
-            rows=rows,
-        )
+def _starter(session: Session) -> Starter | None:
+    """Return how to start stretto-bench as CMD is: same launcher, options, hosts, binding."""
+    command = session.job.command
+    if command.launcher_at is None or len(command.applications) != 1:
+        return None
+    head = list(command.words[: command.applications[0].start])
+
+    def start(program: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+        job = understand([*head, *program], mpi=session.o.mpi)
+        settings = {k: v for k, v in variables.items() if k != "LD_PRELOAD"}
+        libraries = [Path(variables["LD_PRELOAD"])] if "LD_PRELOAD" in variables else []
+        return prepare(job, libraries, settings)
+
+    return start
+
+
+def make_table(session: Session, profile: Profile, rows: list[Row]) -> Table:
+    identity = collect(session.job.mpi.identity)
+    return Table(
+        family=session.job.mpi.family,
+        mpi_version=session.job.mpi.version,
+        nodes=profile.node_count,
+        ppn=profile.ppn,
+        created=identity.created,
+        stretto=identity.stretto,
+        host=identity.host.name,
+        cpu=identity.host.cpu,
+        rows=rows,
+    )
 
 
 def _wider(span: SizeRange, other: SizeRange | None) -> SizeRange:

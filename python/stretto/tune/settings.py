@@ -33,13 +33,14 @@ from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, without
 from stretto.mpi.settings.nodes import ASK, read
 from stretto.progress import Progress
-from stretto.tune import combine
 from stretto.tune.alone import alone_in
-from stretto.tune.confirm import Confirming
+from stretto.tune.combine import Spent, best_together, kept, most_runs
+from stretto.tune.confirm import choose
 from stretto.tune.named import left, named, option_names
 from stretto.tune.place import keep_input
+from stretto.tune.session import PAIRS
 from stretto.tune.settings_environment import environment_of, refuse_other_environment
-from stretto.tune.stage import PAIRS
+from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.trials import gain_of
 from stretto.tune.unchanged import program_files
 
@@ -48,261 +49,275 @@ SCREENING = 3
 _ANEW = "begin again with --restart, or give another directory with --out"
 
 
-class SettingsTuning(Confirming):
-    def run(self) -> SettingsFile | None:
-        """Go through all steps; None in a dry run."""
-        self.check()
-        candidates = self._candidates()
-        if not candidates:
-            nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
-            raise StrettoError(
-                f"nothing to try here: {self.job.mpi.name} has no setting that can matter on "
-                f"{_layout_words(nodes, ppn)}, or CMD and the environment decide them all (see the "
-                "notes)",
-                " ".join(self.o.words),
-                "name some: --candidates 'NAME=VALUE;NAME=VALUE'",
-            )
-        rounds = self.o.pairs or PAIRS
-        for s in candidates:
-            self.say(f"stretto:   {s.name}: {s.what}")
-        more = combine.most_runs(len(candidates), rounds)
-        most = rounds * (len(candidates) + 3) + more
-        self.say(
-            f"stretto: {self.job.mpi.name}: {counted(len(candidates), 'setting')}, each tried on "
-            f"CMD {self.o.place.words()}: at most {counted(most - more, 'run')}"
-            + (f", and {more} of combinations of those that help" if more else "")
+def tune_settings(runs: SettingRuns) -> SettingsFile | None:
+    """Go through all steps; None in a dry run."""
+    runs.check()
+    candidates = candidates_of(runs)
+    if not candidates:
+        nodes, ppn = runs.job.layout.nodes, runs.job.layout.ppn
+        raise StrettoError(
+            f"nothing to try here: {runs.job.mpi.name} has no setting that can matter on "
+            f"{_layout_words(nodes, ppn)}, or CMD and the environment decide them all (see the "
+            "notes)",
+            " ".join(runs.o.words),
+            "name some: --candidates 'NAME=VALUE;NAME=VALUE'",
         )
-        if self.o.dry_run:
-            self.say("stretto: dry run: nothing was run")
-            return None
-        keep_input()
-        with alone_in(self.o.out):
-            self.file = self._begin(candidates)
-            before = len(self.file.runs)
-            found = self._search(candidates, rounds, most)
-        if before and before == len(found.runs):
-            self.say(
-                f"stretto: all runs are of an earlier start ({found.created}); --restart measures "
-                "again"
-            )
-        return found
+    rounds = runs.o.pairs or PAIRS
+    for s in candidates:
+        runs.say(f"stretto:   {s.name}: {s.what}")
+    more = most_runs(len(candidates), rounds)
+    most = rounds * (len(candidates) + 3) + more
+    runs.say(
+        f"stretto: {runs.job.mpi.name}: {counted(len(candidates), 'setting')}, each tried on "
+        f"CMD {runs.o.place.words()}: at most {counted(most - more, 'run')}"
+        + (f", and {more} of combinations of those that help" if more else "")
+    )
+    if runs.o.dry_run:
+        runs.say("stretto: dry run: nothing was run")
+        return None
+    keep_input()
+    with alone_in(runs.o.out):
+        runs.file = _begin(runs, candidates)
+        before = len(runs.file.runs)
+        found = _search(runs, candidates, rounds, most)
+    if before and before == len(found.runs):
+        runs.say(
+            f"stretto: all runs are of an earlier start ({found.created}); --restart measures again"
+        )
+    return found
 
-    def _search(self, candidates: Sequence[Setting], rounds: int, most: int) -> SettingsFile:
-        kept = f"runs so far are in {self.path('settings.json')}; the same command goes on"
-        with keeping(kept), Progress(f"trying settings on {self.name}", most) as progress:
-            complete = self._try_all(candidates, rounds, progress)
-            faster = self._judge(candidates)
-            if not faster:
-                return self._end(*self._nothing(complete))
-            try:
-                best = self.best_together(faster, rounds, progress)
-                if best is None:
-                    return self._end("what was faster at first fails by now, so nothing is set")
-                text = self.choose(best, rounds, progress)
-                return self._end(text, "faster" if self.file.setting else "inconclusive")
-            except combine.Spent as spent:
-                return self._end(
-                    f"inconclusive: {spent} (missing: more --budget; the same command goes on); "
-                    "nothing is set"
-                )
 
-    def _candidates(self) -> list[Setting]:
-        """Return what is tried: what the user named, or what the MPI has and the command leaves."""
-        command, environ = self.job.command, self.job.environ
-        if self.o.candidates:
-            given = named(self.o.candidates, self.job.mpi.family, command, environ)
-            for asked in given:
-                for doubt in check_settings(self.job.mpi, dict(asked.environment), asked.name):
-                    self.say(f"stretto: warning: {doubt}")
-            return given
-        nodes, ppn = self.job.layout.nodes, self.job.layout.ppn
-        around = self._around()
-        if nodes is None or ppn is None:  # a script: whatever may matter somewhere
-            one, lacking = settings(self.job.mpi, 1, 2, around)
-            several, more = settings(self.job.mpi, 2, 2, around)
-            found, lacking = list(dict.fromkeys([*one, *several])), lacking + more
-        else:
-            found, lacking = settings(self.job.mpi, nodes, ppn, around)
-        if lacking:
-            names = ", ".join(dict.fromkeys(lacking))
-            self.say(f"stretto: note: {self.job.mpi.name} does not have {names}")
-        found, notes = without(found, option_names(command))
-        found, more_notes = left(found, command, environ)
-        for note in (*notes, *more_notes):
-            self.say(f"stretto: note: {note}")
-        return found
-
-    def _around(self) -> Around:
-        """Return what else decides which settings can matter: CMD's nodes are asked.
-
-        Not in a dry run, which starts nothing (srun may wait for nodes), and not in a script.
-        """
-        environ = {**self.job.environ, **self.job.command.assignments}
-        srun = self.job.command.kind == "slurm"
-        if self.o.dry_run:
-            if self.job.layout.nodes != 1:
-                self.say(
-                    "stretto: note: a dry run does not ask the nodes which interfaces they share: "
-                    "those settings come on top"
-                )
-            return Around(None, environ, srun)
+def _search(
+    runs: SettingRuns, candidates: Sequence[Setting], rounds: int, most: int
+) -> SettingsFile:
+    so_far = f"runs so far are in {runs.path('settings.json')}; the same command goes on"
+    with keeping(so_far), Progress(f"trying settings on {runs.name}", most) as progress:
+        complete = _try_all(runs, candidates, rounds, progress)
+        faster = _judge(runs, candidates)
+        if not faster:
+            return _end(runs, *_nothing(runs, complete))
         try:
-            answer = ask_ranks(self.job, ASK)
-        except StrettoError as error:
-            self.say(f"stretto: note: the nodes were not asked for their interfaces: {error}")
-            answer = None
-        found = None if answer is None else read(answer.stdout)
-        if found is not None and found.hosts > 1:
-            names = ", ".join([*found.interfaces, *found.ports]) or "none"
-            self.say(f"stretto: {found.hosts} nodes share the interfaces: {names}")
-        return Around(found, environ, srun)
+            best = best_together(runs, faster, rounds, progress)
+            if best is None:
+                return _end(runs, "what was faster at first fails by now, so nothing is set")
+            text = choose(runs, best, rounds, progress)
+            return _end(runs, text, "faster" if runs.file.setting else "inconclusive")
+        except Spent as spent:
+            return _end(
+                runs,
+                f"inconclusive: {spent} (missing: more --budget; the same command goes on); "
+                "nothing is set",
+            )
 
-    def _begin(self, candidates: Sequence[Setting]) -> SettingsFile:
-        """Return the file as it stands: with the runs of an earlier attempt at the same."""
-        identity = collect(self.job.mpi.identity)
-        tried = [Tried(s.name, s.what, dict(s.environment)) for s in candidates]
-        new = SettingsFile(
-            identity.stretto, identity.created, identity.host, identity.mpi, self.o.words,
-            self.o.metric, self.job.layout.nodes, self.job.layout.ppn, tried,
-            programs=[take(p) for p in program_files(self.job)],
-            environment=environment_of(self.job),
-        )  # fmt: skip
-        self.programs, self.since = new.programs, new.created
-        path = self.path("settings.json")
-        if self.o.restart or not path.exists():
-            return new
-        old = read_settings(path)
-        for name, a, b in (
-            ("command", old.command, new.command),
-            ("metric", old.metric, new.metric),
-            ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
-            ("CPU", old.host.cpu, new.host.cpu),
-            ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
-        ):
-            if a != b:
-                raise StrettoError(
-                    f"settings were tried here on another {name}: {a}, not {b}", path, _ANEW
-                )
-        refuse_other_environment(old.environment, new.environment, path, _ANEW)
-        self.going_on(old.programs, old.created)
-        before = {o.name: o.environment for o in old.tried if not o.parts}
-        same = {t.name for t in tried if before.get(t.name) == t.environment}
-        combinations = combine.kept(old, same, tried)
-        new.tried += combinations
-        # what was run beside others counts only with these
-        known = same | {t.name for t in combinations}
-        new.runs = [
-            r for r in old.runs
-            if (r.beside in known if r.beside else not r.confirming)
-            and r.setting in {NATIVE, *(known if r.beside else same)}
-        ]  # fmt: skip
-        if new.runs:
-            new.created, new.programs = old.created, old.programs
-        self.programs, self.since = new.programs, new.created
-        self._estimate(new.runs)
+
+def candidates_of(runs: SettingRuns) -> list[Setting]:
+    """Return what is tried: what the user named, or what the MPI has and the command leaves."""
+    command, environ = runs.job.command, runs.job.environ
+    if runs.o.candidates:
+        given = named(runs.o.candidates, runs.job.mpi.family, command, environ)
+        for asked in given:
+            for doubt in check_settings(runs.job.mpi, dict(asked.environment), asked.name):
+                runs.say(f"stretto: warning: {doubt}")
+        return given
+    nodes, ppn = runs.job.layout.nodes, runs.job.layout.ppn
+    around = _around(runs)
+    if nodes is None or ppn is None:  # a script: whatever may matter somewhere
+        one, lacking = settings(runs.job.mpi, 1, 2, around)
+        several, more = settings(runs.job.mpi, 2, 2, around)
+        found, lacking = list(dict.fromkeys([*one, *several])), lacking + more
+    else:
+        found, lacking = settings(runs.job.mpi, nodes, ppn, around)
+    if lacking:
+        names = ", ".join(dict.fromkeys(lacking))
+        runs.say(f"stretto: note: {runs.job.mpi.name} does not have {names}")
+    found, notes = without(found, option_names(command))
+    found, more_notes = left(found, command, environ)
+    for note in (*notes, *more_notes):
+        runs.say(f"stretto: note: {note}")
+    return found
+
+
+def _around(runs: SettingRuns) -> Around:
+    """Return what else decides which settings can matter: CMD's nodes are asked.
+
+    Not in a dry run, which starts nothing (srun may wait for nodes), and not in a script.
+    """
+    environ = {**runs.job.environ, **runs.job.command.assignments}
+    srun = runs.job.command.kind == "slurm"
+    if runs.o.dry_run:
+        if runs.job.layout.nodes != 1:
+            runs.say(
+                "stretto: note: a dry run does not ask the nodes which interfaces they share: "
+                "those settings come on top"
+            )
+        return Around(None, environ, srun)
+    try:
+        answer = ask_ranks(runs.job, ASK)
+    except StrettoError as error:
+        runs.say(f"stretto: note: the nodes were not asked for their interfaces: {error}")
+        answer = None
+    found = None if answer is None else read(answer.stdout)
+    if found is not None and found.hosts > 1:
+        names = ", ".join([*found.interfaces, *found.ports]) or "none"
+        runs.say(f"stretto: {found.hosts} nodes share the interfaces: {names}")
+    return Around(found, environ, srun)
+
+
+def _begin(runs: SettingRuns, candidates: Sequence[Setting]) -> SettingsFile:
+    """Return the file as it stands: with the runs of an earlier attempt at the same."""
+    identity = collect(runs.job.mpi.identity)
+    tried = [Tried(s.name, s.what, dict(s.environment)) for s in candidates]
+    new = SettingsFile(
+        identity.stretto, identity.created, identity.host, identity.mpi, runs.o.words,
+        runs.o.metric, runs.job.layout.nodes, runs.job.layout.ppn, tried,
+        programs=[take(p) for p in program_files(runs.job)],
+        environment=environment_of(runs.job),
+    )  # fmt: skip
+    runs.programs, runs.since = new.programs, new.created
+    path = runs.path("settings.json")
+    if runs.o.restart or not path.exists():
         return new
+    old = read_settings(path)
+    for name, a, b in (
+        ("command", old.command, new.command),
+        ("metric", old.metric, new.metric),
+        ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
+        ("CPU", old.host.cpu, new.host.cpu),
+        ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
+    ):
+        if a != b:
+            raise StrettoError(
+                f"settings were tried here on another {name}: {a}, not {b}", path, _ANEW
+            )
+    refuse_other_environment(old.environment, new.environment, path, _ANEW)
+    runs.going_on(old.programs, old.created)
+    before = {o.name: o.environment for o in old.tried if not o.parts}
+    same = {t.name for t in tried if before.get(t.name) == t.environment}
+    combinations = kept(old, same, tried)
+    new.tried += combinations
+    # what was run beside others counts only with these
+    known = same | {t.name for t in combinations}
+    new.runs = [
+        r for r in old.runs
+        if (r.beside in known if r.beside else not r.confirming)
+        and r.setting in {NATIVE, *(known if r.beside else same)}
+    ]  # fmt: skip
+    if new.runs:
+        new.created, new.programs = old.created, old.programs
+    runs.programs, runs.since = new.programs, new.created
+    runs.estimate(new.runs)
+    return new
 
-    # -- the first part: every setting, a round at a time
 
-    def _try_all(self, candidates: Sequence[Setting], rounds: int, progress: Progress) -> bool:
-        """Run everything round by round; return whether the budget was enough."""
-        by_name = {s.name: s for s in candidates}
-        for number in range(rounds):
-            members = [NATIVE, *(s.name for s in candidates if not self._out(s.name, number))]
-            random.Random(self.o.seed * 1000003 + number).shuffle(members)
-            for name in members:
-                progress.update(progress.done, name)
-                if self._has(name, number) or self._out(name, number):
-                    continue
-                run = self._one(by_name.get(name), number, False)
-                if run is None:
-                    return False
-                self._keep(run)
-                progress.advance()
-            if number == 0:
-                self._cost(candidates, rounds)
+# -- the first part: every setting, a round at a time
+
+
+def _try_all(
+    runs: SettingRuns, candidates: Sequence[Setting], rounds: int, progress: Progress
+) -> bool:
+    """Run everything round by round; return whether the budget was enough."""
+    by_name = {s.name: s for s in candidates}
+    for number in range(rounds):
+        members = [NATIVE, *(s.name for s in candidates if not _out(runs, s.name, number))]
+        random.Random(runs.o.seed * 1000003 + number).shuffle(members)
+        for name in members:
+            progress.update(progress.done, name)
+            if runs.has(name, number) or _out(runs, name, number):
+                continue
+            run = runs.run_once(by_name.get(name), number, False)
+            if run is None:
+                return False
+            runs.keep(run)
+            progress.advance()
+        if number == 0:
+            _cost(runs, candidates, rounds)
+    return True
+
+
+def _out(runs: SettingRuns, name: str, number: int) -> bool:
+    """Whether a setting gets no more runs: it failed, or was not faster in the first rounds."""
+    if name == NATIVE:
+        return False
+    if runs.failed(name) is not None:
         return True
+    if number < SCREENING:
+        return False
+    ratio = runs.ratio(name, range(SCREENING))
+    return ratio is None or ratio[0].median >= 1
 
-    def _out(self, name: str, number: int) -> bool:
-        """Whether a setting gets no more runs: it failed, or was not faster in the first rounds."""
-        if name == NATIVE:
-            return False
-        if self._failed(name) is not None:
-            return True
-        if number < SCREENING:
-            return False
-        ratio = self._ratio(name, range(SCREENING))
-        return ratio is None or ratio[0].median >= 1
 
-    def _cost(self, candidates: Sequence[Setting], rounds: int) -> None:
-        alive = sum(not self._out(s.name, 0) for s in candidates)
-        first = (min(SCREENING, rounds) - 1) * (1 + alive) * self.run_s
-        most = (rounds - 1) * (1 + alive) * self.run_s + 2 * rounds * self.run_s
-        most += combine.most_runs(alive, rounds) * self.run_s
-        self.say(
-            f"stretto: cost: a run takes about {duration(self.run_s)}; {duration(first)} to "
-            f"{duration(most)} are to come, by how many settings look faster at first"
-        )
-        ask(most, self.o.yes or self.o.budget_s is not None)
+def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None:
+    alive = sum(not _out(runs, s.name, 0) for s in candidates)
+    first = (min(SCREENING, rounds) - 1) * (1 + alive) * runs.run_s
+    most = (rounds - 1) * (1 + alive) * runs.run_s + 2 * rounds * runs.run_s
+    most += most_runs(alive, rounds) * runs.run_s
+    runs.say(
+        f"stretto: cost: a run takes about {duration(runs.run_s)}; {duration(first)} to "
+        f"{duration(most)} are to come, by how many settings look faster at first"
+    )
+    ask(most, runs.o.yes or runs.o.budget_s is not None)
 
-    def _judge(self, candidates: Sequence[Setting]) -> list[Tried]:
-        """Judge every setting; return those that are faster than native, the fastest first.
 
-        All tests are one family; dropped settings count in it as no effect.
-        """
-        found = {s.name: self._ratio(s.name) for s in candidates}
-        dropped = {n for n in found if self._out(n, SCREENING)}
-        raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
-        adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
-        busy = busy_before([r.others for r in self.file.runs])
-        faster: list[tuple[float, Tried]] = []
-        for tried in (t for t in self.file.tried if not t.parts):
-            reason, one = self._failed(tried.name), found[tried.name]
-            if reason is not None or one is None:
-                tried.outcome = "inconclusive" if reason is None else "failed"
-                tried.why = reason or "no run of it was made"
-                continue
-            ratio, ratios, p = one
-            tried.gain = gain_of(ratio, ratios, p, self.o.metric)
-            if tried.name in dropped:
-                tried.outcome = "dropped"
-                tried.why = f"looked no faster in {counted(ratio.n, 'round')}"
-                continue
-            verdict = judge(ratio, adjusted[tried.name], ratio.n, "run", p=p, busy=busy)
-            tried.outcome, tried.why = verdict.outcome, verdict.words
-            if tried.outcome == "faster":
-                faster.append((ratio.median, tried))
-        return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
+def _judge(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
+    """Judge every setting; return those that are faster than native, the fastest first.
 
-    def _nothing(self, complete: bool) -> tuple[str, Outcome]:
-        """Return what to say where nothing is set: nothing is faster, or it cannot be told."""
-        untold = [t for t in self.file.tried if t.outcome == "inconclusive"]
-        if not complete:
-            return (
-                "inconclusive: the budget was spent before all rounds were made (missing: more "
-                "--budget; the same command goes on); nothing is set"
-            ), "inconclusive"
-        if untold:
-            first = max(untold, key=lambda t: t.gain.median if t.gain else -1.0)
-            return (
-                f"inconclusive: of {counted(len(self.file.tried), 'setting')} {len(untold)} cannot "
-                f"be told from native ({first.name}: {first.why}); nothing is set"
-            ), "inconclusive"
-        dropped = [t for t in self.file.tried if t.outcome == "dropped"]
-        tested = any(t.gain is not None and t.gain.p is not None for t in self.file.tried)
-        busy = busy_before([r.others for r in self.file.runs])
-        if dropped and (busy is not None or not tested):
-            return (
-                f"inconclusive: of {counted(len(self.file.tried), 'setting')} {len(dropped)} "
-                f"looked no faster in {counted(SCREENING, 'round')}, which is no test"
-                f"{f' (the machine was busy: {busy})' if busy else ''}; nothing is set"
-            ), "inconclusive"
-        return "no setting was faster on CMD with significance, so nothing is set", "same"
+    All tests are one family; dropped settings count in it as no effect.
+    """
+    found = {s.name: runs.ratio(s.name) for s in candidates}
+    dropped = {n for n in found if _out(runs, n, SCREENING)}
+    raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
+    adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
+    busy = busy_before([r.others for r in runs.file.runs])
+    faster: list[tuple[float, Tried]] = []
+    for tried in (t for t in runs.file.tried if not t.parts):
+        reason, one = runs.failed(tried.name), found[tried.name]
+        if reason is not None or one is None:
+            tried.outcome = "inconclusive" if reason is None else "failed"
+            tried.why = reason or "no run of it was made"
+            continue
+        ratio, ratios, p = one
+        tried.gain = gain_of(ratio, ratios, p, runs.o.metric)
+        if tried.name in dropped:
+            tried.outcome = "dropped"
+            tried.why = f"looked no faster in {counted(ratio.n, 'round')}"
+            continue
+        verdict = judge(ratio, adjusted[tried.name], ratio.n, "run", p=p, busy=busy)
+        tried.outcome, tried.why = verdict.outcome, verdict.words
+        if tried.outcome == "faster":
+            faster.append((ratio.median, tried))
+    return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
 
-    def _end(self, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
-        self.file.conclusion, self.file.outcome = conclusion, outcome
-        write_settings(self.file, self.path("settings.json"))
-        return self.file
+
+def _nothing(runs: SettingRuns, complete: bool) -> tuple[str, Outcome]:
+    """Return what to say where nothing is set: nothing is faster, or it cannot be told."""
+    untold = [t for t in runs.file.tried if t.outcome == "inconclusive"]
+    if not complete:
+        return (
+            "inconclusive: the budget was spent before all rounds were made (missing: more "
+            "--budget; the same command goes on); nothing is set"
+        ), "inconclusive"
+    if untold:
+        first = max(untold, key=lambda t: t.gain.median if t.gain else -1.0)
+        return (
+            f"inconclusive: of {counted(len(runs.file.tried), 'setting')} {len(untold)} cannot "
+            f"be told from native ({first.name}: {first.why}); nothing is set"
+        ), "inconclusive"
+    dropped = [t for t in runs.file.tried if t.outcome == "dropped"]
+    tested = any(t.gain is not None and t.gain.p is not None for t in runs.file.tried)
+    busy = busy_before([r.others for r in runs.file.runs])
+    if dropped and (busy is not None or not tested):
+        return (
+            f"inconclusive: of {counted(len(runs.file.tried), 'setting')} {len(dropped)} "
+            f"looked no faster in {counted(SCREENING, 'round')}, which is no test"
+            f"{f' (the machine was busy: {busy})' if busy else ''}; nothing is set"
+        ), "inconclusive"
+    return "no setting was faster on CMD with significance, so nothing is set", "same"
+
+
+def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
+    runs.file.conclusion, runs.file.outcome = conclusion, outcome
+    write_settings(runs.file, runs.path("settings.json"))
+    return runs.file
 
 
 def _layout_words(nodes: int | None, ppn: int | None) -> str:

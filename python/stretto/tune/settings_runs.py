@@ -13,7 +13,7 @@ from stretto.measure.compare import compare_times
 from stretto.measure.stats import Interval, median_interval
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs
-from stretto.tune.stage import Stage
+from stretto.tune.session import Session
 from stretto.tune.trials import find_value, times_of
 from stretto.tune.words import ended
 
@@ -24,12 +24,12 @@ TIMED_OUT = 124
 UNREACHED = -1
 
 
-class SettingRuns(Stage):
+class SettingRuns(Session):
     """What is run and kept; `file` holds it, and is written after each run."""
 
     file: SettingsFile
 
-    def _has(
+    def has(
         self, name: str, number: int, confirming: bool = False, beside: str | None = None
     ) -> bool:
         wanted = (name, number, confirming, beside, 0)
@@ -37,7 +37,7 @@ class SettingRuns(Stage):
             (r.setting, r.round, r.confirming, r.beside, r.status) == wanted for r in self.file.runs
         )
 
-    def _failed(self, name: str) -> str | None:
+    def failed(self, name: str) -> str | None:
         """Return why a setting is out for good, None when it is not."""
         bad = [r for r in self.file.runs if r.setting == name and r.status != 0]
         at_once = any(r.status in (TIMED_OUT, UNREACHED) for r in bad)
@@ -47,7 +47,7 @@ class SettingRuns(Stage):
         left = self.left_s()
         return left is not None and left < 1.1 * self.run_s
 
-    def _times(
+    def times(
         self, name: str, rounds: range | None = None, beside: str | None = None
     ) -> dict[int, float]:
         values = {
@@ -58,10 +58,10 @@ class SettingRuns(Stage):
         }  # fmt: skip
         return times_of(values, self.o.metric)
 
-    def _ratio(
+    def ratio(
         self, name: str, rounds: range | None = None
     ) -> tuple[Interval, tuple[float, ...], float | None] | None:
-        mine, native = self._times(name, rounds), self._times(NATIVE, rounds)
+        mine, native = self.times(name, rounds), self.times(NATIVE, rounds)
         both = set(mine) & set(native)
         if not both:
             return None
@@ -70,12 +70,12 @@ class SettingRuns(Stage):
         )
         return ratio, ratios, p
 
-    def _outputs(self, name: str) -> Outputs:
+    def outputs(self, name: str) -> Outputs:
         """Return what was put out by the runs that confirm a setting or combination."""
         digest = hashlib.sha256(name.encode()).hexdigest()[:12]
         return Outputs(self.o.out / "outputs" / "settings" / digest, self.o.rules)
 
-    def _estimate(self, runs: Sequence[SettingRun]) -> None:
+    def estimate(self, runs: Sequence[SettingRun]) -> None:
         good = [r.wall_s for r in runs if r.setting == NATIVE and r.status == 0]
         if good:
             self.run_s = median_interval(good).median
@@ -83,10 +83,10 @@ class SettingRuns(Stage):
     def _add(self, run: SettingRun) -> None:
         self.file.runs.append(run)
         self.run_s = max(self.run_s, run.wall_s)
-        self._estimate(self.file.runs)
+        self.estimate(self.file.runs)
         write_settings(self.file, self.path("settings.json"))
 
-    def _keep(self, run: SettingRun) -> None:
+    def keep(self, run: SettingRun) -> None:
         self._add(run)
         if run.status == 0:
             return
@@ -98,7 +98,7 @@ class SettingRuns(Stage):
             )  # fmt: skip
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
 
-    def _one(
+    def run_once(
         self,
         setting: Setting | None,
         number: int,
@@ -130,7 +130,7 @@ class SettingRuns(Stage):
         if self._spent():
             return None
         draft = Run("native" if setting is None else "tuned", at, None, 0.0, 0)
-        kept = self._outputs(beside or "") if confirming else None
+        kept = self.outputs(beside or "") if confirming else None
         environment = dict(setting.environment) if setting else None
         watch = number == 0 and beside is None
         trial = self.attempt(draft, kept, settings=environment, watch=watch)

@@ -28,9 +28,8 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.progress import Progress
 from stretto.tune import outputs
-from stretto.tune.measured import MeasuredNeeds
 from stretto.tune.outputs import Outputs
-from stretto.tune.stage import PAIRS
+from stretto.tune.session import PAIRS, Session
 from stretto.tune.start import start_s
 from stretto.tune.trials import Kind, find_value, gain, judged, order
 from stretto.tune.words import applied_words, conclude, ended, start_words
@@ -57,205 +56,207 @@ class TuneResult:
     measured: GainInterval | None = None
 
 
-class Verifying(MeasuredNeeds):
-    """Runs of CMD with the table and without, each proven to be what it is taken for."""
+def write_result(
+    session: Session,
+    profile: Profile,
+    conclusion: str,
+    benches: Sequence[Path],
+    runs: Sequence[Run] = (),
+    table: Table | None = None,
+    helps: bool = False,
+    predicted: GainInterval | None = None,
+    measured: GainInterval | None = None,
+    compared: Sequence[Compared] = (),
+    found: Verdict | None = None,
+) -> TuneResult:
+    """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
+    identity = collect(session.job.mpi.identity)
+    outcome: Outcome = "inconclusive" if found is None else found.outcome
+    missing = "" if found is None else found.missing
+    profiled, made, path = (session.path(x) for x in ("profile.json", "table", "verdict.json"))
+    listed = sorted(
+        (c for c in compared if c.outcome != "same"),
+        key=lambda c: (c.outcome != "differs", c.name),
+    )
+    write_verdict(
+        VerdictFile(
+            stretto=identity.stretto,
+            created=session.written or identity.created,
+            host=identity.host,
+            mpi=identity.mpi,
+            command=list(profile.command),
+            metric=session.o.metric,
+            runs=list(runs),
+            predicted=predicted,
+            measured=measured,
+            outputs_equal=outputs.equal(compared),
+            conclusion=conclusion,
+            outcome=outcome,
+            missing=missing,
+            table=made.name if made.exists() else None,
+            profile=profiled.name,
+            bench=benches[0].name if benches else None,
+            outputs=outputs.words(compared, session.o.rules) if compared else None,
+            compared=listed[:MOST_LISTED],
+        ),
+        path,
+    )
+    return TuneResult(
+        conclusion, helps, outcome, missing, made if benches else None, path, profiled,
+        list(benches), table.rows if table is not None else [], predicted, measured,
+    )  # fmt: skip
 
-    #: when the verdict that is gone on with was written; None: a run was made since
-    written: str | None = None
 
-    def verdict(
-        self,
-        profile: Profile,
-        conclusion: str,
-        benches: Sequence[Path],
-        runs: Sequence[Run] = (),
-        table: Table | None = None,
-        helps: bool = False,
-        predicted: GainInterval | None = None,
-        measured: GainInterval | None = None,
-        compared: Sequence[Compared] = (),
-        found: Verdict | None = None,
-    ) -> TuneResult:
-        """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
-        identity = collect(self.job.mpi.identity)
-        outcome: Outcome = "inconclusive" if found is None else found.outcome
-        missing = "" if found is None else found.missing
-        profiled, made, path = (self.path(x) for x in ("profile.json", "table", "verdict.json"))
-        listed = sorted(
-            (c for c in compared if c.outcome != "same"),
-            key=lambda c: (c.outcome != "differs", c.name),
+def verify(
+    session: Session,
+    profile: Profile,
+    table: Table,
+    predicted: GainInterval | None,
+    benches: Sequence[Path],
+) -> TuneResult:
+    """Run CMD native and tuned in turn, and conclude."""
+    runs = _earlier(session, profile)
+    if not runs:
+        _clear_outputs(session)
+    pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
+    plan = order(pairs, session.o.seed, runs)
+    if plan:
+        session.say(
+            f"stretto: CMD now runs {counted(len(plan), 'time')}, about "
+            f"{len(plan) * session.run_s:.0f} s"
         )
-        write_verdict(
-            VerdictFile(
-                stretto=identity.stretto,
-                created=self.written or identity.created,
-                host=identity.host,
-                mpi=identity.mpi,
-                command=list(profile.command),
-                metric=self.o.metric,
-                runs=list(runs),
-                predicted=predicted,
-                measured=measured,
-                outputs_equal=outputs.equal(compared),
-                conclusion=conclusion,
-                outcome=outcome,
-                missing=missing,
-                table=made.name if made.exists() else None,
-                profile=profiled.name,
-                bench=benches[0].name if benches else None,
-                outputs=outputs.words(compared, self.o.rules) if compared else None,
-                compared=listed[:MOST_LISTED],
-            ),
-            path,
+    elif runs:
+        session.say(
+            f"stretto: all runs are of an earlier start ({session.written}); "
+            "--restart measures again"
         )
-        return TuneResult(
-            conclusion, helps, outcome, missing, made if benches else None, path, profiled,
-            list(benches), table.rows if table is not None else [], predicted, measured,
-        )  # fmt: skip
-
-    def verify(
-        self,
-        profile: Profile,
-        table: Table,
-        predicted: GainInterval | None,
-        benches: Sequence[Path],
-    ) -> TuneResult:
-        """Run CMD native and tuned in turn, and conclude."""
-        runs = self._earlier(profile)
-        if not runs:
-            self._clear_outputs()
-        pairs = self.o.pairs if self.o.pairs is not None else self._affordable()
-        plan = order(pairs, self.o.seed, runs)
-        if plan:
-            self.say(
-                f"stretto: CMD now runs {counted(len(plan), 'time')}, about "
-                f"{len(plan) * self.run_s:.0f} s"
-            )
-        elif runs:
-            self.say(
-                f"stretto: all runs are of an earlier start ({self.written}); --restart "
-                "measures again"
-            )
-        if pairs < PAIRS and plan:
-            verb = "is" if pairs == 1 else "are"
-            self.say(
-                f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
-                f"least {PAIRS}); give more --budget, or --pairs"
-            )
-        kept = f"runs so far are in {self.path('verdict.json')}; the same command goes on"
-        with keeping(kept), Progress(f"running {self.name}", len(plan)) as progress:
-            for kind in plan:
-                progress.update(progress.done, kind)
-                if self._spent():
+    if pairs < PAIRS and plan:
+        verb = "is" if pairs == 1 else "are"
+        session.say(
+            f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
+            f"least {PAIRS}); give more --budget, or --pairs"
+        )
+    kept = f"runs so far are in {session.path('verdict.json')}; the same command goes on"
+    with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
+        for kind in plan:
+            progress.update(progress.done, kind)
+            if _spent(session):
+                break
+            try:
+                applied = _layout_line(profile) + _rows_text(session.path("table"))
+                write_atomic(session.path("table.applied"), applied, "the table's rows")
+                run = _one(session, kind, len(runs), profile.nranks)
+                if run is None:
                     break
-                try:
-                    applied = _layout_line(profile) + _rows_text(self.path("table"))
-                    write_atomic(self.path("table.applied"), applied, "the table's rows")
-                    run = self._one(kind, len(runs), profile.nranks)
-                    if run is None:
-                        break
-                    runs.append(run)
-                    self.written = None
-                except Interrupted as stop:
-                    raise Interrupted(f"{stop.kept}; {kept}") from stop
-                unfinished = f"{len(runs)} of {2 * pairs} runs made"
-                self.verdict(profile, unfinished, benches, runs, predicted=predicted)
-                progress.advance()
-        measured, found = gain(runs, self.o.metric), judged(runs, self.o.metric)
-        found = self._lacking(found, pairs, len(runs))
-        compared = self.outputs.compare(runs) if runs else []
-        text = conclude(self.o.metric, predicted, measured, found)
-        text += self._cost_words(measured, found, runs)
-        text += applied_words(runs, profile.nranks)
-        if runs:
-            text += f". Outputs {outputs.words(compared, self.o.rules)}"
-        helps = found.outcome != "slower"
-        return self.verdict(
-            profile, text, benches, runs, table, helps, predicted, measured, compared, found
-        )
+                runs.append(run)
+                session.written = None
+            except Interrupted as stop:
+                raise Interrupted(f"{stop.kept}; {kept}") from stop
+            unfinished = f"{len(runs)} of {2 * pairs} runs made"
+            write_result(session, profile, unfinished, benches, runs, predicted=predicted)
+            progress.advance()
+    measured, found = gain(runs, session.o.metric), judged(runs, session.o.metric)
+    found = _lacking(session, found, pairs, len(runs))
+    compared = outputs_of(session).compare(runs) if runs else []
+    text = conclude(session.o.metric, predicted, measured, found)
+    text += _cost_words(session, measured, found, runs)
+    text += applied_words(runs, profile.nranks)
+    if runs:
+        text += f". Outputs {outputs.words(compared, session.o.rules)}"
+    helps = found.outcome != "slower"
+    return write_result(
+        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found
+    )
 
-    def _cost_words(
-        self, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
-    ) -> str:
-        """Say where a gain in wall time is less than what starting stretto run costs."""
-        if measured is None or found.outcome != "faster" or self.o.metric.pattern is not None:
-            return ""
-        native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
-        return start_words(measured.median * statistics.median(native), start_s())
 
-    @property
-    def outputs(self) -> Outputs:
-        return Outputs(self.o.out / "outputs", self.o.rules)
+def _cost_words(
+    session: Session, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
+) -> str:
+    """Say where a gain in wall time is less than what starting stretto run costs."""
+    if measured is None or found.outcome != "faster" or session.o.metric.pattern is not None:
+        return ""
+    native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
+    return start_words(measured.median * statistics.median(native), start_s())
 
-    def _clear_outputs(self) -> None:
-        directory = self.outputs.directory
-        shutil.rmtree(directory / "texts", ignore_errors=True)
-        for pattern in ("*-native.*", "*-tuned.*"):
-            for path in directory.glob(pattern):
-                path.unlink(missing_ok=True)
 
-    def _earlier(self, profile: Profile) -> list[Run]:
-        """Return the runs of an earlier attempt with the same table on the same layout."""
-        path = self.path("verdict.json")
-        if self.o.restart or not path.exists():
-            return []
-        old = read_verdict(path)
-        same = old.command == self.o.words and old.metric == self.o.metric
-        applied = self.path("table.applied")
-        known = _layout_line(profile) + _rows_text(self.path("table"))
-        if not same or not applied.exists() or applied.read_text("utf-8") != known:
-            return []
-        self.written = old.created if old.runs else None
-        return old.runs
+def outputs_of(session: Session) -> Outputs:
+    return Outputs(session.o.out / "outputs", session.o.rules)
 
-    def _affordable(self) -> int:
-        left = self.left_s()
-        if left is None:
-            return PAIRS
-        return max(0, min(MOST_PAIRS, int(left / (2.1 * max(self.run_s, 0.05)))))
 
-    def _spent(self) -> bool:
-        left = self.left_s()
-        return left is not None and left < self.run_s
+def _clear_outputs(session: Session) -> None:
+    directory = outputs_of(session).directory
+    shutil.rmtree(directory / "texts", ignore_errors=True)
+    for pattern in ("*-native.*", "*-tuned.*"):
+        for path in directory.glob(pattern):
+            path.unlink(missing_ok=True)
 
-    def _lacking(self, found: Verdict, pairs: int, made: int) -> Verdict:
-        """Add to a verdict without a test how much budget it lacks."""
-        wanted = max(pairs, PAIRS)
-        if found.tested or self.o.budget_s is None or made >= 2 * wanted:
-            return found
-        more = duration((2 * wanted - made) * self.run_s)
-        missing = f"{found.missing}, about {more} more of --budget"
-        return replace(found, why=f"the budget ended: {found.why}", missing=missing)
 
-    def _one(self, kind: Kind, number: int, nranks: int) -> Run | None:
-        table = self.path("table").resolve()
-        libraries = [library_for("interposer", self.job.mpi)] if kind == "tuned" else []
-        variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
-        draft, kept = Run(kind, number, None, 0.0, 0), self.outputs
-        trial = self.attempt(draft, kept, libraries, variables)
-        if trial is None:
-            return None
-        result, command = trial.result, " ".join(self.o.words)
-        if result.status != 0 or result.timed_out:
-            how = "it took too long" if result.timed_out else ended(result)
-            remedy = "run it by hand: it must run twice on equal files"
-            if kind == "tuned":
-                remedy = f"do not use {table}; please report this"
-            raise CommandFailedError(f"the {kind} run failed: {how}", command, remedy)
+def _earlier(session: Session, profile: Profile) -> list[Run]:
+    """Return the runs of an earlier attempt with the same table on the same layout."""
+    path = session.path("verdict.json")
+    if session.o.restart or not path.exists():
+        return []
+    old = read_verdict(path)
+    same = old.command == session.o.words and old.metric == session.o.metric
+    applied = session.path("table.applied")
+    known = _layout_line(profile) + _rows_text(session.path("table"))
+    if not same or not applied.exists() or applied.read_text("utf-8") != known:
+        return []
+    session.written = old.created if old.runs else None
+    return old.runs
+
+
+def _affordable(session: Session) -> int:
+    left = session.left_s()
+    if left is None:
+        return PAIRS
+    return max(0, min(MOST_PAIRS, int(left / (2.1 * max(session.run_s, 0.05)))))
+
+
+def _spent(session: Session) -> bool:
+    left = session.left_s()
+    return left is not None and left < session.run_s
+
+
+def _lacking(session: Session, found: Verdict, pairs: int, made: int) -> Verdict:
+    """Add to a verdict without a test how much budget it lacks."""
+    wanted = max(pairs, PAIRS)
+    if found.tested or session.o.budget_s is None or made >= 2 * wanted:
+        return found
+    more = duration((2 * wanted - made) * session.run_s)
+    missing = f"{found.missing}, about {more} more of --budget"
+    return replace(found, why=f"the budget ended: {found.why}", missing=missing)
+
+
+def _one(session: Session, kind: Kind, number: int, nranks: int) -> Run | None:
+    table = session.path("table").resolve()
+    libraries = [library_for("interposer", session.job.mpi)] if kind == "tuned" else []
+    variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
+    draft, kept = Run(kind, number, None, 0.0, 0), outputs_of(session)
+    trial = session.attempt(draft, kept, libraries, variables)
+    if trial is None:
+        return None
+    result, command = trial.result, " ".join(session.o.words)
+    if result.status != 0 or result.timed_out:
+        how = "it took too long" if result.timed_out else ended(result)
+        remedy = "run it by hand: it must run twice on equal files"
         if kind == "tuned":
-            require_tuned(trial.evidence, nranks, command, result.stderr)
-        else:
-            require_native(trial.evidence, command)
-        value = find_value(self.o.metric, result)
-        if value is None:
-            raise StrettoError(
-                f"the command printed nothing that matches {as_typed(self.o.metric)}",
-                kept.printed(draft),
-                "try the expression on that file with grep -P",
-            )
-        found = trial.evidence
-        calls = found.calls if found.finished else None
-        return Run(kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others)
+            remedy = f"do not use {table}; please report this"
+        raise CommandFailedError(f"the {kind} run failed: {how}", command, remedy)
+    if kind == "tuned":
+        require_tuned(trial.evidence, nranks, command, result.stderr)
+    else:
+        require_native(trial.evidence, command)
+    value = find_value(session.o.metric, result)
+    if value is None:
+        raise StrettoError(
+            f"the command printed nothing that matches {as_typed(session.o.metric)}",
+            kept.printed(draft),
+            "try the expression on that file with grep -P",
+        )
+    found = trial.evidence
+    calls = found.calls if found.finished else None
+    return Run(kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others)
 
 
 def _layout_line(profile: Profile) -> str:

@@ -66,7 +66,7 @@ class Options:
     dry_run: bool = False
 
 
-class Stage:
+class Session:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.o = options
         self.say = say
@@ -77,6 +77,8 @@ class Stage:
         #: what earlier runs were of, and when they began; None: not known
         self.programs: list[ProgramFile] | None = None
         self.since = ""
+        #: when the verdict that is gone on with was written; None: a run was made since
+        self.written: str | None = None
 
     def path(self, kind: str) -> Path:
         return self.o.out / f"{self.name}.{kind}"
