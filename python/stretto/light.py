@@ -52,7 +52,9 @@ class _Known:
             for name, value in self.defaults.items()
         }
         body |= {"__annotations__": home.__annotations__, "__module__": home.__module__}
-        return getattr(module.dataclass(frozen=True)(type(home.__name__, (), body)), self.attribute)
+        made = getattr(module.dataclass(frozen=True)(type(home.__name__, (), body)), self.attribute)
+        setattr(home, self.attribute, made)
+        return made
 
 
 if not TYPE_CHECKING:
