@@ -4,8 +4,8 @@ Inside an MPI program (see `stretto.api`): `choose`, `last`, `counters`, `Alltoa
 """
 
 import importlib
-from typing import TYPE_CHECKING
 
+from stretto.light import TYPE_CHECKING
 from stretto.version import __version__
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import site
 from pathlib import Path
-from typing import Literal
 
 from stretto.errors import StrettoError
+from stretto.light import TYPE_CHECKING
 
-Abi = Literal["openmpi", "mpich", "mpi5"]
-Kind = Literal["interposer", "record", "bench", "p2p", "plan"]
+if TYPE_CHECKING:
+    from stretto.kinds import Abi, Part
 
 
 def library_directories() -> list[Path]:
@@ -26,7 +26,7 @@ def library_directories() -> list[Path]:
     return [beside, *(Path(p) / "stretto" / "lib" for p in site.getsitepackages())]
 
 
-def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
+def file_name(kind: Part, abi: Abi, mpi_major: int | None = None) -> str:
     """Return a part's file name.
 
     Parameters
@@ -51,7 +51,7 @@ def file_name(kind: Kind, abi: Abi, mpi_major: int | None = None) -> str:
     return f"libstretto-{abi}{'5' if new else ''}.so"
 
 
-def library(kind: Kind, abi: Abi, mpi_major: int | None = None) -> Path:
+def library(kind: Part, abi: Abi, mpi_major: int | None = None) -> Path:
     """Return a built part, or raise an error that says how to get it.
 
     Parameters

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Any, TextIO
+
+from stretto.light import TYPE_CHECKING, later
+
+if TYPE_CHECKING:
+    import json
+    from typing import Any, TextIO
+else:
+    json = later("json")
 
 
 def print_json(value: Any) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 from collections.abc import Iterator
-from types import FrameType
 
-#: set when the main thread was interrupted and others measure: what they have started is ended
-told = threading.Event()
+from stretto.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 @contextlib.contextmanager
@@ -18,15 +18,15 @@ def interruptible() -> Iterator[None]:
 
     One that is ignored stays so: `nohup` means it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     heard = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
-    old = {n: signal.signal(n, interrupt) for n in heard}
+    try:
+        old = {n: signal.signal(n, interrupt) for n in heard}
+    except ValueError:  # another thread: signals are for the main one
+        old = {}
     try:
         yield
     finally:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, missing
-from stretto.built import Abi
 from stretto.cli import main
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Family, Host, MPIIdentity, Source
+from stretto.files.identity import Host, MPIIdentity
+from stretto.kinds import Abi, Family, Source
 from stretto.measure.stats import rank_sum_test
 from stretto.report.ranking import _compared, rank
 from stretto.report.sources import sources

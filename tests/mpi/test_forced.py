@@ -11,7 +11,7 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import han, mpich_tree, openmpi, openmpi_json
 from stretto.export.openmpi import IDS
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.measure import natives
 from stretto.measure.natives import RULES_FILES, by_itself, unlisted
 from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable

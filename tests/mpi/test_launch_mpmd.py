@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
-from stretto.built import Kind
+from stretto.kinds import Part
 from stretto.launch.evidence import read_evidence
 from stretto.launch.execute import Result, run
 from stretto.launch.inject import prepare
@@ -27,7 +27,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {n: m.compile(source, folder / n) for n, m in MPIS.items() if m.libmpi.exists()}
 
 
-def start(words: list[str], env: dict[str, str], cwd: Path, kind: Kind, evidence: Path) -> Result:
+def start(words: list[str], env: dict[str, str], cwd: Path, kind: Part, evidence: Path) -> Result:
     """Run a command as `stretto run` or `stretto profile` does."""
     job = understand(words, environ=env, cwd=cwd)
     variables = dict(SETTINGS)
@@ -109,7 +109,7 @@ def test_mpmd_under_any_launcher_name_gives_every_program_the_library(
 @pytest.mark.parametrize("name", MPIS)
 @pytest.mark.parametrize("kind", ["interposer", "record"])
 def test_init_where_a_rank_lacks_the_library_ends_with_a_sentence(
-    name: str, kind: Kind, tmp_path: Path, programs: dict[str, Path]
+    name: str, kind: Part, tmp_path: Path, programs: dict[str, Path]
 ) -> None:
     mpi = MPIS[name].require()
     app = str(programs[name])

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from mpis import MPIS, beside_others, have
 from stretto import mpi
 from stretto.errors import StrettoError
+from stretto.kinds import Binding
 from stretto.launch.execute import run
 from stretto.mpi import detect, library
-from stretto.mpi.base import Binding
 from stretto.mpi.elf import find_needed, read_dynamic
 from stretto.mpi.intel import IntelMPI
 from stretto.mpi.openmpi import OpenMPI, env_list

@@ -16,7 +16,7 @@ from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.cli.apply import applied_to
 from stretto.errors import StrettoError
-from stretto.files.identity import collect_host
+from stretto.files.identity import collect_host, this_cpu
 from stretto.files.locate import table_path
 from stretto.files.settings import SettingsFile, Tried, write_settings
 from stretto.files.table import Row, Table, write_table
@@ -82,7 +82,7 @@ def table(name: str, path: Path, family: str | None = None, cpu: str | None = No
         "2026-11-21T20:00:00Z",
         "0.1.0",
         "h",
-        cpu or collect_host().cpu,
+        cpu or this_cpu(),
         [Row("allreduce", 1, 2, 0, None, "shm")],
     )
     write_table(value, path)
@@ -121,7 +121,7 @@ def test_table(name: str, folder: Path, stand_ins: Path) -> None:
     assert done.stdout.splitlines() == [f"{lib} | {mine} | bcast=shm | 1 | -v"] * 2
     assert "my.table" in done.stderr and done.returncode == 7
     found = from_launcher(Path(words[0]), mpi.environment)
-    placed = table(name, table_path(found, collect_host(), 1, 2))
+    placed = table(name, table_path(found, this_cpu(), 1, 2))
     try:
         done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
     finally:
@@ -282,10 +282,7 @@ def test_a_table_of_another_cpu_is_applied_with_a_note(folder: Path, stand_ins: 
         done = stretto("run", *options, *words, env=mpi.environment, cwd=folder, libs=stand_ins)
         assert done.stdout.count(f"| {mine} |") == 2 and done.returncode == 7
         (note,) = [x for x in done.stderr.splitlines() if "Fast CPU 9" in x]
-        assert (
-            "note:" in note
-            and f"made on Fast CPU 9, and this machine has {collect_host().cpu}" in note
-        )
+        assert "note:" in note and f"made on Fast CPU 9, and this machine has {this_cpu()}" in note
         assert note.endswith("tune again there: stretto tune -- CMD")
     table("openmpi4", mine)
     done = stretto("run", *words, env=mpi.environment, cwd=folder, libs=stand_ins)
@@ -356,7 +353,7 @@ def test_env_json_and_layout(folder: Path, stand_ins: Path) -> None:
     options = ["env", "--json", "--mpi", mpi.launcher(1)[0], "--nodes", "1", "--ppn", "2"]
     done = stretto(*options, env=mpi.environment, cwd=folder, libs=stand_ins)
     assert json.loads(done.stdout)["variables"] == {}
-    placed = table("openmpi4", table_path(found, collect_host(), 1, 2))
+    placed = table("openmpi4", table_path(found, this_cpu(), 1, 2))
     try:
         done = stretto(*options, env=mpi.environment, cwd=folder, libs=stand_ins)
     finally:

@@ -8,8 +8,9 @@ from pathlib import Path
 from stretto.export.rules import Rule
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity, Source
+from stretto.files.identity import Host, MPIIdentity
 from stretto.files.layout import RankLayout
+from stretto.kinds import Source
 
 FOUR, FIVE = RankLayout(1, 4, 4), RankLayout(1, 5, 5)
 #: s: for which it is looked again where a busy machine hid what shows an algorithm, all looks of a

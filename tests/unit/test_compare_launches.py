@@ -14,7 +14,8 @@ import pytest
 from stretto.cli import main
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Family, Host, MPIIdentity
+from stretto.files.identity import Host, MPIIdentity
+from stretto.kinds import Family
 
 BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
 #: what launches differ by, and the one that was luckiest

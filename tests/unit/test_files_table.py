@@ -195,16 +195,16 @@ def test_where_tables_are_found(tmp_path: Path) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path / "user"), "STRETTO_SITE_TABLES": str(tmp_path / "site")}
     host = Host("h", "AMD EPYC 9R14 96-Core Processor", 2, "6", 1)
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4")
-    assert locate.find_table(mpi, host, 1, 2, env) is None
+    assert locate.find_table(mpi, host.cpu, 1, 2, env) is None
     for base, layout in (("site", "any"), ("site", "1x2"), ("user/stretto/tables", "1x2")):
         path = tmp_path / base / "openmpi-4.1.4" / "amd-epyc-9r14" / f"{layout}.table"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(GOOD)
-        assert locate.find_table(mpi, host, 1, 2, env) == path
-    assert locate.find_table(mpi, host, 4, 2, env) == tmp_path.joinpath(
+        assert locate.find_table(mpi, host.cpu, 1, 2, env) == path
+    assert locate.find_table(mpi, host.cpu, 4, 2, env) == tmp_path.joinpath(
         "site/openmpi-4.1.4/amd-epyc-9r14/any.table"
     )
-    assert locate.find_table(MPIIdentity("mpich", "mpich", "5"), host, 1, 2, env) is None
+    assert locate.find_table(MPIIdentity("mpich", "mpich", "5"), host.cpu, 1, 2, env) is None
 
 
 @pytest.mark.parametrize(

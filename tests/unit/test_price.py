@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import fields, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from inprocess import stretto
 from stretto.errors import StrettoError
 from stretto.model.parameters import UNITS, parameters
 from stretto.model.platform import LEVELS, Link, Platform, plain
@@ -247,8 +247,7 @@ def test_thousands_of_ranks_are_quick() -> None:
 
 def test_command() -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "stretto", "plan", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        return stretto("plan", *arguments)
 
     done = run(
         "price", "shm+ring", "--nodes", "4", "--ppn", "2", "-p", "hpc7g", "--bytes", "64K", "--json"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from stretto.campaign.layout import Layout
 from stretto.campaign.worker import Worker
+from stretto.measure.process import told
 from stretto.progress import Progress
-from stretto.signals import told
 
 #: s: between two looks at how far the lanes are
 LOOK_S = 0.2

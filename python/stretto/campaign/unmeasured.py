@@ -12,10 +12,10 @@ from pathlib import Path
 from stretto.campaign.decide import Chosen, Decided
 from stretto.campaign.layout import Layout, enclosing
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import Family
 from stretto.files.io import read_text
 from stretto.files.rows import Row, star
 from stretto.files.table import WITHOUT_SIZE, read_table
+from stretto.kinds import Family
 from stretto.measure.compare import NATIVE
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform

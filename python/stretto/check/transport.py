@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from stretto.files.identity import Family
+from stretto.kinds import Family
 
 #: what makes an MPI (and UCX) name its transports in MPI_Init or at the first message
 VERBOSE: dict[Family, dict[str, str]] = {

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.identity import Host, collect_host, other_model
+from stretto.files.identity import other_model, this_cpu
 from stretto.files.locate import find_table, table_path
 from stretto.files.trust import distrust
 from stretto.launch.inject import Applied
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
 from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
+from stretto.light import TYPE_CHECKING, later, replace
 from stretto.output import say
 
 if TYPE_CHECKING:
+    import shlex
+
     from stretto.files.rows import Table
     from stretto.files.settings import SettingsFile
+else:
+    shlex = later("shlex")
 
 #: with one of them the library has something to do without a table, too
 _SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
@@ -159,17 +161,16 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
 
         choice, settings = split_choices(job, choice, place)
     nodes, ppn = job.layout.nodes, job.layout.ppn
-    host = collect_host()
     path = table
     if path is None and told.get("STRETTO_TABLE"):
         path = job.cwd / told["STRETTO_TABLE"]
     if path is None:
         path = _own_table(job)
     if path is None:
-        path = find_table(job.mpi, host, nodes, ppn, job.environ)
+        path = find_table(job.mpi, this_cpu(), nodes, ppn, job.environ)
     switches = {n: told[n] for n in _SWITCHES if told.get(n, "0") not in ("", "0")}
     if path is None and choice is None and not switches:
-        return Applied([], {}, _no_table(job, host))
+        return Applied([], {}, _no_table(job))
     variables = dict(switches)
     parts = [f"{name}={value}" for name, value in switches.items()]
     if path is not None:
@@ -235,12 +236,12 @@ def _layout(table: Table) -> str:
     return f"{nodes} x {'any ranks' if table.ppn is None else counted(table.ppn, 'rank')}"
 
 
-def _no_table(job: Job, host: Host) -> str:
+def _no_table(job: Job) -> str:
     nodes, ppn = job.layout.nodes, job.layout.ppn
     if nodes is None or ppn is None:
         where = "this command does not show its nodes and ranks; name the table with --table"
     else:
-        path = table_path(job.mpi, host, nodes, ppn)
+        path = table_path(job.mpi, this_cpu(), nodes, ppn)
         where = f"looked for {path} and in the site's tables; make one with: stretto tune -- CMD"
     return f"no table for {job.mpi.name} here, so nothing is changed ({where})"
 
@@ -263,7 +264,7 @@ def _note_cpu(path: Path, cpu: str) -> None:
 
     This may be a login node, which says nothing of the nodes that the job will run on.
     """
-    mine = collect_host().cpu
+    mine = this_cpu()
     if other_model(cpu, mine):
         say(
             f"stretto: note: {path}: it was made on {cpu}, and this machine has {mine}; if the "

@@ -18,10 +18,10 @@ from stretto.errors import StrettoError, UsageError
 from stretto.export.campaign_table import campaign_table
 from stretto.export.tested import TestedPoint, nothing, points_in, too_few
 from stretto.files.bench import read_bench
-from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.results import results_in
 from stretto.files.table import Row, Table, write_table
+from stretto.kinds import Family
 from stretto.measure.baseline import fair
 from stretto.measure.compare import NATIVE, timings
 from stretto.mpi.algorithms.base import PREFIX

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.export.cases import CheckCase
-from stretto.files.identity import Family
 from stretto.files.parse import json_value
+from stretto.kinds import Family
 from stretto.measure import process, programs
 from stretto.measure.job import read_status
 from stretto.measure.settings import REDUCTIONS

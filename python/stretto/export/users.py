@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.mpi.algorithms.forced import DYNAMIC, HAN_DYNAMIC, exported
 from stretto.mpi.algorithms.openmpi_names import TUNED
 

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from stretto.errors import StrettoError
 from stretto.files.append import LineDocument, line_of
-from stretto.files.identity import Host, Identity, MPIIdentity, Source
+from stretto.files.identity import Host, Identity, MPIIdentity
 from stretto.files.io import parse_json, read_text
 from stretto.files.schema import decode
 from stretto.files.usage import Usage
+from stretto.kinds import Source
 
 SCHEMA = "stretto-bench"
 VERSION = 1

@@ -10,8 +10,9 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.document import Document
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
 from stretto.files.table import TUNABLE
+from stretto.kinds import Family
 
 #: target -> family of the results that it is made from
 TARGETS: dict[str, Family] = {

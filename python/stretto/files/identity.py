@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from stretto.built import Abi
+from stretto.light import TYPE_CHECKING, dataclass
 from stretto.version import __version__
 
-Family = Literal["openmpi", "mpich", "intel"]
-Source = Literal["measured", "simulated"]
+if TYPE_CHECKING:
+    from stretto.kinds import Abi, Family
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,17 @@ _ARM_MAKERS = {0x41: "Arm", 0x43: "Cavium", 0x46: "Fujitsu", 0x48: "HiSilicon", 
 
 
 def collect_host(root: Path = Path("/")) -> Host:
-    info = _read(root / "proc/cpuinfo")
     return Host(
         name=os.uname().nodename.split(".")[0] or "localhost",
-        cpu=cpu_model(info),
+        cpu=this_cpu(root),
         cores=count_cores(root),
         kernel=_read(root / "proc/sys/kernel/osrelease").strip() or os.uname().release,
         memory_bytes=_memory_bytes(_read(root / "proc/meminfo")),
     )
+
+
+def this_cpu(root: Path = Path("/")) -> str:
+    return cpu_model(_read(root / "proc/cpuinfo"))
 
 
 def _read(path: Path) -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import math
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.parse import json_value
 from stretto.files.regular import MOST_BYTES, linked, read_regular
+from stretto.light import TYPE_CHECKING, later
 
-JSON = dict[str, Any]
+if TYPE_CHECKING:
+    import json
+    from typing import Any
+else:
+    json = later("json")
+
+JSON = dict[str, "Any"]
 
 
 def write_atomic(path: Path, text: str, what: str) -> None:

@@ -10,22 +10,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
-from stretto.files.identity import Host, cpu_slug
+from stretto.files.identity import cpu_slug
 from stretto.home import home
+from stretto.light import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from typing import Protocol
 
-class HasVersion(Protocol):
-    """What is needed to know of an MPI: `MPIIdentity` and `MPIInstallation` both have it."""
+    class HasVersion(Protocol):
+        """What is needed to know of an MPI: `MPIIdentity` and `MPIInstallation` both have it."""
 
-    @property
-    def family(self) -> str:
-        """``openmpi``, ``mpich`` or ``intel``."""
+        @property
+        def family(self) -> str:
+            """``openmpi``, ``mpich`` or ``intel``."""
 
-    @property
-    def version(self) -> str:
-        """``4.1.4``."""
+        @property
+        def version(self) -> str:
+            """``4.1.4``."""
 
 
 def user_tables(environ: Mapping[str, str] | None = None) -> Path:
@@ -42,14 +44,14 @@ def site_tables(environ: Mapping[str, str] | None = None) -> Path:
 
 def table_path(
     mpi: HasVersion,
-    host: Host,
+    cpu: str,
     nodes: int | None,
     ppn: int | None,
     base: Path | None = None,
 ) -> Path:
     """Return where the table for an MPI, a kind of node and a layout lies."""
     root = user_tables() if base is None else base
-    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(host.cpu) / _file_name(nodes, ppn)
+    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(cpu) / _file_name(nodes, ppn)
 
 
 def _file_name(nodes: int | None, ppn: int | None) -> str:
@@ -60,7 +62,7 @@ def _file_name(nodes: int | None, ppn: int | None) -> str:
 
 def candidate_paths(
     mpi: HasVersion,
-    host: Host,
+    cpu: str,
     nodes: int | None,
     ppn: int | None,
     environ: Mapping[str, str] | None = None,
@@ -72,7 +74,7 @@ def candidate_paths(
     """
     layouts = [(nodes, ppn), (None, ppn), (nodes, None), (None, None)]
     return [
-        table_path(mpi, host, n, p, base)
+        table_path(mpi, cpu, n, p, base)
         for n, p in dict.fromkeys(layouts)
         for base in (user_tables(environ), site_tables(environ))
     ]
@@ -80,13 +82,13 @@ def candidate_paths(
 
 def find_table(
     mpi: HasVersion,
-    host: Host,
+    cpu: str,
     nodes: int | None,
     ppn: int | None,
     environ: Mapping[str, str] | None = None,
 ) -> Path | None:
     """Return the table for a job, or None when there is none."""
-    for path in candidate_paths(mpi, host, nodes, ppn, environ):
+    for path in candidate_paths(mpi, cpu, nodes, ppn, environ):
         if path.is_file():
             return path
     return None

@@ -5,8 +5,13 @@ A text may be nested deeper than the interpreter's stack, and may hold numbers o
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from stretto.light import TYPE_CHECKING, later
+
+if TYPE_CHECKING:
+    import json
+    from typing import Any
+else:
+    json = later("json")
 
 
 def json_value(text: str | bytes, **hooks: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
+from stretto.kinds import Family
 
 LARGEST_SIZE = 2**64 - 1
 

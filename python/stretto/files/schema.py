@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import types
 import typing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from stretto import kinds
 from stretto.errors import StrettoError
 
 T = TypeVar("T")
@@ -22,7 +24,8 @@ LARGEST_INT = 2**63 - 1
 
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    # names of `kinds` are there for mypy only in the modules that `stretto run` loads
+    return typing.get_type_hints(cls, {**vars(kinds), **vars(sys.modules[cls.__module__])})
 
 
 def _refuse(problem: str, place: str, path: str) -> StrettoError:

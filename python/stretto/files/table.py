@@ -13,10 +13,10 @@ from typing import cast, get_args
 from stretto import plan
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.files.identity import Family
 from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, merge_rows, star
+from stretto.kinds import Family
 
 __all__ = [
     "COLLECTIVES",

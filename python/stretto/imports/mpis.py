@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from stretto.built import Abi
 from stretto.errors import UsageError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
 from stretto.files.product import product
+from stretto.kinds import Abi, Family
 
 UNKNOWN = "unknown"
 _MVAPICH = r"mvapich2?"

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from stretto.errors import UsageError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
 from stretto.imports.mpis import agree, identity_of
+from stretto.kinds import Family
 from stretto.mpi.detect import TITLES
 
 #: the settings that choose an MPI's algorithms, as its users set them

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import UsageError
@@ -16,13 +15,11 @@ from stretto.launch.options import (
     WRAPPERS,
     words_of,
 )
-from stretto.mpi.detect import (
-    LAUNCHER_NAMES,
-    LauncherKind,
-    identify_launcher,
-    is_launcher,
-    which,
-)
+from stretto.light import TYPE_CHECKING, dataclass, field
+from stretto.mpi.detect import LAUNCHER_NAMES, identify_launcher, is_launcher, which
+
+if TYPE_CHECKING:
+    from stretto.kinds import LauncherKind
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _TABLES: dict[LauncherKind, dict[str, int]] = {

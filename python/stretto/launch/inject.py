@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -17,6 +16,7 @@ from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
 from stretto.launch.reach import dropping, obstacles
 from stretto.launch.tools import SANITIZER_OPTION
+from stretto.light import dataclass, field, replace
 from stretto.mpi.openmpi import DELIMITER, env_list
 
 

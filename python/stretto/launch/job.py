@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.built import Abi
 from stretto.errors import StrettoError
 from stretto.files.regular import open_to_read
 from stretto.launch.command import Application, Command, parse_command
@@ -17,6 +14,7 @@ from stretto.launch.layout import JobLayout, find_layout
 from stretto.launch.options import SHELLS
 from stretto.launch.reach import in_script, obstacles
 from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
+from stretto.light import TYPE_CHECKING, dataclass, later
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -32,6 +30,13 @@ from stretto.mpi.detect import (
 )
 from stretto.mpi.elf import is_elf
 from stretto.mpi.library import LIBRARY_NAMES, abi_of_name
+
+if TYPE_CHECKING:
+    import shlex
+
+    from stretto.kinds import Abi
+else:
+    shlex = later("shlex")
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?\Z")
 _SCRIPT_LIMIT = 1 << 20

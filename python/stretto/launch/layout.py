@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.regular import MOST_SMALL_BYTES, read_regular
 from stretto.launch.command import Command, Option
+from stretto.light import dataclass
 
 
 @dataclass(frozen=True)

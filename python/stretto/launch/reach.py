@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.launch.command import Application, Command
 from stretto.launch.options import WRAPPERS
+from stretto.light import dataclass
 
 #: start programs elsewhere, without this environment
 _REMOTE = ("ssh", "rsh", "pdsh", "clush", "docker", "podman", "nerdctl", "kubectl")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.launch.command import Command
 from stretto.launch.reach import preloads
+from stretto.light import dataclass
 from stretto.mpi.detect import which
 from stretto.mpi.elf import defines, find_library, is_elf, needed_by, read_dynamic
 

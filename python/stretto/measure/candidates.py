@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto import plan
-from stretto.built import Abi
 from stretto.errors import StrettoError, UsageError
 from stretto.files.table import TUNABLE
+from stretto.kinds import Abi
 from stretto.measure import programs
 from stretto.measure.baseline import with_bare
 from stretto.measure.compare import BARE, NATIVE

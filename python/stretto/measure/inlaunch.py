@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from stretto.errors import StrettoError
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.measure.compare import BARE
 from stretto.measure.settings import Case, Settings
 from stretto.measure.variants import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.measure.show import columns
 from stretto.mpi.algorithms import NativeAlgorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX

@@ -16,7 +16,10 @@ from typing import IO
 from stretto.errors import from_oserror
 from stretto.launch.guarded import Guarded
 from stretto.launch.said import telling
-from stretto.signals import interruptible, told
+from stretto.signals import interruptible
+
+#: set when the main thread was interrupted and others measure: what they have started is ended
+told = threading.Event()
 
 POLL_S = 0.05
 GRACE_S = 3.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stretto.built import Abi, library
+from stretto.built import library
 from stretto.errors import StrettoError
+from stretto.kinds import Abi
 
 
 def bench_program(abi: Abi) -> Path:

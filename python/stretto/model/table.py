@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from stretto.errors import UsageError
-from stretto.files.identity import Family
 from stretto.files.rows import Table
+from stretto.kinds import Family
 from stretto.model.native import BASELINES, native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import (

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from stretto.built import Abi
 from stretto.errors import StrettoError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
 from stretto.files.product import titled
+from stretto.light import TYPE_CHECKING, dataclass, replace
 
-Binding = Literal["core", "none", "default"]
+if TYPE_CHECKING:
+    from stretto.kinds import Abi, Binding, Family
 
 
 @dataclass(frozen=True)

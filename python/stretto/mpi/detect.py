@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from stretto.built import Abi
 from stretto.errors import StrettoError
 from stretto.files import product
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
+from stretto.light import TYPE_CHECKING, dataclass, later
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI
@@ -22,7 +19,13 @@ from stretto.mpi.library import LIBRARY_NAMES, asked, identify_library, launcher
 from stretto.mpi.mpich import MPICH
 from stretto.mpi.openmpi import OpenMPI
 
-LauncherKind = Literal["openmpi", "mpich", "intel", "slurm"]
+if TYPE_CHECKING:
+    import json
+
+    from stretto.kinds import Abi, Family, LauncherKind
+else:
+    json = later("json")
+
 CLASSES: dict[Family, type[MPIInstallation]] = {
     "openmpi": OpenMPI,
     "mpich": MPICH,

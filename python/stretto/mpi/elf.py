@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import mmap
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from stretto.light import TYPE_CHECKING, dataclass, later
+
+if TYPE_CHECKING:
+    import glob
+else:
+    glob = later("glob")
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _SHT_DYNSYM, _STT_FUNC = 11, 2
@@ -125,7 +130,7 @@ def _conf(path: Path, depth: int) -> list[Path]:
         words = line.partition("#")[0].split()
         if words[:1] == ["include"] and depth < 5:
             for pattern in words[1:]:
-                for name in sorted(glob.glob(str(path.parent / pattern))):  # noqa: PTH207
+                for name in sorted(glob.glob(str(path.parent / pattern))):
                     out += _conf(Path(name), depth + 1)
         elif words:
             out.append(Path(words[0]))

@@ -7,22 +7,26 @@ was said on failing is not: it may be of a module that is not loaded yet.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from stretto.built import Abi
 from stretto.errors import StrettoError
-from stretto.files.identity import Family, MPIIdentity
+from stretto.files.identity import MPIIdentity
 from stretto.files.io import write_atomic
-from stretto.files.parse import json_value
 from stretto.files.regular import read_regular
 from stretto.home import home
+from stretto.light import TYPE_CHECKING, later
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from stretto.kinds import Abi, Family
+else:
+    subprocess = later("subprocess")
 
 #: what ranks and tools of an MPI look for; the beginnings of the libraries' names
 LIBRARY_NAMES = (
@@ -171,19 +175,16 @@ def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
         facts = path.resolve().stat()
     except OSError as error:
         raise StrettoError("there is no such file", path) from error
-    stamp = [kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
-    digest = f"{zlib.crc32(json.dumps(stamp).encode()):08x}"
-    with contextlib.suppress(OSError):
-        file = _cache_directory() / f"{digest}.json"
+    stamp = repr([kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino])
+    file = _cache_directory() / f"{zlib.crc32(stamp.encode()):08x}.txt"
+    with contextlib.suppress(OSError, ValueError):
         if file.is_file():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                value = json_value(read_regular(file))
-                if value["stamp"] == stamp:
-                    return str(value["text"])
+            known, _, kept = read_regular(file).decode().partition("\n")
+            if known == stamp:
+                return kept
     text, keep = ask()
     if not keep:
         return text
     with contextlib.suppress(StrettoError):
-        body = json.dumps({"stamp": stamp, "text": text}) + "\n"
-        write_atomic(_cache_directory() / f"{digest}.json", body, "the cache")
+        write_atomic(file, f"{stamp}\n{text}", "the cache")
     return text

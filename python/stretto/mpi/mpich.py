@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.mpi.base import Binding, MPIInstallation
+from stretto.light import TYPE_CHECKING
+from stretto.mpi.base import MPIInstallation
+
+if TYPE_CHECKING:
+    from stretto.kinds import Binding
 
 
 class Hydra(MPIInstallation):

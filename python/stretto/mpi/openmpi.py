@@ -17,7 +17,11 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.regular import read_regular
-from stretto.mpi.base import Binding, MPIInstallation
+from stretto.light import TYPE_CHECKING
+from stretto.mpi.base import MPIInstallation
+
+if TYPE_CHECKING:
+    from stretto.kinds import Binding
 
 ENV_LIST = "OMPI_MCA_mca_base_env_list"
 ENV_LIST_INTERNAL = "OMPI_MCA_mca_base_env_list_internal"

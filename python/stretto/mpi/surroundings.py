@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from stretto.files.identity import Family
+from stretto.kinds import Family
 
 _NETWORK = r"UCX_\w+|FI_\w+"
 #: names of variables that choose transports, their limits, or algorithms; launchers' are none

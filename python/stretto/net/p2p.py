@@ -12,9 +12,9 @@ from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, Ranks
 from stretto.files.parse import json_value
+from stretto.kinds import Binding
 from stretto.launch.execute import run
 from stretto.measure.request import Where
-from stretto.mpi.base import Binding
 
 Level = Literal["single", "funneled", "serialized", "multiple"]
 #: what the test needs; without an entry: any level

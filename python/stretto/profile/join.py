@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stretto.built import Abi
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.identity import Family, MPIIdentity, collect
+from stretto.files.identity import MPIIdentity, collect
 from stretto.files.profile import (
     CALL_KINDS,
     Call,
@@ -22,6 +21,7 @@ from stretto.files.profile import (
     Node,
     Profile,
 )
+from stretto.kinds import Abi, Family
 from stretto.profile.barriers import Row, evidence_words
 from stretto.profile.paths import file_bytes, file_seconds, join_files
 from stretto.profile.raw import (

@@ -76,7 +76,8 @@ def tune_generally(
         say(f"stretto: warning: {sentence}")
     settings = settings_of(request)
     identity = collect(installation.identity)
-    path = request.out or table_path(installation.identity, identity.host, where.nodes, where.each)
+    cpu = identity.host.cpu
+    path = request.out or table_path(installation.identity, cpu, where.nodes, where.each)
     results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
     if not announce(
         settings, installation.name, results, say, request.restart, request.yes, request.dry_run

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.identity import Family
 from stretto.files.io import write_atomic
 from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric, Run
+from stretto.kinds import Family
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name

@@ -20,10 +20,11 @@ import numpy as np
 
 from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity, Source
+from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Matrix, Node, Profile, write_profile
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import GainInterval, Metric, Run, VerdictFile, write_verdict
+from stretto.kinds import Source
 
 CREATED = "2026-11-21T20:00:00Z"
 OPENMPI = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4, package: Debian OpenMPI")

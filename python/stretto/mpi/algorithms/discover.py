@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from stretto.errors import UsageError
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.mpi.algorithms import intel, mpich, openmpi
 from stretto.mpi.algorithms.base import NativeAlgorithm
 from stretto.mpi.base import MPIInstallation

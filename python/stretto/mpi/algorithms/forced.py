@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from stretto.files.identity import Family
 from stretto.files.table import TUNABLE
+from stretto.kinds import Family
 
 #: Open MPI's files of rules, each with the switch without which it is not read
 RULES = {

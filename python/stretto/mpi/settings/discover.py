@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.settings import intel, mpich, openmpi, slurm
 from stretto.mpi.settings.base import Around, Entry, Setting
