@@ -8,57 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from net_samples import SPREAD, TCP, Key, messages, result, scaled, system, tcp
 from stretto.cli import main
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.net import (
-    Latency,
-    LatencyRun,
-    Messages,
-    NetFile,
-    NetHost,
-    NetImport,
-    Ranks,
-    StreamRun,
-    Streams,
-    write_net,
-)
-from stretto.net.systems import NetSystem, compared, lines, systems
+from stretto.files.net import NetImport, write_net
+from stretto.net.systems import compared, lines, systems
 
-MPI = MPIIdentity("openmpi", "openmpi", "5.0.6")
 Out = pytest.CaptureFixture[str]
-#: launches of a system that vary by 1 %
-SPREAD = (0.99, 0.995, 1.0, 1.0, 1.005, 1.01, 1.002)
-Key = tuple[str, int, int, int]
-TCP: dict[Key, float] = {
-    ("latency", 8, 1, 1): 20.0, ("latency", 1024, 1, 1): 25.0,
-    ("bandwidth", 8, 1, 64): 4.0, ("bandwidth", 65536, 1, 64): 1180.0,
-    ("bandwidth", 1 << 20, 1, 64): 1180.0, ("bandwidth", 2048, 8, 64): 5000.0,
-    ("bandwidth", 1 << 20, 8, 64): 11000.0, ("sends", 8, 1, 64): 0.5,
-}  # fmt: skip
-
-
-def messages(values: dict[Key, float], launches: int = 7) -> list[Messages]:
-    return [
-        Messages(test, size, pairs, window, 1, "single",
-                 "MB/s" if test.startswith("b") else "us",
-                 [[value * s, value * s * 1.001] for s in SPREAD[:launches]])
-        for (test, size, pairs, window), value in values.items()
-    ]  # fmt: skip
-
-
-def result(found: list[Messages] | None, hosts: tuple[str, ...] = ("a", "b")) -> NetFile:
-    """Return a result of eight ranks on each of two hosts."""
-    each = [host for host in hosts for _ in range(16 // len(hosts))]
-    ranks = None if found is None else Ranks(MPI, each, found)
-    return NetFile("0", "", Host("h", "c", 1, "k", 1), [], 0, 0, None, [], ranks=ranks)
-
-
-def system(name: str, *results: NetFile) -> NetSystem:
-    return NetSystem(name, (Path(name),), results)
-
-
-def scaled(**factors: float) -> dict[Key, float]:
-    return {k: v * factors.get(k[0], 1.0) for k, v in TCP.items()}
 
 
 @pytest.mark.parametrize(
@@ -109,17 +64,6 @@ def test_compared_systems_name_what_only_one_has() -> None:
         "old was measured between nodes, new within a node",
         "the systems were measured by different software: old by stretto; new by OSU 7.4",
     )
-
-
-def tcp(pair: tuple[str, str], rate: float, tool: str = "own", streams: int = 4) -> NetFile:
-    hosts = [NetHost(n, n, "", "", 1500, None, 1, "", "", 0, 0) for n in pair]
-    runs = [
-        StreamRun(rate * s / 8, [], 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1)
-        for s in SPREAD
-    ]
-    one = Streams(*pair, streams, 1, 65536, "nothing", tool, runs)  # type: ignore[arg-type]
-    latency = Latency(*pair, 8, "nothing", [LatencyRun(1, 1, 30 * s, 40) for s in SPREAD])
-    return replace(result(None), hosts=hosts, streams=[one], latencies=[latency])
 
 
 def test_compared_streams_of_other_pairs_and_tools_are_named() -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from stretto.errors import UsageError
-from stretto.output import print_json
+from stretto.output import print_json, say
 
 
 def compare(
@@ -33,6 +33,11 @@ def compare(
             "name two, each a file or a directory with the files of its launches",
         )
     found = compared(*systems(paths))
+    if output is not None or png is not None or svg is not None:
+        from stretto.report import network
+
+        for path in network.write(network.compared(found), output, png, svg):
+            say(f"stretto: {path}")
     if as_json:
         print_json({
             "answer": found.answer,

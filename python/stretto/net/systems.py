@@ -10,7 +10,7 @@ from statistics import median
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.net import Messages, NetFile, Ranks, read_net
+from stretto.files.net import Latency, Messages, NetFile, Ranks, Streams, read_net
 from stretto.files.outcome import Verdict
 from stretto.files.product import titled
 from stretto.measure.stats import FEWEST, Interval, median_interval
@@ -21,6 +21,8 @@ from stretto.net.pairs import Pair
 from stretto.net.text import aligned
 
 ENDING = ".net.json"
+#: files beside which a network result does not stand for its directory
+_OTHERS = ("*.bench.jsonl", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
 #: the bandwidth of larger messages is what networks are compared by
 LARGE = 64 << 10
 #: what is measured, by the tests that do not say it themselves
@@ -50,28 +52,29 @@ class NetFigure:
 
 @dataclass(frozen=True)
 class NetSystem:
-    """One system: its name, and the results of its launches."""
+    """One system: its name, its files, and what they hold together."""
 
     name: str
     paths: tuple[Path, ...]
-    results: tuple[NetFile, ...]
-
-    @property
-    def ranks(self) -> Ranks | None:
-        return next((r.ranks for r in self.results if r.ranks is not None), None)
+    result: NetFile
 
     @property
     def about(self) -> str:
         """Which MPI, hosts and software the figures are of."""
-        words = [] if self.ranks is None else [titled(self.ranks.mpi), _placed(self.ranks)]
-        hosts = list(dict.fromkeys(host.name for r in self.results for host in r.hosts))
+        ranks, imported = self.result.ranks, self.result.imported
+        words = [] if ranks is None else [titled(ranks.mpi), _placed(ranks)]
+        hosts = [host.name for host in self.result.hosts]
         if hosts:
             more = f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""
             words.append(f"TCP between {', '.join(hosts[:4])}{more}")
-        software = {name for r in self.results if r.imported for name in r.imported.software}
-        if software:
-            words.append(f"measured by {', '.join(sorted(software))}")
+        if imported is not None:
+            words.append(f"measured by {', '.join(imported.software)}")
         return "; ".join(words)
+
+    @property
+    def pairs(self) -> set[Pair]:
+        """Pairs of hosts with figures of TCP."""
+        return {s.pair for s in self.result.streams} | {x.pair for x in self.result.latencies}
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ def is_net(path: Path) -> bool:
     """Return whether a path is a network result, or a directory that holds nothing else."""
     if not path.is_dir():
         return path.name.endswith(ENDING)
-    return any(path.glob(f"*{ENDING}")) and not any(path.glob("*.bench.jsonl"))
+    others = any(any(path.glob(pattern)) for pattern in _OTHERS)
+    return any(path.glob(f"*{ENDING}")) and not others
 
 
 def systems(paths: Sequence[Path]) -> list[NetSystem]:
@@ -135,57 +139,79 @@ def systems(paths: Sequence[Path]) -> list[NetSystem]:
     out = []
     for path in paths:
         files = sorted(path.glob(f"*{ENDING}")) if path.is_dir() else [path]
-        results = [read_net(file) for file in files]
-        kinds = {(r.ranks.mpi.version, *r.ranks.hosts) for r in results if r.ranks is not None}
-        if len(kinds) > 1:
-            raise StrettoError(
-                "the results in this directory have several MPIs or placements", path,
-                "give each system a directory of its own",
-            )  # fmt: skip
-        out.append(NetSystem(path.name.removesuffix(ENDING), tuple(files), tuple(results)))
+        whole = together([read_net(file) for file in files], path)
+        out.append(NetSystem(path.name.removesuffix(ENDING), tuple(files), whole))
     if len(out) == 2 and out[0].name == out[1].name:
         out = [replace(s, name=str(path)) for s, path in zip(out, paths, strict=True)]
     return out
 
 
-def figures(
-    results: Sequence[NetFile], pairs: set[Pair] | None = None
-) -> dict[NetFigure, list[float]]:
+def together(results: Sequence[NetFile], place: Path) -> NetFile:
+    """Return results of one system as one: launches and runs one after the other."""
+    kinds = {(r.ranks.mpi.version, *r.ranks.hosts) for r in results if r.ranks is not None}
+    if len(kinds) > 1 or len({r.imported is None for r in results}) > 1:
+        raise StrettoError(
+            "the results in this directory have several MPIs, placements or sources", place,
+            "give each system a directory of its own",
+        )  # fmt: skip
+    messages: dict[object, Messages] = {}
+    streams: dict[object, Streams] = {}
+    latencies: dict[object, Latency] = {}
+    for result in results:
+        for m in result.ranks.messages if result.ranks else ():
+            key = (m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit)
+            first = messages.setdefault(key, replace(m, launches=[]))
+            first.launches.extend(m.launches)
+        for s in result.streams:
+            stream = streams.setdefault((s.pair, s.setting, s.tool), replace(s, runs=[]))
+            stream.runs.extend(s.runs)
+        for x in result.latencies:
+            latency = latencies.setdefault((x.pair, x.bytes, x.beside), replace(x, runs=[]))
+            latency.runs.extend(x.runs)
+    hosts = {host.name: host for result in results for host in result.hosts}
+    ranks = next((r.ranks for r in results if r.ranks is not None), None)
+    if ranks is not None:
+        ranks = replace(ranks, messages=list(messages.values()))
+    return replace(
+        results[0], hosts=list(hosts.values()), ranks=ranks, streams=list(streams.values()),
+        latencies=list(latencies.values()),
+    )  # fmt: skip
+
+
+def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, list[float]]:
     """Return a value for each launch or run of everything measured.
 
     Parameters
     ----------
-    results
+    result
         Of one system.
     pairs
         Of hosts that count in figures of TCP: medians over them; None: all.
     """
-    out: dict[NetFigure, list[float]] = defaultdict(list)
-    for result in results:
-        for m in result.ranks.messages if result.ranks else ():
-            out[NetFigure(_message(m), m.bytes, m.unit)] += [median(run) for run in m.launches]
-        runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
-        for s in result.streams:
-            if pairs is None or s.pair in pairs:
-                words = f"TCP, {counted(s.streams, 'stream')} x {counted(s.threads, 'thread')}"
-                what = f"{words}{_beside(s.beside)} ({s.tool})"
-                runs[NetFigure(what, s.bytes, "Gb/s")].append([8e-9 * rate for rate in s.rates])
-        for latency in result.latencies:
-            if pairs is None or latency.pair in pairs:
-                what = f"TCP latency{_beside(latency.beside)}"
-                each = [run.median_us for run in latency.runs]
-                runs[NetFigure(what, latency.bytes, "us")].append(each)
-        for figure, found in runs.items():
-            out[figure] += [float(median(run)) for run in zip(*found, strict=False)]
-    return out
+    out = {
+        NetFigure(message_words(m), m.bytes, m.unit): [float(median(run)) for run in m.launches]
+        for m in (result.ranks.messages if result.ranks else ())
+    }
+    runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
+    for s in result.streams:
+        if pairs is None or s.pair in pairs:
+            words = f"TCP, {counted(s.streams, 'stream')} x {counted(s.threads, 'thread')}"
+            what = f"{words}{_beside(s.beside)} ({s.tool})"
+            runs[NetFigure(what, s.bytes, "Gb/s")].append([8e-9 * rate for rate in s.rates])
+    for latency in result.latencies:
+        if pairs is None or latency.pair in pairs:
+            what = f"TCP latency{_beside(latency.beside)}"
+            runs[NetFigure(what, latency.bytes, "us")].append([r.median_us for r in latency.runs])
+    for figure, found in runs.items():
+        out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
+    return dict(sorted(out.items(), key=lambda item: _order(item[0])))
 
 
 def compared(a: NetSystem, b: NetSystem) -> NetCompared:
     """Compare two systems in everything that both have figures of; all tests are one family."""
-    pairs = [_pairs(s) for s in (a, b)]
-    common = (pairs[0] & pairs[1]) or None
-    one, two = (figures(s.results, common) for s in (a, b))
-    shared = sorted((figure for figure in one if figure in two), key=_order)
+    common = (a.pairs & b.pairs) or None
+    one, two = (figures(s.result, common) for s in (a, b))
+    shared = [figure for figure in one if figure in two]
     if not shared:
         raise StrettoError(
             f"the two share no measurement: {a.name} has {_kinds(one)}, {b.name} {_kinds(two)}",
@@ -208,7 +234,7 @@ def compared(a: NetSystem, b: NetSystem) -> NetCompared:
             ratio, q = now.ratio, now.q
         inverse = Interval(1 / ratio.median, None, None, number)  # judge takes ratios of times
         rows.append(NetRow(figure, values, ratio, judge(inverse, q, number)))
-    return NetCompared((a, b), tuple(rows), tuple(_notes((a, b), (one, two), pairs, rows)))
+    return NetCompared((a, b), tuple(rows), tuple(_notes((a, b), (one, two), rows)))
 
 
 def lines(found: NetCompared) -> list[str]:
@@ -223,26 +249,21 @@ def lines(found: NetCompared) -> list[str]:
     return [*out, *aligned(table), "", *(f"note: {note}" for note in found.notes)]
 
 
-def _order(figure: NetFigure) -> tuple[bool, bool, bool, bool, str, int]:
+def _order(figure: NetFigure) -> tuple[object, ...]:
     """Return where a figure stands: latency, bandwidth, others, TCP last."""
     what = figure.what
     return (
         what.startswith("TCP"), not what.startswith("latency"),
-        not what.startswith("bandwidth"), what != "bandwidth", what, figure.bytes,
+        not what.startswith("bandwidth"), what != "bandwidth",
+        [(int(w), "") if w.isdecimal() else (-1, w) for w in what.split()], figure.bytes,
     )  # fmt: skip
-
-
-def _pairs(system: NetSystem) -> set[Pair]:
-    return {s.pair for r in system.results for s in r.streams} | {
-        x.pair for r in system.results for x in r.latencies
-    }
 
 
 def _placed(ranks: Ranks) -> str:
     return placement(ranks.hosts, max((m.pairs for m in ranks.messages), default=1))
 
 
-def _message(m: Messages) -> str:
+def message_words(m: Messages) -> str:
     """Return what a measurement of messages is of."""
     base, _, collective = m.test.partition("-")
     words = _WORDS.get(m.test, f"overlap of {collective}" if base == "overlap" else m.test)
@@ -262,7 +283,7 @@ def _beside(beside: str) -> str:
 
 
 def _kinds(found: Mapping[NetFigure, object]) -> str:
-    return ", ".join(_ordered(sorted(found, key=_order))) or "none"
+    return ", ".join(_ordered(list(found))) or "none"
 
 
 def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
@@ -281,10 +302,9 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
     rates = [r for w in many for r in by_what[w] if r.figure.bytes == RATE_BYTES]
     if rates:
         yield f"message rate at {size_words(RATE_BYTES)} {_said(rates[-1])}"
-    for word, unit in (("TCP latency", "us"), ("TCP, ", "Gb/s")):
-        tcp = [r for r in rows if r.figure.what.startswith(word) and r.figure.unit == unit]
-        for row in tcp[:1] + tcp[-1:][: len(tcp) - 1]:
-            yield f"{row.figure.what} {_said(row)}"
+    tcp = [r for r in rows if r.figure.what.startswith("TCP")]
+    for unit, those in (("us", tcp[:1]), ("Gb/s", tcp[-1:])):
+        yield from (f"{r.figure.what} {_said(r)}" for r in those if r.figure.unit == unit)
     if (
         not latency
         and not by_what.keys() & {"bandwidth", *many}
@@ -317,7 +337,6 @@ def _said(row: NetRow) -> str:
 def _notes(
     pair: tuple[NetSystem, NetSystem],
     found: tuple[Mapping[NetFigure, Sequence[float]], Mapping[NetFigure, Sequence[float]]],
-    pairs: Sequence[set[Pair]],
     rows: Sequence[NetRow],
 ) -> Iterator[str]:
     untested = [r for r in rows if not r.verdict.tested]
@@ -339,23 +358,20 @@ def _notes(
                 for what in _ordered(sizes)
             )
             yield f"only {pair[i].name} has: {some}"
+    pairs = [s.pairs for s in pair]
     if all(pairs) and pairs[0] != pairs[1]:
         same = len(pairs[0] & pairs[1])
         yield (
             f"the pairs of hosts differ; compared are {counted(same, 'pair')} of both" if same else
             "the systems have other pairs of hosts: medians over the pairs of each are compared"
         )  # fmt: skip
-    places = [_where(s.ranks) for s in pair if s.ranks is not None]
+    places = [_where(s.result.ranks) for s in pair if s.result.ranks is not None]
     if len(set(places)) > 1:
         yield f"{pair[0].name} was measured {places[0]}, {pair[1].name} {places[1]}"
-    software = [
-        {name for r in s.results for name in (r.imported.software if r.imported else ["stretto"])}
-        for s in pair
-    ]
+    software = [s.result.imported.software if s.result.imported else ["stretto"] for s in pair]
     if software[0] != software[1]:
         yield "the systems were measured by different software: " + "; ".join(
-            f"{s.name} by {', '.join(sorted(names))}"
-            for s, names in zip(pair, software, strict=True)
+            f"{s.name} by {', '.join(names)}" for s, names in zip(pair, software, strict=True)
         )
 
 
