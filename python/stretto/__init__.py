@@ -1,6 +1,7 @@
 """Stretto makes MPI collectives fast on the cluster you have, for unchanged applications.
 
 Inside an MPI program (see `stretto.api`): `choose`, `last`, `counters`, `AlltoallvPlan`.
+In a notebook (see `stretto.notebook`): `open_net`.
 """
 
 import importlib
@@ -10,14 +11,17 @@ from stretto.version import __version__
 
 if TYPE_CHECKING:
     from stretto.api import AlltoallvPlan, Blocks, Counters, choose, counters, last, loaded
+    from stretto.notebook import open_net
 
 __all__ = [
     "AlltoallvPlan", "Blocks", "Counters", "__version__", "choose", "counters", "last", "loaded",
+    "open_net",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """Load `stretto.api` when one of its names is asked for: the commands do not need it."""
+    """Load a module when one of its names is asked for: the commands do not need them."""
     if name in __all__:
-        return getattr(importlib.import_module("stretto.api"), name)
+        module = "stretto.notebook" if name.startswith("open_") else "stretto.api"
+        return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module 'stretto' has no attribute {name!r}")

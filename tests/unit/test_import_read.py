@@ -128,8 +128,9 @@ READ |= {
 # a job's output with several programs: none is taken for another's continuation
 READ |= {
     f"{'untitled ' * (not named)}{other} behind a table": (
-        osu.read, f"{HEAD}8 1.5\n\n{f'# {other}' * named}\n# {columns}\n8  58.31\n9  60.0\n{NEXT}",
-        [("allreduce", {8: 1.5}), THREE], (other if named else columns,),
+        osu.read, f"{HEAD}8 1.5\n\n{f'# {other}' * named}\n# {columns}\n8  58.31\n9  60.00\n{NEXT}",
+        [("allreduce", {8: 1.5}), THREE],
+        () if named and "v5.9" in other else (other if named else columns,),
     )
     for other, columns in (
         ("OSU MPI Latency Test v5.9", "Size          Latency (us)"),

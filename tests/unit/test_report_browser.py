@@ -20,8 +20,10 @@ from typing import Any
 import pytest
 
 from mpis import rarely
+from net_samples import cluster
 from report_samples import make
 from stretto.cli import main
+from stretto.files.net import write_net
 
 pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -111,7 +113,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         paths = [str(base / g) for g in given]
         assert main(["report", *paths, "-o", str(base / f"{name}.html"), "-q"]) == 0
+    networks(base)
     return base
+
+
+def networks(base: Path) -> None:
+    """Write the pages of one and of two networks, with names as clusters in clouds have them."""
+    hosts = [f"ip-172-31-{i}-150.eu-central-1.compute.internal" for i in range(6)]
+    files = [
+        base / f"parallelcluster-c5n-tcp-{links}-links-{when}-tuning-2026-11.net.json"
+        for links, when in (("one", "before"), ("thirty-six", "after"))
+    ]
+    for file, factor in zip(files, (1.0, 2.4), strict=True):
+        write_net(cluster(hosts, factor), file)
+    for name, given in (("network", files[:1]), ("networks", files)):
+        words = ["report", *map(str, given), "-o", str(base / f"{name}.html"), "-q"]
+        assert main(words) == 0
 
 
 def chromium(browser: str, profile: Path, width: int, *more: str, height: int = 1200) -> str:
@@ -167,7 +184,8 @@ def look(browser: str, page: Path, tmp_path: Path, width: int = 1280, extra: str
 
 
 @pytest.mark.parametrize("width", rarely([1280, 500], [1280]))
-@pytest.mark.parametrize("name", rarely(["small", "cluster", "both", "only"], ["small"]))
+@pytest.mark.parametrize("name", rarely(["small", "cluster", "both", "only", "network",
+                                         "networks"], ["small", "networks"]))  # fmt: skip
 def test_every_chart_is_drawn(
     name: str, width: int, browser: str, pages: Path, tmp_path: Path
 ) -> None:
@@ -187,6 +205,27 @@ def test_every_chart_is_drawn(
     assert not hidden
     assert text.split("\n") == label.split(" | ")
     assert "undefined" not in text
+
+
+OVERLAPS = """<style>body { width: 400px }</style><script>
+addEventListener("load", () => {
+  const texts = [...document.querySelectorAll("figure svg")].map((svg) =>
+    [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()])
+      .filter(([text, b]) => text && b.width * b.height > 0));
+  probe.overlaps = texts.flatMap((of) => of.flatMap(([s, a], i) => of.slice(i + 1)
+    .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([t]) => s + " / " + t)));
+});
+</script>
+"""
+
+
+@pytest.mark.parametrize("name", rarely(["network", "networks"], ["networks"]))
+def test_text_of_networks_does_not_overlap(
+    name: str, browser: str, pages: Path, tmp_path: Path
+) -> None:
+    seen = look(browser, pages / f"{name}.html", tmp_path, 500, OVERLAPS)
+    assert seen["overlaps"] == []
 
 
 def test_pickers_show_one_at_a_time(browser: str, pages: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``stretto compare``: all MPIs and all their algorithms side by side."""
+"""``stretto compare``: all MPIs and all their algorithms, or two networks, side by side."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stretto.cli import compare_net
 from stretto.cli import options as o
 from stretto.cli.complete import files as completed
 from stretto.errors import StrettoError
@@ -18,7 +19,8 @@ for m in openmpi mpich intel; do
   stretto bench -n 4 --mpi $m --candidates 'bare;native:all' -o $m.bench.jsonl
 done
 stretto compare *.bench.jsonl --collective allreduce --bytes 1K
-stretto compare imported/ -o compared.html --svg figures/"""
+stretto compare imported/ -o compared.html --svg figures/
+stretto compare tcp.net.json efa.net.json       # two networks"""
 
 FILTER = "Selection"
 #: excluded candidates that are named one by one
@@ -31,9 +33,9 @@ _Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Bench results, directories of them, or a campaign's.",
+        help="Bench results, directories of them, or a campaign's; or two network results.",
         show_default=False,
-        autocompletion=completed(".bench.jsonl"),
+        autocompletion=completed(".bench.jsonl", ".net.json"),
     ),
 ]
 _Sizes = Annotated[str | None, o.option(FILTER, f"Only these sizes: {o.SIZES}.", "--bytes")]
@@ -68,18 +70,26 @@ def command(
     """Show every algorithm of every MPI for a call, each MPI's default marked.
 
     It also shows how far each default is from the best algorithm of that MPI, and from the best of
-    all. It reads results of stretto bench and stretto import, and measures nothing.
+    all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
+    results (NAME.net.json), it compares latency, bandwidth and all else that both have.
     """
     from stretto.errors import UsageError
     from stretto.files.bench import read_bench
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
     from stretto.measure.settings import parse_collectives, parse_sizes
+    from stretto.net.systems import is_net
     from stretto.report import ranking_show
     from stretto.report.excluded import of_all
     from stretto.report.ranking import labelled, rank
     from stretto.report.sources import sources
 
+    if any(map(is_net, paths)):
+        if not all(map(is_net, paths)):
+            raise UsageError("network results and others cannot be compared", "PATH",
+                             "name two network results: A.net.json B.net.json")  # fmt: skip
+        options = (collective, sizes, nodes, ppn, mode, natives_only, whole)
+        return compare_net.compare(paths, options, out, png, svg, as_json)
     if mode not in (None, "latency", "throughput"):
         raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
     names = None if collective is None else parse_collectives(collective)

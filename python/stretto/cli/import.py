@@ -1,4 +1,4 @@
-"""``stretto import``: results that other benchmarks printed elsewhere become bench results."""
+"""``stretto import``: what other benchmarks printed elsewhere becomes results of Stretto."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
 
 if TYPE_CHECKING:
+    from stretto.files.net import NetFile
     from stretto.imports.convert import Imported
     from stretto.imports.placing import Item
 
@@ -23,6 +24,7 @@ EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 
 stretto import osu results/ -o imported \\
     --pattern '{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log'
 stretto import imb IMB.log --mpi intel@2021.18 --ppn 36
+stretto import osu osu_latency.log osu_bw.log --mpi openmpi@5.0.6 --nodes 2
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
@@ -76,10 +78,18 @@ def _options(
         str | None,
         o.option(FACTS, "max or avg over the ranks (default: max where all files have it)."),
     ] = None,
+    hosts: Annotated[
+        str | None,
+        o.option(FACTS, "Hosts of point-to-point tables, in the order of the ranks: a,b."),
+    ] = None,
+    window: Annotated[
+        int | None,
+        o.option(FACTS, "Window of osu_bw and osu_bibw (default: 64, as OSU's).", min=1),
+    ] = None,
     host: Annotated[str, o.option(FACTS, "Name of the machine of the measurement.")] = "unknown",
     cpu: Annotated[str, o.option(FACTS, "CPU of that machine, as in /proc/cpuinfo.")] = "unknown",
     out: Annotated[
-        Path, o.out_file("Directory of the results: one file per MPI and layout.")
+        Path, o.out_file("Directory of the results: one file per MPI, layout and kind.")
     ] = Path("imported"),
     as_json: o.Json = False,
 ) -> None:
@@ -89,10 +99,11 @@ def _options(
 @app.command("osu")
 @o.sharing(_options)
 def osu(**given: Any) -> None:
-    """Import what osu_allreduce, osu_bcast, ... printed: each table is one launch with one value.
+    """Import what osu_allreduce, osu_latency, osu_bw, ... printed: each table is one launch.
 
-    --pattern gives the meaning of the names in a path. Without it, file names that differ in what
-    looks like an algorithm are refused. Broken and truncated lines are left out and named.
+    Collectives become NAME.bench.jsonl, point-to-point tables NAME.net.json. --pattern gives the
+    meaning of the names in a path. Without it, file names that differ in what looks like an
+    algorithm are refused. Broken and truncated lines are left out and named.
     """
     from stretto.imports.osu import read
 
@@ -104,6 +115,7 @@ def osu(**given: Any) -> None:
 def imb(**given: Any) -> None:
     """Import what IMB-MPI1 printed: each block of a number of processes is one launch.
 
+    Collectives become NAME.bench.jsonl, PingPong, Uniband and the like NAME.net.json.
     Communicators smaller than the whole job are taken to fill node after node.
     """
     from stretto.imports.imb import read
@@ -115,10 +127,11 @@ def _import(
     form: str, read: Any, paths: list[Path], out: Path, pattern: list[str] | None,
     mpi: list[str] | None,
     nodes: int | None, ppn: int | None, collective: str | None, algorithm: str | None,
-    setting: list[str] | None, value: str | None, host: str, cpu: str, as_json: bool,
+    setting: list[str] | None, value: str | None, hosts: str | None, window: int | None,
+    host: str, cpu: str, as_json: bool,
 ) -> None:  # fmt: skip
     from stretto.files.identity import Host
-    from stretto.imports import convert, gather, mpis, natives, placing
+    from stretto.imports import convert, gather, messages, mpis, natives, placing
     from stretto.imports.pattern import FileFacts, compile_pattern
     from stretto.imports.templates import templates
 
@@ -139,7 +152,11 @@ def _import(
         templates(setting or [], by_name),
         lambda text: None if text in notes else notes.append(text),
     )
-    items = gather.gather(paths, read, asked, naming, left_out)
+    gathered = gather.gather(paths, read, asked, naming, left_out)
+    items, command = gathered.items, ["stretto", *sys.argv[1:]]
+    pairs = messages.PairsAsked(tuple(hosts.split(",")) if hosts else (), window)
+    networks = messages.collect(gathered.messages, asked, pairs, command, left_out)
+    messages.refuse_existing(networks, out)
     if any(i.table.cold for i in items):
         notes.append(
             "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
@@ -153,30 +170,38 @@ def _import(
         which = convert.choose_value(items, asked.value, left_out) if items else "avg"
     finally:
         _tell(notes, left_out, wrong)
-    if not items:
+    if not items and not networks:
         raise StrettoError(
             f"there was nothing to import in {', '.join(map(str, paths))}",
             None,
             f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
         )
-    done = convert.write(items, out, asked, which, form, ["stretto", *sys.argv[1:]])
+    done = convert.write(items, out, asked, which, form, command) if items else None
+    found = messages.write(networks, out)
     if as_json:
         print_json(
             {
                 "files": [
                     {"file": str(p), "launches": n, "samples": s}
-                    for p, (n, s) in done.files.items()
+                    for p, (n, s) in (done.files.items() if done else ())
                 ],
-                "value": done.value,
-                "fewest_launches": done.fewest,
+                "networks": [
+                    {"file": str(p), "messages": len(n.ranks.messages) if n.ranks else 0}
+                    for p, n in found.items()
+                ],
+                "value": done.value if done else None,
+                "fewest_launches": done.fewest if done else None,
                 "left_out": left_out,
                 "found_wrong": wrong,
                 "notes": notes,
             }
         )
         return
-    _show(done, "largest over the ranks" if which == "max" else "mean over the ranks")
-    _show_next(done, items, out)
+    if done:
+        _show(done, "largest over the ranks" if which == "max" else "mean over the ranks")
+        _show_next(done, items, out)
+    if found:
+        _show_networks(found)
 
 
 def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
@@ -209,6 +234,19 @@ def _show_next(done: Imported, items: list[Item], out: Path) -> None:
         mine = [str(path) for path in done.files if mpis_of[path] == found]
         print(f"next: {shlex.join(['stretto', 'table', 'decide', *mine])}")
     print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
+
+
+def _show_networks(found: dict[Path, NetFile]) -> None:
+    for path, result in found.items():
+        assert result.ranks is not None and result.imported is not None
+        runs = [len(m.launches) for m in result.ranks.messages]
+        several = f"{min(runs)} to {max(runs)} launches" if min(runs) < max(runs) else counted(
+            runs[0], "launch")  # fmt: skip
+        print(f"{path}: {counted(len(runs), 'figure')} of messages, {several} of each, measured by "
+              f"{', '.join(result.imported.software)}")  # fmt: skip
+        if result.imported.unknown:
+            print(f"  not known: {', '.join(result.imported.unknown)}")
+    print(f"next: {shlex.join(['stretto', 'report', str(next(iter(found)))])}")
 
 
 def _only(launches: int) -> str:

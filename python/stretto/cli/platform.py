@@ -14,6 +14,7 @@ from stretto.output import print_json, say
 
 EXAMPLE = """stretto platform list
 stretto platform show hpc7g
+stretto platform fit mine network.net.json node.net.json
 stretto platform fit mine latency=osu_latency.txt bandwidth=osu_bw.txt \\
     multi_pair=osu_mbw_mr.txt node_latency=node_latency.txt \\
     node_allreduce=node.bench.jsonl:shm -o mine.toml --plot fit.svg"""
@@ -81,9 +82,10 @@ def fit_command(
     measured: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND=FILE[:COLUMN][:NUMBER]...",
-            help="Measurements: latency, bandwidth, bibandwidth, multi_pair (between nodes), "
-            "node_latency, node_bandwidth, node_bcast, node_allreduce (within one). FILE: what "
+            metavar="FILE.net.json|KIND=FILE[:COLUMN][:NUMBER]...",
+            help="Measurements: results of stretto net mpi or stretto import; or by KIND: latency, "
+            "bandwidth, bibandwidth, multi_pair, sends (between nodes), node_latency, "
+            "node_bandwidth, node_sends, node_bcast, node_allreduce (within one). FILE: what "
             "osu_latency, osu_bw, osu_bibw or osu_mbw_mr printed, a table with sizes in the first "
             "column, or results of stretto bench; NUMBER: pairs or ranks.",
         ),
@@ -107,6 +109,7 @@ def fit_command(
     from stretto.files.identity import collect_host, now
     from stretto.model.fit import fit
     from stretto.model.measurements import read_series
+    from stretto.model.net_series import read_net_series
     from stretto.model.platform_file import load, write_platform
     from stretto.model.show import fit_lines
     from stretto.report.figures.model import fit_picture
@@ -115,6 +118,9 @@ def fit_command(
         raise UsageError(f"{name!r} is not a name", None, "use letters, digits, - and _")
     curves = []
     for word in measured:
+        if word.endswith(".net.json"):
+            curves += read_net_series(Path(word))
+            continue
         kind, equals, rest = word.rpartition("=") if "=" in word else ("", "", word)
         file, *more = rest.split(":")
         number = int(more.pop()) if more and more[-1].isdecimal() and len(more) != 1 else None

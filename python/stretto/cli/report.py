@@ -17,7 +17,9 @@ EXAMPLE = """\
 stretto report tuned/
 stretto report tuned/ -o result.html --png figures/ --svg figures/
 stretto report openmpi/ mpich/ -o compared.html
-stretto report tuned/ --picture result.svg"""
+stretto report tuned/ --picture result.svg
+stretto report cluster.net.json
+stretto report tcp.net.json efa.net.json -o compared.html"""
 
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
@@ -28,7 +30,8 @@ def command(
         list[Path],
         typer.Argument(
             metavar="PATH",
-            help="A directory that stretto tune made, or its files; two directories are compared.",
+            help="A directory that stretto tune made, or its files; two directories are compared. "
+            "Or one or two network results.",
             show_default=False,
             autocompletion=files(".json", ".jsonl", ".table"),
         ),
@@ -51,9 +54,10 @@ def command(
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
     evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
-    figures are marked.
+    figures are marked. Network results (NAME.net.json) have a page of their own, alone or two.
     """
-    from stretto.report import make
+    from stretto.net.systems import is_net
+    from stretto.report import make, network
 
     if picture is not None and (out is not None or png is not None or svg is not None):
         raise UsageError(
@@ -64,8 +68,12 @@ def command(
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
-        if picture is not None:
-            result: dict[str, Any] = make.one_picture(paths, picture)
+        if all(map(is_net, paths)) and picture is None:
+            result: dict[str, Any] = network.report(
+                paths, out or Path("report.html"), png, svg, drawn
+            )
+        elif picture is not None:
+            result = make.one_picture(paths, picture)
         else:
             result = make.report(paths, out or Path("report.html"), png, svg, drawn)
     if as_json:

@@ -97,6 +97,7 @@ def command(
     All figures are simulated, and marked so in the results file (format of stretto bench), in
     tables and in pictures.
     """
+    from stretto.model.platform import foreign_note
     from stretto.model.platform_file import load
 
     if sum(x is not None for x in (collective, table, profile)) != 1:
@@ -104,6 +105,8 @@ def command(
             "give one of --collective, --table, --profile", None, "stretto simulate --help"
         )
     where = load(platform)
+    if (note := foreign_note(where)) is not None:
+        say(f"stretto: note: {note}")
     node_counts = sorted({*parse_counts(nodes, "--nodes")})
     ppns = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
     if profile is not None:

@@ -166,6 +166,16 @@ class Ranks:
 
 
 @dataclass
+class NetImport:
+    """Whose print-outs a result was made of (`stretto import`), and what these do not say."""
+
+    software: list[str]
+    files: list[str]
+    dates: list[str]
+    unknown: list[str]
+
+
+@dataclass
 class NetFile:
     """One call of `stretto net`. `host` is where it was given; times are in seconds."""
 
@@ -181,6 +191,7 @@ class NetFile:
     latencies: list[Latency] = field(default_factory=list)
     failed: list[FailedPair] = field(default_factory=list)
     ranks: Ranks | None = None
+    imported: NetImport | None = None
 
 
 def check(found: NetFile, place: str) -> None:

@@ -160,7 +160,10 @@ def _is_long(table: Printed) -> bool:
 
 def _key(table: Printed, facts: FileFacts) -> object:
     """Return what two tables share that are of one measurement, whatever launch they are called."""
-    what = (table.collective, table.nranks, table.datatype, table.mode, table.cold, table.date)
+    what = (
+        table.collective, table.nranks, table.datatype, table.mode, table.cold, table.date,
+        table.exchange,
+    )  # fmt: skip
     return replace(facts, launch=None), what, tuple(table.lines)
 
 

@@ -26,6 +26,14 @@ from stretto.imports.walk import MOST_BYTES, Packed, files_in, text_of
 
 
 @dataclass(frozen=True)
+class Gathered:
+    """Launches of collectives, and point-to-point tables with what is known of their files."""
+
+    items: list[Item]
+    messages: list[tuple[Printed, FileFacts]]
+
+
+@dataclass(frozen=True)
 class _File:
     path: Path
     facts: FileFacts
@@ -42,7 +50,7 @@ def gather(
     asked: Asked,
     naming: Naming,
     left_out: list[str],
-) -> list[Item]:
+) -> Gathered:
     found = _read_all(paths, read, asked, left_out)
     _keep_wanted(found, asked.facts.collective, left_out)
     if asked.facts.algorithm is None:
@@ -54,11 +62,13 @@ def gather(
         refuse_unsaid(unsaid, paths, asked.facts, asked.mpi, naming.note)
     for file in found:
         if file.facts.mpi is None:
-            refuse_several(file.tables, asked)
-        if not asked.patterns and not any(t.context.mpis for t in file.tables):
+            refuse_several([*file.tables, *file.reading.messages], asked)
+        every = [*file.tables, *file.reading.messages]
+        if not asked.patterns and not any(t.context.mpis for t in every):
             refuse_other_mpi(file.path, paths, asked.mpi)
     if not asked.patterns:
-        refuse_unlike_sizes([f.path for f in found if not _shows_size(f.tables)], paths)
+        unsized = [f.path for f in found if f.tables and not _shows_size(f.tables)]
+        refuse_unlike_sizes(unsized, paths)
     placing = Placing(asked, naming)
     unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
     for file in _without_copies(found, left_out):
@@ -74,7 +84,17 @@ def gather(
     if items:
         naming.refuse_unused()
     refuse_unlike(items)
-    return _as_warm(items, left_out)
+    return Gathered(_as_warm(items, left_out), _messages(found, left_out))
+
+
+def _messages(found: Sequence[_File], left_out: list[str]) -> list[tuple[Printed, FileFacts]]:
+    """Return the point-to-point tables, each once."""
+    copies = copied([(file.facts, file.reading.messages) for file in found])
+    left_out += [f"{copy}: the same table as {place}, which counts once"
+                 for copy, place in copies.items()]  # fmt: skip
+    return [
+        (t, file.facts) for file in found for t in file.reading.messages if t.place not in copies
+    ]
 
 
 def _read_all(
@@ -108,10 +128,10 @@ def _read_all(
             unread[reading.foreign].append(path)
             continue
         left_out += reading.problems
-        if not reading.tables:
-            left_out.append(f"{path}: there is no table of a collective in it")
+        if not (reading.tables or reading.messages):
+            left_out.append(f"{path}: there is no table of a collective or of messages in it")
         found.append(_File(path, facts, reading))
-    if unread and not any(file.tables for file in found):
+    if unread and not any(file.tables or file.reading.messages for file in found):
         raise _nothing_read(unread)
     left_out += [_together(files, words) for words, files in unread.items()]
     if unfit and not found:
@@ -150,9 +170,10 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
     others: list[Printed] = []
     for file in found:
         if file.facts.collective is None:
-            others += [t for t in file.tables if t.collective not in (None, wanted)]
-            file.tables[:] = [t for t in file.tables if t.collective in (None, wanted)]
-    if others and not any(file.tables for file in found):
+            for tables in (file.tables, file.reading.messages):
+                others += [t for t in tables if t.collective not in (None, wanted)]
+                tables[:] = [t for t in tables if t.collective in (None, wanted)]
+    if others and not any(file.tables or file.reading.messages for file in found):
         titles = ", ".join(dict.fromkeys(str(t.collective) for t in others))
         raise StrettoError(
             f"no table is of {wanted}: the title of each says {titles}", others[0].place,

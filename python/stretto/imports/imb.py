@@ -7,6 +7,10 @@ given; before that, and of a barrier itself, the calls of a size are a loop. The
 2019 unless ``-root_shift on`` was given (counted, too); before that each call has the next rank as
 its root, by the users' guide of those versions: ``i%num_procs in iteration i``.
 
+Of messages between ranks, PingPong's time is half of a round trip; Uniband and Biband have 64
+messages in flight, and Sendrecv and Exchange are rings whose slowest rank's time is taken. A MB is
+10^6 bytes or 2^20, by version, and is taken from the message rate beside it.
+
 Left out is what is no collective of ranks that fill node after node (``-map PxQ``), of whole
 buffers (``-contig_type``) in the host's memory (``IMB-MPI1-GPU``).
 """
@@ -23,6 +27,7 @@ from stretto.imports.printed import (
     REDUCTIONS,
     ROOTED,
     SAME_SIZES,
+    MessageKind,
     Printed,
     Reading,
     TableLine,
@@ -65,6 +70,15 @@ _SIZES = re.compile(r"\s-msg(?:len|size)\s")
 _WORDS_END = re.compile(r"Minimum message length|Message lengths were user defined")
 _OFF = ("0", "off", "no", "disable")
 _SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
+_TIME, _RATE = "t[usec]", "Msg/sec"
+_PAIRS = {
+    "pingpong": MessageKind("latency", "us", 1),
+    "pingping": MessageKind("pingping", "us", 1),
+    "sendrecv": MessageKind("sendrecv", "us"),
+    "exchange": MessageKind("exchange", "us"),
+    "uniband": MessageKind("bandwidth", "MB/s", None, 64),
+    "biband": MessageKind("bidirectional", "MB/s", None, 64),
+}
 _DEFECTS = "defects"
 #: the largest defect that IMB itself lets pass
 _TOLERANCE = 0.01
@@ -76,7 +90,7 @@ def read(text: str, place: str) -> Reading:
         return out
     for stream in streams(text, place, _MARK, out.problems):
         _Reader(out, place).read(stream)
-    out.tables = [t for t in out.tables if t.lines]
+    out.part()
     return out
 
 
@@ -125,10 +139,16 @@ class _Reader:
                 self.table = None
             elif self.table is not None:
                 self.table.nranks = count(ranks.group(1))
+                if self.table.exchange is not None and (self.table.nranks or 0) % 2:
+                    self.out.problems.append(
+                        f"{place}: {self.table.collective} of an odd number of ranks; left out"
+                    )
+                    self.table = None
         elif waiting := _WAITING.match(line):
             if self.table is not None:
                 self.table.waiting = count(waiting.group(1)) or 0
-        elif _LARGEST in line:
+        elif _LARGEST in line or (self.table is not None and self.table.exchange
+                                  and line.startswith(_SIZE)):  # fmt: skip
             self.columns = line.split()
         else:
             return False
@@ -137,7 +157,7 @@ class _Reader:
     def _row(self, line: str, place: str) -> bool:
         """Take a line of a table, or the empty one behind it; return whether it is one."""
         if self.table is None or self.columns is None or self.ended:
-            if self.table is not None and self.columns and _line(line.split(), self.columns):
+            if self.table is not None and self.columns and self._line(line.split()):
                 self.out.behind(place, line)
                 self.table = None
             return not line.strip()
@@ -149,7 +169,9 @@ class _Reader:
         if not any(self.table is t for t in self.placed[-1:]):
             self.placed.append(self.table)
             self.table.context = self.evidence.at_table(self.table.collective)
-        row = _line(line.split(), self.columns)
+        row = self._line(line.split())
+        if self.table.exchange is not None and re.match(r"\s*0\s", line) and row is None:
+            return True  # no bandwidth of no bytes
         if row is None or self.table.is_cut(row):
             self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
         elif self.table.goes_on_with(row, bool(_SIZES.search(_words(self.facts)))):
@@ -158,6 +180,11 @@ class _Reader:
             self.out.behind(place, line)
             self.table = None
         return True
+
+    def _line(self, words: list[str]) -> TableLine | None:
+        assert self.table is not None and self.columns is not None
+        read = _line if self.table.exchange is None else _message_line
+        return read(words, self.columns)
 
 
 def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:
@@ -171,6 +198,7 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
     table = Printed(
         collective, None, kind, _mode(collective, facts), tool, place,
         kernel=facts.get("kernel"), date=facts.get("date"), cold=bool(_COLD.search(_words(facts))),
+        exchange=_PAIRS.get(collective),
     )  # fmt: skip
     out.tables.append(table)
     return table
@@ -178,8 +206,10 @@ def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printe
 
 def _why_not(collective: str, facts: dict[str, str]) -> str | None:
     words = _words(facts)
-    if collective not in SAME_SIZES:
-        return f"not one of {', '.join(SAME_SIZES)}"
+    if collective not in (*SAME_SIZES, *_PAIRS):
+        return f"not one of {', '.join((*SAME_SIZES, *_PAIRS))}"
+    if collective in _PAIRS and _COLD.search(words):
+        return "of buffers in no cache (-off_cache)"
     if collective in ROOTED and _root_moves(facts):
         return (
             "its root moves from call to call (-root_shift, or an IMB before 2019), and a result "
@@ -235,3 +265,19 @@ def _line(words: list[str], columns: list[str]) -> TableLine | None:
         return None
     digits = min(decimals(row[c]) for c in (_AVERAGE, _LARGEST) if c in row)
     return TableLine(size, average, number(row[_LARGEST]), times, correct, digits)
+
+
+def _message_line(words: list[str], columns: list[str]) -> TableLine | None:
+    if len(words) != len(columns):
+        return None
+    row = dict(zip(columns, words, strict=True))
+    size, times = count(row.get(_SIZE, "")), count(row.get(_TIMES, ""))
+    name = next((n for n in (_TIME, _LARGEST, _RATE) if n in row), None)
+    value = number(row[name]) if name else None
+    if size is None or times is None or name is None or value is None:
+        return None
+    if name == _RATE:  # to the message, and in no unit that has changed
+        value *= 1e-6 * size
+        if not size:
+            return None
+    return TableLine(size, value, None, times, decimals=decimals(row[name]))

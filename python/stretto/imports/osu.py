@@ -17,6 +17,7 @@ from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
+    MessageKind,
     Printed,
     Reading,
     TableLine,
@@ -30,6 +31,26 @@ from stretto.imports.printed import (
 #: some who copy an output leave out the #
 _TITLE = re.compile(
     r"(?:#\s*)?OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
+)
+#: of messages between ranks
+_PAIRS_TITLE = re.compile(
+    r"(?:#\s*)?OSU MPI\s+(Multi |Multi-threaded |Bi-Directional |Multiple |)(Latency|Bandwidth)"
+    r"(?: / Message Rate)? Test(?:\s+v(\S+))?$"
+)
+#: program and what it measures, by the words of its title; all but these two take two ranks
+_PAIRS = {
+    ("", "Latency"): ("latency", MessageKind("latency", "us", 1)),
+    ("Multi", "Latency"): ("multi_lat", MessageKind("latency", "us")),
+    ("Multi-threaded", "Latency"): (
+        "latency_mt", MessageKind("latency-mt", "us", 1, 1, None, "multiple")
+    ),
+    ("", "Bandwidth"): ("bw", MessageKind("bandwidth", "MB/s", 1, None)),
+    ("Bi-Directional", "Bandwidth"): ("bibw", MessageKind("bidirectional", "MB/s", 1, None)),
+    ("Multiple", "Bandwidth"): ("mbw_mr", MessageKind("bandwidth", "MB/s", None, None)),
+}  # fmt: skip
+_PAIRS_FACTS = re.compile(
+    r"(?:#\s*)?(?:\[ (pairs): (\d+) \] \[ window size: (\d+) \]"
+    r"|Number of (Receiver) threads:\s*(\d+))"
 )
 #: of whatever it is: what was read until then has ended
 _ANY_TITLE = re.compile(
@@ -49,6 +70,8 @@ _SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min l
 ), "iterations"  # fmt: skip
 #: what was sent of a derived datatype; the size is that of its extent
 _DERIVED = "transmit size"
+#: what a table may print, the first of them that it has
+_VALUES = (_AVERAGE, "latency(us)", "bandwidth(mb/s)", "mb/s")
 _PLAIN = (_SIZE, _AVERAGE)
 _FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
 #: what stands in no row: "4 nodes", "4x8"
@@ -79,7 +102,12 @@ class _Reader:
 
     def line(self, line: str, place: str) -> None:
         text = line.strip()
-        if title := _TITLE.match(text):
+        if pairs := _PAIRS_TITLE.match(text):
+            self.run, self.skipping = _pairs_run(pairs, place), False
+            self._begin(self.run, place)
+        elif self._pairs_facts(text):
+            return
+        elif title := _TITLE.match(text):
             self.run = _run(title, place, self.out)
             self._begin(self.run, place)
             self.skipping = self.run is None
@@ -107,6 +135,20 @@ class _Reader:
         if self.table is not None:
             self.out.tables.append(self.table)
 
+    def _pairs_facts(self, text: str) -> bool:
+        """Take what a program prints of its pairs, its window and its threads."""
+        found = _PAIRS_FACTS.match(text)
+        if found is None or self.table is None or self.table.exchange is None:
+            return False
+        exchange = self.table.exchange
+        if found[1]:
+            exchange = replace(exchange, pairs=int(found[2]), window=int(found[3]))
+            self.table.nranks = 2 * int(found[2])
+        else:
+            exchange = replace(exchange, threads=int(found[5]))
+        self.table.exchange = exchange
+        return True
+
     def _skip(self, problem: str) -> None:
         self.run = self.table = self.columns = None
         self.skipping = True
@@ -118,6 +160,9 @@ class _Reader:
 
     def _datatype(self, name: str, place: str) -> None:
         """Since version 7 a program prints a table for each datatype, and its title but once."""
+        if self.table is not None and self.table.lines and self.table.exchange is not None:
+            self._skip(f"{place}: another datatype ({name}); left out")
+            return
         if self.run is not None:
             self.run, self.skipping = replace(self.run, datatype=name), False
         if self.table is not None and not self.table.lines:
@@ -127,7 +172,8 @@ class _Reader:
 
     def _heading(self, text: str, place: str) -> bool:
         """Take a line that names columns; return whether it does."""
-        named = _columns(text)
+        pairs = self.table is not None and self.table.exchange is not None and not self.ended
+        named = _columns(text, _VALUES if pairs else _VALUES[:1])
         if self.skipping:
             return named is not None or _is_heading(text)
         if named is None:
@@ -159,7 +205,7 @@ class _Reader:
                 self.out.behind(place, line)
                 self.told = True
             return
-        if self.columns is None:
+        if self.columns is None and (self.table is None or self.table.exchange is None):
             self.columns = _guess(words, self.table)
         if self.table is None:
             if self.columns is None or number(words[-1]) is None:
@@ -215,7 +261,8 @@ def read(text: str, place: str) -> Reading:
             reader.line(line, f"{place}:{at}")
         conclude(reader.evidence, reader.placed)
     taken = (None, *SAME_SIZES)
-    out.tables = [t for t in out.tables if t.lines and t.collective in taken]
+    out.tables = [t for t in out.tables if t.exchange is not None or t.collective in taken]
+    out.part()
     return out
 
 
@@ -238,6 +285,15 @@ def _run(title: re.Match[str], place: str, out: Reading) -> Printed | None:
         tool = f"OSU {version or ''}".strip()
         return Printed(collective, None, datatype, "latency", tool, place)
     return None
+
+
+def _pairs_run(title: re.Match[str], place: str) -> Printed:
+    kind, value, version = title.groups()
+    program, exchange = _PAIRS[kind.strip(), value]
+    return Printed(
+        program, None if exchange.pairs is None else 2, None, "throughput",
+        f"OSU {version or ''}".strip(), place, exchange=exchange,
+    )  # fmt: skip
 
 
 def _left_out(place: str, title: str) -> str:
@@ -263,9 +319,9 @@ def _is_heading(line: str) -> bool:
     return line.lstrip("#").split()[:1] == ["Size"] or bool(_UNIT.fullmatch(_names(line)[0]))
 
 
-def _columns(line: str) -> tuple[str, ...] | None:
+def _columns(line: str, values: tuple[str, ...]) -> tuple[str, ...] | None:
     names = _names(line)
-    return names if _AVERAGE in names else None
+    return names if any(value in names for value in values) else None
 
 
 def _guess(words: list[str], table: Printed | None) -> tuple[str, ...] | None:
@@ -279,7 +335,8 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> TableLine | None
     if columns is None or len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
-    average, times = number(row[_AVERAGE]), row.get(_TIMES, "")
+    word = next(row[value] for value in _VALUES if value in row)
+    average, times = number(word), row.get(_TIMES, "")
     size, calls = count(row.get(_SIZE, "0")), count(times) if times else None
     if size is None or average is None or (times and calls is None):
         return None
@@ -287,4 +344,4 @@ def _line(words: list[str], columns: tuple[str, ...] | None) -> TableLine | None
     if _LARGEST in row and largest is None:
         return None
     correct = row.get("validation", "pass").lower() == "pass"
-    return TableLine(size, average, largest, calls, correct, decimals(row[_AVERAGE]))
+    return TableLine(size, average, largest, calls, correct, decimals(word))

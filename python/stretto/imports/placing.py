@@ -96,8 +96,8 @@ class Placing:
                 "if all are of the MPI by itself: --algorithm default",
             )
         collective = _collective(table, own, self._asked.facts)
-        facts = _facts(table, own, self._asked.facts)
-        mpi = self._mpi(table, facts)
+        facts = known(table, own, self._asked.facts)
+        mpi = mpi_of(table, facts, self._asked)
         nranks, nodes, ppn = layout_of(table, facts)
         try:
             candidate, around = self._candidate(table, facts, mpi, collective)
@@ -188,36 +188,37 @@ class Placing:
             "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
         )
 
-    def _mpi(self, table: Printed, facts: FileFacts) -> MPIIdentity:
-        """Return the MPI of a table, from what is said of it and from the log."""
-        said = _said_mpi(facts, self._asked, table.place)
-        named = _distinct(table.context.mpis)
-        if said is None and not named:
-            raise UsageError(
-                f"with which MPI this was measured is not known ({table.place})",
-                "--mpi",
-                "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
-            )
-        if said is None:
-            if len(named) > 1:
-                words = ", ".join(s.value for s in named)
-                raise StrettoError(
-                    f"before {table.place} the log names several MPIs: {words}", named[0].place,
-                    f"say which one was used: --mpi {named[-1].value}",
-                )  # fmt: skip
-            return plainly(named[0].value)
-        fits = [s for s in named if agree(identity_of(s.value), said)]
-        if named and not fits:
+
+def mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
+    """Return the MPI of a table, from what is said of it and from the log."""
+    said = _said_mpi(facts, asked, table.place)
+    named = _distinct(table.context.mpis)
+    if said is None and not named:
+        raise UsageError(
+            f"with which MPI this was measured is not known ({table.place})",
+            "--mpi",
+            "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
+        )
+    if said is None:
+        if len(named) > 1:
+            words = ", ".join(s.value for s in named)
             raise StrettoError(
-                f"the log names {named[0].value}, and the given MPI is {written(said)}",
-                named[0].place,
-                "leave out --mpi, and each table counts for the MPI that is named before it; or "
-                "correct it",
-            )
-        if len(named) == 1:
-            version = agreed(said.version, identity_of(named[0].value).version)
-            return said if version is None else versioned(said, version)
-        return said
+                f"before {table.place} the log names several MPIs: {words}", named[0].place,
+                f"say which one was used: --mpi {named[-1].value}",
+            )  # fmt: skip
+        return plainly(named[0].value)
+    fits = [s for s in named if agree(identity_of(s.value), said)]
+    if named and not fits:
+        raise StrettoError(
+            f"the log names {named[0].value}, and the given MPI is {written(said)}",
+            named[0].place,
+            "leave out --mpi, and each table counts for the MPI that is named before it; or "
+            "correct it",
+        )
+    if len(named) == 1:
+        version = agreed(said.version, identity_of(named[0].value).version)
+        return said if version is None else versioned(said, version)
+    return said
 
 
 def refuse_several(tables: Sequence[Printed], asked: Asked) -> None:
@@ -274,7 +275,7 @@ def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
     return collective
 
 
-def _facts(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
+def known(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
     """Return all that is known: of the place, then of the log, then of the options."""
     launch = table.context.launch
     known = {k: v for k, v in vars(own).items() if v is not None}

@@ -52,6 +52,22 @@ class TableLine:
     place: str = field(default="", compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class MessageKind:
+    """Which messages between ranks a table is of, as `files.net.Messages` has them.
+
+    `pairs`: None: half of the ranks. `window`, `threads`: None: not printed, and so the program's
+    own default.
+    """
+
+    test: str
+    unit: str
+    pairs: int | None = None
+    window: int | None = 1
+    threads: int | None = 1
+    level: str = "single"
+
+
 @dataclass
 class Printed:
     """One table.
@@ -74,6 +90,8 @@ class Printed:
     cold: bool = False
     waiting: int = 0
     context: Context = field(default_factory=Context)
+    #: of a point-to-point table
+    exchange: MessageKind | None = None
 
     def goes_on_with(self, line: TableLine, any_order: bool = False) -> bool:
         """Return whether a line can be this table's next: benchmarks print sizes that rise.
@@ -97,6 +115,13 @@ class Reading:
     tables: list[Printed] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     foreign: str | None = None
+    #: point-to-point tables
+    messages: list[Printed] = field(default_factory=list)
+
+    def part(self) -> None:
+        """Move point-to-point tables out of those of collectives; leave empty ones out."""
+        self.messages = [t for t in self.tables if t.exchange is not None and t.lines]
+        self.tables = [t for t in self.tables if t.exchange is None and t.lines]
 
     def behind(self, place: str, line: str) -> None:
         self.problems.append(

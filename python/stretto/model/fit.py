@@ -19,7 +19,10 @@ from scipy.optimize import least_squares
 from stretto.errors import StrettoError
 from stretto.model.fit_node import fit_node
 from stretto.model.measurements import Residual, Series
+from stretto.model.platform import MEASURED_BY as BY
 from stretto.model.platform import Link, Platform
+
+SENDS = ("sends", "node_sends")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ def predict(
     """Return what the model says of one measured value, in its unit (us or MB/s)."""
     if series.kind in ("latency", "node_latency"):
         return 1e6 * one_way(link, nbytes, nic_byte)
+    if series.kind in SENDS:
+        waits = link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0
+        return 1e6 * (per_message(link, nbytes, nic_gap, nic_byte) + waits)
+    # What only blocking sends cost does not hold up messages of a window.
+    link = dataclasses.replace(link, gap_message=0.0)
     # The window's end is not counted apart: of messages in a row TCP puts several into one packet,
     # so that a row's rate would make the single messages of a collective too cheap.
     asked = (link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0) / (
@@ -78,10 +86,11 @@ def predict(
 
 
 def _link(values: Sequence[float], eager: float) -> Link:
-    latency, overhead, byte, gap, rendezvous = values
+    latency, overhead, byte, gap, rendezvous, *send = values
     return Link(
         latency=latency, send_overhead=overhead, recv_overhead=overhead, send_byte=byte,
-        recv_byte=byte, gap_byte=gap, eager_bytes=eager, rendezvous=rendezvous,
+        recv_byte=byte, gap_message=sum(send), gap_byte=gap, eager_bytes=eager,
+        rendezvous=rendezvous,
     )  # fmt: skip
 
 
@@ -91,7 +100,11 @@ def _eager_candidates(latency: Series) -> list[float]:
 
 
 def _starts(
-    latency: Series, bandwidth: Series | None, multi: Series | None, rails: int
+    latency: Series,
+    bandwidth: Series | None,
+    sends: Series | None,
+    multi: Series | None,
+    rails: int,
 ) -> list[list[float]]:
     """Return first values: as the ends of the curves give them, bandwidth read in two ways."""
     small = min(v for _, v in latency.points) * 1e-6
@@ -101,9 +114,9 @@ def _starts(
     if bandwidth is not None:
         overhead = min(0.4 * small, min(n / (v * 1e6) for n, v in bandwidth.points if n > 0))
         slopes.append(1e-6 / max(v for _, v in bandwidth.points))
-    rest: list[float] = []
+    rest = [] if sends is None else [min(v for _, v in sends.points) * 1e-6]
     if multi is not None:
-        rest = [
+        rest += [
             rails * min(n / (v * 1e6) for n, v in multi.points if n > 0),
             rails * 1e-6 / max(v for _, v in multi.points),
         ]
@@ -122,13 +135,15 @@ def fit_level(
     multi = next((s for s in curves if s.kind == "multi_pair"), None)
     small = min(v for _, v in latency.points) * 1e-6
     rails = base.rails_used(multi.pairs) if multi else 1
+    sends = next((s for s in curves if s.kind in SENDS), None)
     starts = _starts(
-        latency, next((s for s in curves if "bandwidth" in s.kind), None), multi, rails
+        latency, next((s for s in curves if "bandwidth" in s.kind), None), sends, multi, rails
     )
+    own = 5 if sends is None else 6
 
     def values_of(x: np.ndarray) -> tuple[list[float], float, float]:
         v = [float(e) for e in np.exp(x)]
-        return v[:5], (v[5] if multi else 0.0), (v[6] if multi else 0.0)
+        return v[:own], (v[own] if multi else 0.0), (v[own + 1] if multi else 0.0)
 
     weights = {s: 1.0 / math.sqrt(len(s.points)) for s in curves}  # every curve counts alike
 
@@ -160,6 +175,8 @@ def fit_level(
     values, gap, byte = values_of(best[2])
     if values[2] < 0.02 * values[3]:
         values[2] = 0.0  # lost in the time per byte of the wire
+    if sends is not None and values[5] <= values[1]:
+        values[5] = 0.0  # a send costs no more than its overhead
     link = _link([_rounded(v) for v in values], best[1])
     gap, byte = (_rounded(gap), _rounded(byte)) if network else (0.0, 0.0)
     residuals = tuple(
@@ -179,9 +196,14 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
     changed: dict[str, float] = {}
     residuals: list[Residual] = []
     notes: list[str] = []
-    groups = (
-        ("network", ("latency", "bandwidth", "bibandwidth", "multi_pair"), ("rail", "network")),
-        ("node", ("node_latency", "node_bandwidth"), ("cache", "numa", "node")),
+    others: list[str] = []
+    groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+        (
+            "network",
+            ("latency", "bandwidth", "bibandwidth", "multi_pair", "sends"),
+            ("rail", "network"),
+        ),
+        ("node", ("node_latency", "node_bandwidth", "node_sends"), ("cache", "numa", "node")),
     )
     for what, kinds, members in groups:
         own = [s for s in curves if s.kind in kinds]
@@ -191,7 +213,9 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
         link, gap, byte, found = fit_level(own, base, what == "network")
         residuals += found
         words = ", ".join(dict.fromkeys(Path(s.place.split(" (")[0]).name for s in own))
-        source = f"fitted: {words}, {when}"
+        software = list(dict.fromkeys(s.software for s in own if s.software))
+        others += [name for name in software if name not in others]
+        source = f"fitted: {words}{f', {BY}' * bool(software)}{', '.join(software)}, {when}"
         for member in members:
             levels[member] = link
             for key in (f.name for f in dataclasses.fields(Link)):
@@ -204,8 +228,10 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
             sources |= dict.fromkeys(changed, source)
         if what == "network" and not any(s.kind == "multi_pair" for s in own):
             notes.append("without multi_pair the interface's rates are as " + base.name)
+    whose = f" to figures {BY}{', '.join(others)}" if others else ""
+    words = f"Fitted by stretto platform fit{whose}; otherwise as {base.name}."
     platform = dataclasses.replace(
-        base, name=name, description=f"Fitted by stretto platform fit; otherwise as {base.name}.",
+        base, name=name, description=words,
         levels=levels, sources=sources, **changed,
     )  # fmt: skip
     nodal = [s for s in curves if s.kind in ("node_bcast", "node_allreduce")]

@@ -22,8 +22,10 @@ Kind = Literal[
     "bandwidth",
     "bibandwidth",
     "multi_pair",
+    "sends",
     "node_latency",
     "node_bandwidth",
+    "node_sends",
     "node_bcast",
     "node_allreduce",
 ]
@@ -56,6 +58,7 @@ class Series:
     `pairs`: pairs of ranks at once (multi_pair), or ranks on the node (node_bcast, node_allreduce).
     `window`: messages in flight (bandwidths).
     `place`: file, and column where there are several.
+    `software`: what measured, where it is not Stretto: ``OSU 7.4``.
     """
 
     kind: Kind
@@ -63,6 +66,7 @@ class Series:
     pairs: int
     window: int
     place: str
+    software: str = ""
 
 
 def read_series(path: Path, kind: str | None, column: str | None, pairs: int | None) -> Series:
@@ -85,7 +89,12 @@ def read_series(path: Path, kind: str | None, column: str | None, pairs: int | N
 
 
 def _make(
-    kind: str, points: list[tuple[int, float]], pairs: int | None, window: int, place: str
+    kind: str,
+    points: list[tuple[int, float]],
+    pairs: int | None,
+    window: int,
+    place: str,
+    software: str = "",
 ) -> Series:
     if not points:
         raise StrettoError("there is no measured value", place, "give a file that holds some")
@@ -99,7 +108,7 @@ def _make(
     sizes = [n for n, _ in points]
     if len(set(sizes)) != len(sizes):
         raise StrettoError("a message size stands there twice", place, "give one run a file")
-    return Series(kind, tuple(points), pairs or 1, window, place)  # type: ignore[arg-type]
+    return Series(kind, tuple(points), pairs or 1, window, place, software)  # type: ignore[arg-type]
 
 
 def _number(word: str, place: str) -> float:
@@ -155,7 +164,9 @@ def _from_osu(
         if len(words) < 2:
             raise StrettoError("a line holds a size and a value", place, "the line was cut off")
         points.append((_size(words[0], place), _number(words[1], place)))
-    return _make(kind or str(found), points, pairs, window, str(path))
+    title = re.search(r"^#\s*OSU MPI.*?(?: v(\S+))?$", text, re.MULTILINE | re.IGNORECASE)
+    software = f"OSU {title[1] or ''}".strip() if title else ""
+    return _make(kind or str(found), points, pairs, window, str(path), software)
 
 
 def _from_csv(

@@ -8,6 +8,7 @@ too, as in C.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,8 @@ from stretto.model.parameters import WORDS
 #: From near to far, as in ``stretto_level`` (src/plan/price.h).
 LEVELS = ("cache", "numa", "node", "rail", "network")
 RAIL_USE = WORDS["rail_use"]
+#: before the software whose figures a source is of, where it is not Stretto
+MEASURED_BY = "measured by "
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,16 @@ class Platform:
         spread = self.spread > 0 or ranks > cores
         at = (i * cores // ranks if spread else i for i in range(ranks))
         return len({core * rails // cores for core in at})
+
+
+def foreign_note(platform: Platform) -> str | None:
+    """Return that a platform is made of another software's figures; None where it is not."""
+    form = re.compile(rf"{MEASURED_BY}([^,]+(?:, (?:OSU|IMB)\b[^,]*)*)")
+    matches = (form.search(source) for source in platform.sources.values())
+    found = dict.fromkeys(match[1] for match in matches if match)
+    if not found:
+        return None
+    return f"platform {platform.name} is fitted to figures {MEASURED_BY}{'; '.join(found)}"
 
 
 def plain() -> list[str]:

@@ -86,7 +86,7 @@ def mpi_page(ranks: Ranks) -> list[str]:
 
 
 def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterator[str]:
-    small = min((p.bytes for p in found if p.test == "latency"), default=None)
+    small = min((p.bytes for p in found if p.test == "latency" and p.bytes > 0), default=None)
     best = max(
         (m for p, m in found.items() if p.test == "bandwidth" and p.pairs == 1 and p.window > 1),
         key=lambda m: value(m).median,

@@ -1,0 +1,55 @@
+"""``stretto compare`` of two network results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from stretto.errors import UsageError
+from stretto.output import print_json, say
+
+
+def compare(
+    paths: Sequence[Path],
+    options: Sequence[object],
+    output: Path | None,
+    png: Path | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare two network results; `options`: those of collectives, of which none may be given."""
+    from stretto.net.systems import compared, lines, systems
+
+    if any(options):
+        raise UsageError(
+            "two networks are compared in everything that both have", None,
+            "leave out --collective, --bytes, --nodes, --ppn, --mode, --natives-only and --all",
+        )  # fmt: skip
+    if len(paths) != 2:
+        raise UsageError(
+            f"network results of {len(paths)} systems were given, and two are compared",
+            ", ".join(map(str, paths[:4])),
+            "name two, each a file or a directory with the files of its launches",
+        )
+    found = compared(*systems(paths))
+    if output is not None or png is not None or svg is not None:
+        from stretto.report import network
+
+        for path in network.write(network.compared(found), output, png, svg):
+            say(f"stretto: {path}")
+    if as_json:
+        print_json({
+            "answer": found.answer,
+            "systems": [{"name": s.name, "about": s.about, "files": [str(p) for p in s.paths]}
+                        for s in found.systems],
+            "rows": [
+                {**asdict(r.figure), "values": [asdict(v) for v in r.values],
+                 "ratio": asdict(r.ratio) if r.verdict.tested else None, "words": r.words,
+                 "outcome": r.verdict.outcome, "why": r.verdict.words}
+                for r in found.rows
+            ],
+            "notes": list(found.notes),
+        })  # fmt: skip
+    else:
+        print("\n".join(lines(found)))

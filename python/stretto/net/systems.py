@@ -1,0 +1,384 @@
+"""Two systems compared: the same messages and streams in network results of two."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from stretto.counted import counted
+from stretto.errors import StrettoError, UsageError
+from stretto.files.net import Latency, Messages, NetFile, Ranks, Streams, read_net
+from stretto.files.outcome import Verdict
+from stretto.files.product import titled
+from stretto.measure.stats import FEWEST, Interval, median_interval
+from stretto.measure.verdict import judge
+from stretto.net.judge import compare, size_words, three
+from stretto.net.p2p import RATE_BYTES, WINDOW, placement
+from stretto.net.pairs import Pair
+from stretto.net.text import aligned
+
+ENDING = ".net.json"
+#: files beside which a network result does not stand for its directory
+_OTHERS = ("*.bench.jsonl", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
+#: the bandwidth of larger messages is what networks are compared by
+LARGE = 64 << 10
+#: what is measured, by the tests that do not say it themselves
+_WORDS = {
+    "bidirectional": "bandwidth both ways",
+    "sends": "blocking send",
+    "threads": "round trip of threads, a communicator each",
+    "shared": "round trip of threads, one communicator",
+    "turns": "round trip of threads in turn",
+    "latency-mt": "latency of one thread with several",
+    "overlap": "overlap of messages",
+}
+
+
+@dataclass(frozen=True, order=True)
+class NetFigure:
+    """One thing that a result has a figure of; `unit`: us, MB/s, Gb/s or %."""
+
+    what: str
+    bytes: int
+    unit: str
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.unit == "us"
+
+
+@dataclass(frozen=True)
+class NetSystem:
+    """One system: its name, its files, and what they hold together."""
+
+    name: str
+    paths: tuple[Path, ...]
+    result: NetFile
+
+    @property
+    def about(self) -> str:
+        """Which MPI, hosts and software the figures are of."""
+        ranks, imported = self.result.ranks, self.result.imported
+        words = [] if ranks is None else [titled(ranks.mpi), _placed(ranks)]
+        hosts = [host.name for host in self.result.hosts]
+        if hosts:
+            more = f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""
+            words.append(f"TCP between {', '.join(hosts[:4])}{more}")
+        if imported is not None:
+            words.append(f"measured by {', '.join(imported.software)}")
+        return "; ".join(words)
+
+    @property
+    def pairs(self) -> set[Pair]:
+        """Pairs of hosts with figures of TCP."""
+        return {s.pair for s in self.result.streams} | {x.pair for x in self.result.latencies}
+
+
+@dataclass(frozen=True)
+class NetRow:
+    """One figure of both systems.
+
+    `values`: median over launches or runs of each. `ratio`: how many times better the second is
+    than the first.
+    """
+
+    figure: NetFigure
+    values: tuple[Interval, Interval]
+    ratio: Interval
+    verdict: Verdict
+
+    @property
+    def words(self) -> str:
+        """The second against the first; a ratio only where a test was made."""
+        outcome = self.verdict.outcome
+        if not self.verdict.tested or outcome == "inconclusive":
+            return "inconclusive" if self.verdict.tested else "not tested"
+        if outcome == "same":
+            return "equal"
+        better = outcome == "faster"
+        lower = better == self.figure.lower_is_better
+        ratio = self.ratio.median, self.ratio.low or 0.0, self.ratio.high or 0.0
+        middle, low, high = ratio if better else (1 / ratio[0], 1 / ratio[2], 1 / ratio[1])
+        word = "lower" if lower else "higher"
+        return f"{three(middle)} times {word} ({three(low)} to {three(high)})"
+
+
+@dataclass(frozen=True)
+class NetCompared:
+    """Two systems, the figures that both have, and what could not be compared."""
+
+    systems: tuple[NetSystem, NetSystem]
+    rows: tuple[NetRow, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        first, second = (s.name for s in self.systems)
+        return f"{second} against {first}: {', '.join(_answers(self.rows))}."
+
+
+def is_net(path: Path) -> bool:
+    """Return whether a path is a network result, or a directory that holds nothing else."""
+    if not path.is_dir():
+        return path.name.endswith(ENDING)
+    others = any(any(path.glob(pattern)) for pattern in _OTHERS)
+    return any(path.glob(f"*{ENDING}")) and not others
+
+
+def systems(paths: Sequence[Path]) -> list[NetSystem]:
+    """Read a system from each path: a file, or a directory with one for each of its launches."""
+    if len(paths) > 2:
+        raise UsageError(
+            f"{len(paths)} network results were given, and two are compared",
+            ", ".join(map(str, paths[:4])),
+            "put the files of the launches of each system into a directory: stretto compare A B",
+        )
+    out = []
+    for path in paths:
+        files = sorted(path.glob(f"*{ENDING}")) if path.is_dir() else [path]
+        whole = together([read_net(file) for file in files], path)
+        out.append(NetSystem(path.name.removesuffix(ENDING), tuple(files), whole))
+    if len(out) == 2 and out[0].name == out[1].name:
+        out = [replace(s, name=str(path)) for s, path in zip(out, paths, strict=True)]
+    return out
+
+
+def together(results: Sequence[NetFile], place: Path) -> NetFile:
+    """Return results of one system as one: launches and runs one after the other."""
+    kinds = {(r.ranks.mpi.version, *r.ranks.hosts) for r in results if r.ranks is not None}
+    if len(kinds) > 1 or len({r.imported is None for r in results}) > 1:
+        raise StrettoError(
+            "the results in this directory have several MPIs, placements or sources", place,
+            "give each system a directory of its own",
+        )  # fmt: skip
+    messages: dict[object, Messages] = {}
+    streams: dict[object, Streams] = {}
+    latencies: dict[object, Latency] = {}
+    for result in results:
+        for m in result.ranks.messages if result.ranks else ():
+            key = (m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit)
+            first = messages.setdefault(key, replace(m, launches=[]))
+            first.launches.extend(m.launches)
+        for s in result.streams:
+            stream = streams.setdefault((s.pair, s.setting, s.tool), replace(s, runs=[]))
+            stream.runs.extend(s.runs)
+        for x in result.latencies:
+            latency = latencies.setdefault((x.pair, x.bytes, x.beside), replace(x, runs=[]))
+            latency.runs.extend(x.runs)
+    hosts = {host.name: host for result in results for host in result.hosts}
+    ranks = next((r.ranks for r in results if r.ranks is not None), None)
+    if ranks is not None:
+        ranks = replace(ranks, messages=list(messages.values()))
+    return replace(
+        results[0], hosts=list(hosts.values()), ranks=ranks, streams=list(streams.values()),
+        latencies=list(latencies.values()),
+    )  # fmt: skip
+
+
+def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, list[float]]:
+    """Return a value for each launch or run of everything measured.
+
+    Parameters
+    ----------
+    result
+        Of one system.
+    pairs
+        Of hosts that count in figures of TCP: medians over them; None: all.
+    """
+    out = {
+        NetFigure(message_words(m), m.bytes, m.unit): [float(median(run)) for run in m.launches]
+        for m in (result.ranks.messages if result.ranks else ())
+    }
+    runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
+    for s in result.streams:
+        if pairs is None or s.pair in pairs:
+            words = f"TCP, {counted(s.streams, 'stream')} x {counted(s.threads, 'thread')}"
+            what = f"{words}{_beside(s.beside)} ({s.tool})"
+            runs[NetFigure(what, s.bytes, "Gb/s")].append([8e-9 * rate for rate in s.rates])
+    for latency in result.latencies:
+        if pairs is None or latency.pair in pairs:
+            what = f"TCP latency{_beside(latency.beside)}"
+            runs[NetFigure(what, latency.bytes, "us")].append([r.median_us for r in latency.runs])
+    for figure, found in runs.items():
+        out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
+    return dict(sorted(out.items(), key=lambda item: _order(item[0])))
+
+
+def compared(a: NetSystem, b: NetSystem) -> NetCompared:
+    """Compare two systems in everything that both have figures of; all tests are one family."""
+    common = (a.pairs & b.pairs) or None
+    one, two = (figures(s.result, common) for s in (a, b))
+    shared = [figure for figure in one if figure in two]
+    if not shared:
+        raise StrettoError(
+            f"the two share no measurement: {a.name} has {_kinds(one)}, {b.name} {_kinds(two)}",
+            ", ".join(map(str, (*a.paths[:1], *b.paths[:1]))),
+            "measure both with the same command: stretto net mpi -o NAME.net.json",
+        )  # fmt: skip
+    # the first is divided by the second where less is better, the other way round elsewhere
+    found = compare([
+        (one[f], two[f]) if f.lower_is_better else (two[f], one[f]) for f in shared
+        if all(v > 0 for v in (*one[f], *two[f]))
+    ])  # fmt: skip
+    rows = []
+    tested = iter(found)
+    for figure in shared:
+        values = median_interval(one[figure]), median_interval(two[figure])
+        number = min(v.n for v in values)
+        ratio, q = Interval(1.0, None, None, number), None
+        if all(v > 0 for v in (*one[figure], *two[figure])):
+            now = next(tested)
+            ratio, q = now.ratio, now.q
+        inverse = Interval(1 / ratio.median, None, None, number)  # judge takes ratios of times
+        rows.append(NetRow(figure, values, ratio, judge(inverse, q, number)))
+    return NetCompared((a, b), tuple(rows), tuple(_notes((a, b), (one, two), rows)))
+
+
+def lines(found: NetCompared) -> list[str]:
+    """Return the page."""
+    a, b = found.systems
+    out = [found.answer, f"  {a.name}: {a.about}", f"  {b.name}: {b.about}", ""]
+    table = [["", "bytes", "", a.name, b.name, f"{b.name} against {a.name}"]]
+    for row in found.rows:
+        figure = row.figure
+        values = [three(v.median) for v in row.values]
+        table.append([figure.what, size_words(figure.bytes), figure.unit, *values, row.words])
+    return [*out, *aligned(table), "", *(f"note: {note}" for note in found.notes)]
+
+
+def _order(figure: NetFigure) -> tuple[object, ...]:
+    """Return where a figure stands: latency, bandwidth, others, TCP last."""
+    what = figure.what
+    return (
+        what.startswith("TCP"), not what.startswith("latency"),
+        not what.startswith("bandwidth"), what != "bandwidth",
+        [(int(w), "") if w.isdecimal() else (-1, w) for w in what.split()], figure.bytes,
+    )  # fmt: skip
+
+
+def _placed(ranks: Ranks) -> str:
+    return placement(ranks.hosts, max((m.pairs for m in ranks.messages), default=1))
+
+
+def message_words(m: Messages) -> str:
+    """Return what a measurement of messages is of."""
+    base, _, collective = m.test.partition("-")
+    words = _WORDS.get(m.test, f"overlap of {collective}" if base == "overlap" else m.test)
+    if m.pairs > 1:
+        words += f", {m.pairs} pairs"
+    if m.test in ("bandwidth", "bidirectional") and m.window != WINDOW:
+        words += f", window {m.window}"
+    if m.threads > 1:
+        words += f", {m.threads} threads"
+    return words + (
+        "" if m.level == "single" or m.threads > 1 else f", MPI_THREAD_{m.level.upper()}"
+    )
+
+
+def _beside(beside: str) -> str:
+    return {"nothing": "", "reverse": ", both ways", "all": ", all pairs at once"}[beside]
+
+
+def _kinds(found: Mapping[NetFigure, object]) -> str:
+    return ", ".join(_ordered(list(found))) or "none"
+
+
+def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
+    """Yield latency, bandwidth, all pairs, message rate and TCP, as far as there are rows."""
+    latency = [r for r in rows if r.figure.what == "latency" and r.figure.bytes > 0]
+    if latency:
+        small = min(latency, key=lambda r: (r.figure.bytes != 8, r.figure.bytes))
+        yield f"{size_words(small.figure.bytes)} latency {_said(small)}"
+    by_what: dict[str, list[NetRow]] = defaultdict(list)
+    for row in rows:
+        by_what[row.figure.what].append(row)
+    many = [w for w in by_what if w.startswith("bandwidth, ") and w.endswith(" pairs")]
+    for what in ("bandwidth", *many):
+        if what in by_what:
+            yield _bandwidth(what, sorted(by_what[what], key=lambda r: r.figure.bytes))
+    rates = [r for w in many for r in by_what[w] if r.figure.bytes == RATE_BYTES]
+    if rates:
+        yield f"message rate at {size_words(RATE_BYTES)} {_said(rates[-1])}"
+    tcp = [r for r in rows if r.figure.what.startswith("TCP")]
+    for unit, those in (("us", tcp[:1]), ("Gb/s", tcp[-1:])):
+        yield from (f"{r.figure.what} {_said(r)}" for r in those if r.figure.unit == unit)
+    if (
+        not latency
+        and not by_what.keys() & {"bandwidth", *many}
+        and rows[0].figure.what[:3] != "TCP"
+    ):
+        yield f"{size_words(rows[0].figure.bytes)} {rows[0].figure.what} {_said(rows[0])}"
+
+
+def _bandwidth(what: str, rows: Sequence[NetRow]) -> str:
+    """Return the bandwidth of large messages: from where on it is equal, or how it differs."""
+    last = rows[-1]
+    what += "," if "," in what else ""
+    if last.verdict.outcome != "same":
+        return f"{what} at {size_words(last.figure.bytes)} {_said(last)}"
+    since = last
+    for row in reversed(rows):
+        if row.verdict.outcome != "same":
+            break
+        since = row
+    return f"{what} from {size_words(since.figure.bytes)} equal"
+
+
+def _said(row: NetRow) -> str:
+    if row.verdict.tested:
+        return row.words
+    a, b = (three(v.median) for v in row.values)
+    return f"{b} {row.figure.unit} (against {a}, not tested)"
+
+
+def _notes(
+    pair: tuple[NetSystem, NetSystem],
+    found: tuple[Mapping[NetFigure, Sequence[float]], Mapping[NetFigure, Sequence[float]]],
+    rows: Sequence[NetRow],
+) -> Iterator[str]:
+    untested = [r for r in rows if not r.verdict.tested]
+    if untested:
+        fewest = min(v.n for r in untested for v in r.values)
+        yield (
+            f"not tested: {counted(len(untested), 'figure')}; a system has "
+            f"{counted(fewest, 'launch')} of some, and {FEWEST} are needed"
+        )
+    for i in (0, 1):
+        only = [f for f in found[i] if f not in found[1 - i]]
+        kinds = {f.what for f in only} - {f.what for f in found[1 - i]}
+        sizes = [f for f in only if f.what not in kinds]
+        if kinds:
+            yield f"only {pair[i].name} has: {', '.join(w for w in _ordered(only) if w in kinds)}"
+        if sizes:
+            some = ", ".join(
+                f"{what} of {', '.join(size_words(f.bytes) for f in sizes if f.what == what)}"
+                for what in _ordered(sizes)
+            )
+            yield f"only {pair[i].name} has: {some}"
+    pairs = [s.pairs for s in pair]
+    if all(pairs) and pairs[0] != pairs[1]:
+        same = len(pairs[0] & pairs[1])
+        yield (
+            f"the pairs of hosts differ; compared are {counted(same, 'pair')} of both" if same else
+            "the systems have other pairs of hosts: medians over the pairs of each are compared"
+        )  # fmt: skip
+    places = [_where(s.result.ranks) for s in pair if s.result.ranks is not None]
+    if len(set(places)) > 1:
+        yield f"{pair[0].name} was measured {places[0]}, {pair[1].name} {places[1]}"
+    software = [s.result.imported.software if s.result.imported else ["stretto"] for s in pair]
+    if software[0] != software[1]:
+        yield "the systems were measured by different software: " + "; ".join(
+            f"{s.name} by {', '.join(names)}" for s, names in zip(pair, software, strict=True)
+        )
+
+
+def _ordered(found: Sequence[NetFigure]) -> list[str]:
+    return list(dict.fromkeys(f.what for f in found))
+
+
+def _where(ranks: Ranks) -> str:
+    half = len(ranks.hosts) // 2
+    return "between nodes" if ranks.hosts[0] != ranks.hosts[half] else "within a node"

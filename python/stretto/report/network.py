@@ -1,0 +1,209 @@
+"""The page of network results, of one system or of two: the answer, pictures, all figures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from stretto.measure.stats import Interval, median_interval
+from stretto.net import systems as net
+from stretto.net.judge import answer, fastest_setting, findings, size_words, three
+from stretto.net.p2p_show import mpi_page
+from stretto.report import format as fmt
+from stretto.report import page, render
+from stretto.report.figures import network as draw
+from stretto.report.figures.network import Curve
+from stretto.report.render import Figure
+
+#: findings of a kind that are on the page
+REMARKS = 2
+#: so much of a name stands at a line
+LABEL = 36
+
+Drawn = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class NetPage:
+    """What the page shows; sections without data are not in it."""
+
+    answer: str
+    remarks: list[tuple[str, str]]
+    systems: Sequence[net.NetSystem]
+    sections: list[tuple[str, str, list[Figure]]]
+    rows: list[list[str]]
+    notes: Sequence[str]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [figure for _, _, figures in self.sections for figure in figures]
+
+
+def report(
+    paths: Sequence[Path], output: Path, png: Path | None, svg: Path | None, drawn: Drawn
+) -> dict[str, Any]:
+    """Write the page of one or two systems; return what it says, for ``--json``."""
+    found = net.systems(paths)
+    shown = compared(net.compared(*found)) if len(found) == 2 else alone(found[0])
+    written = write(shown, output, png, svg, drawn)
+    return {
+        "verdict": shown.answer,
+        "kind": "network",
+        "notes": list(shown.notes),
+        "figures": [figure.name for figure in shown.figures],
+        "written": [str(path) for path in written],
+    }
+
+
+def compared(found: net.NetCompared) -> NetPage:
+    a, b = found.systems
+    rows = [["figure", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
+    rows += [
+        [r.figure.what, size_words(r.figure.bytes), r.figure.unit,
+         *(three(v.median) for v in r.values), r.words]
+        for r in found.rows
+    ]  # fmt: skip
+    return NetPage(found.answer, [], found.systems, _sections(found.systems), rows, found.notes)
+
+
+def alone(system: net.NetSystem) -> NetPage:
+    result = system.result
+    topics: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for finding in findings(result):
+        topics[finding.topic].append((finding.text, finding.remedy))
+    remarks = [remark for found in topics.values() for remark in found[:REMARKS]]
+    more = sum(map(len, topics.values())) - len(remarks)
+    remarks += [(lost.reason, lost.remedy) for lost in result.failed]
+    sentences = []
+    if result.ranks is not None:
+        sentences.append(mpi_page(result.ranks)[0])
+    if result.streams or result.latencies:
+        said = answer(result)
+        sentences.append(said.text[:1].upper() + said.text[1:])
+        remarks += [(said.remedy, said.next_command)] if said.remedy else []
+    rows = [["figure", "size", "unit", "median", "95 % interval", "launches or runs"]]
+    for figure, values in net.figures(result).items():
+        value = median_interval(values)
+        spread = "" if value.low is None else f"{three(value.low)} to {three(value.high or 0)}"
+        rows.append([figure.what, size_words(figure.bytes), figure.unit, three(value.median),
+                     spread, str(value.n)])  # fmt: skip
+    unknown = result.imported.unknown if result.imported else []
+    notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
+    if more > 0:
+        notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
+    return NetPage(" ".join(sentences), remarks, [system], _sections([system]), rows, notes)
+
+
+def write(
+    shown: NetPage,
+    output: Path | None,
+    png: Path | None,
+    svg: Path | None,
+    drawn: Drawn = lambda done, total, name: None,
+) -> list[Path]:
+    """Write the page and the charts that were asked for; None: not asked for."""
+    total = len(shown.figures)
+    written: list[Path] = []
+    done: list[str] = []
+
+    def counted(name: str) -> None:
+        done.append(name)
+        drawn(len(done), total, name)
+
+    if output is not None:
+        names = [s.name for s in shown.systems]
+        text = (
+            page.environment(counted)
+            .get_template("network.html.j2")
+            .render(
+                p=shown,
+                title=f"Stretto network: {' and '.join(names)}",
+                about=[(s.name, s.about) for s in shown.systems],
+            )
+        )
+        written.append(render.save(output, text))
+    for figure in shown.figures:
+        written += render.write(figure, png, svg)
+    return written
+
+
+def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Figure]]]:
+    sections = (
+        ("latency", "Latency against message size", _over_sizes(systems, "us")),
+        ("bandwidth", "Bandwidth against message size", _over_sizes(systems, "MB/s")),
+        ("streams", "Bandwidth against TCP streams", _streams(systems)),
+        ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, len(systems) > 1)]),
+    )
+    return [(key, title, figures) for key, title, figures in sections if figures]
+
+
+def _label(system: net.NetSystem) -> str:
+    """Return a system's name, short enough to stand at a line."""
+    name, half = system.name, LABEL // 2
+    return name if len(name) <= LABEL else f"{name[: half - 1]}\u2026{name[-half:]}"
+
+
+def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
+    """Return one chart of all tests of a system; of two systems one a test."""
+    curves: dict[str, dict[str, dict[int, Interval]]] = defaultdict(lambda: defaultdict(dict))
+    for system in systems:
+        for figure, values in net.figures(system.result).items():
+            if figure.unit == unit:
+                curves[figure.what][_label(system)][figure.bytes] = median_interval(values)
+    out: list[Figure | None] = []
+    kind = "latency" if unit == "us" else "bandwidth"
+    if len(systems) == 1:
+        lines: Mapping[str, Curve] = {
+            what: next(iter(found.values())) for what, found in curves.items()
+        }  # fmt: skip
+        parts = [dict(list(lines.items())[i : i + 5]) for i in range(0, len(lines), 5)]
+        words = "Time of a message" if unit == "us" else "Bandwidth"
+        out = [
+            draw.over_sizes(f"net-{kind}-{i}", words, part, unit) for i, part in enumerate(parts)
+        ]
+    else:
+        both = [(what, found) for what, found in curves.items() if len(found) == 2]
+        for i, (what, found) in enumerate(both):
+            title = f"{what[:1].upper()}{what[1:]}"
+            out.append(draw.over_sizes(f"net-{kind}-{i}", title, found, unit))
+    return [figure for figure in out if figure is not None]
+
+
+def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
+    curves: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for system in systems:
+        streams = [s for s in system.result.streams if s.beside == "nothing"]
+        most = max((s.bytes for s in streams), default=0)
+        for s in streams:
+            if s.bytes == most:
+                words = "one thread" if s.threads == 1 else f"{s.threads} threads"
+                series = f"{_label(system)}, {words}" if len(systems) > 1 else words
+                curves[series][s.streams].append(8e-9 * s.rate)
+    lines = {
+        series: {n: Interval(median(found), None, None, len(found)) for n, found in curve.items()}
+        for series, curve in curves.items() if len(curve) > 1
+    }  # fmt: skip
+    figure = draw.over_streams("net-streams", "Medians over the pairs of hosts", lines)
+    return [figure] if figure is not None else []
+
+
+def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:
+    whose = f" of {system.name}" if several else ""
+    best = {s.pair: 8e-9 * s.rate for s in fastest_setting(system.result.streams)}
+    least = min((x.bytes for x in system.result.latencies), default=0)
+    latency = {
+        x.pair: float(median(run.median_us for run in x.runs))
+        for x in system.result.latencies if x.bytes == least
+    }  # fmt: skip
+    key = f"-{fmt.identifier(system.name)}" if several else ""
+    found = (
+        draw.pairs_heat(f"net-pairs-bandwidth{key}", f"Bandwidth{whose}", best, "Gb/s"),
+        draw.pairs_heat(
+            f"net-pairs-latency{key}", f"Latency of {size_words(least)}{whose}", latency, "us"
+        ),
+    )
+    return [figure for figure in found if figure is not None]

@@ -1,0 +1,113 @@
+"""Two network results compared: the answer, the figures, and what could not be compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from net_samples import SPREAD, TCP, Key, messages, result, scaled, system, tcp
+from stretto.cli import main
+from stretto.files.net import NetImport, write_net
+from stretto.net.systems import compared, lines, systems
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        (scaled(latency=0.5), "new against old: 8 B latency 2.00 times lower (1.98 to 2.02), "
+         "bandwidth from 8 B equal, bandwidth, 8 pairs, from 2 KiB equal, message rate at 2 KiB "
+         "equal."),
+        (scaled(latency=2, bandwidth=0.5), "new against old: 8 B latency 2.00 times higher "
+         "(1.98 to 2.02), bandwidth at 1 MiB 2.00 times lower (1.98 to 2.02), bandwidth, 8 pairs, "
+         "at 1 MiB 2.00 times lower (1.98 to 2.02), message rate at 2 KiB 2.00 times lower "
+         "(1.98 to 2.02)."),
+        ({("latency", 8, 1, 1): 20.0}, "new against old: 8 B latency equal."),
+        ({("sends", 8, 1, 64): 5.0}, "new against old: 8 B blocking send 10.0 times higher "
+         "(9.90 to 10.1)."),
+    ],
+)  # fmt: skip
+def test_compared_systems_begin_with_an_answer(other: dict[Key, float], answer: str) -> None:
+    found = compared(system("old", result(messages(TCP))), system("new", result(messages(other))))
+    assert found.answer == answer
+    assert lines(found)[0] == answer
+
+
+def test_compared_systems_with_few_launches_have_no_ratio() -> None:
+    few = result(messages(scaled(latency=0.5), 5))
+    found = compared(system("old", result(messages(TCP))), system("new", few))
+    assert {row.words for row in found.rows} == {"not tested"}
+    assert found.answer.startswith(
+        "new against old: 8 B latency 10.0 us (against 20.0, not tested)"
+    )
+    assert "not tested: 8 figures; a system has 5 launches of some, and 6 are needed" in found.notes
+
+
+def test_compared_systems_of_several_files_count_their_launches() -> None:
+    """A directory is a system: its files are launches."""
+    parts = [result(messages(scaled(latency=0.5 * s / SPREAD[0]), 1)) for s in SPREAD]
+    found = compared(system("old", result(messages(TCP))), system("new", *parts))
+    assert found.rows[0].values[1].n == 7 and "2.00 times lower" in found.rows[0].words
+
+
+def test_compared_systems_name_what_only_one_has() -> None:
+    old = result(messages({**TCP, ("pingping", 8, 1, 1): 9.0, ("latency", 16, 1, 1): 21.0}))
+    new = replace(result(messages(TCP), ("x",)), imported=NetImport(["OSU 7.4"], [], [], []))
+    notes = compared(system("old", old), system("new", new)).notes
+    assert notes == (
+        "only old has: pingping",
+        "only old has: latency of 16 B",
+        "old was measured between nodes, new within a node",
+        "the systems were measured by different software: old by stretto; new by OSU 7.4",
+    )
+
+
+def test_compared_streams_of_other_pairs_and_tools_are_named() -> None:
+    old, new = tcp(("a", "b"), 10e9), tcp(("c", "d"), 20e9)
+    found = compared(system("old", old), system("new", new))
+    assert found.answer == (
+        "new against old: TCP latency equal, TCP, 4 streams x 1 thread (own) 2.00 times higher "
+        "(1.98 to 2.02)."
+    )
+    assert "the systems have other pairs of hosts: medians over the pairs of each" in found.notes[0]
+    other = compared(system("old", old), system("new", tcp(("a", "b"), 20e9, "iperf3")))
+    assert "only new has: TCP, 4 streams x 1 thread (iperf3)" in other.notes
+
+
+def test_compare_command_reads_files_and_directories(tmp_path: Path, capsys: Out) -> None:
+    write_net(result(messages(TCP)), tmp_path / "old.net.json")
+    (tmp_path / "new").mkdir()
+    for i, spread in enumerate(SPREAD):
+        part = result(messages(scaled(latency=0.5 * spread / SPREAD[0]), 1))
+        write_net(part, tmp_path / "new" / f"{i}.net.json")
+    two = [str(tmp_path / "old.net.json"), str(tmp_path / "new")]
+    assert main(["compare", *two]) == 0
+    assert capsys.readouterr().out.startswith("new against old: 8 B latency 2.00 times lower")
+    assert main(["compare", *two, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"][0]["words"].startswith("2.00 times lower")
+    assert [s.name for s in systems([Path(p) for p in two])] == ["old", "new"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("A",), "network results of 1 systems"),
+        (("A", "A", "A"), "and two are compared"),
+        (("A", "A", "-c", "bcast"), "leave out --collective"),
+        (("A", "x.bench.jsonl"), "network results and others cannot be compared"),
+        (("A", "B"), "the two share no measurement: A has latency, B TCP latency, TCP, 4 streams"),
+    ],
+)
+def test_compare_command_refuses_what_is_not_two_systems(
+    tmp_path: Path, capsys: Out, words: tuple[str, ...], expected: str
+) -> None:
+    write_net(result(messages({("latency", 8, 1, 1): 2.0})), tmp_path / "A.net.json")
+    write_net(tcp(("a", "b"), 1e9), tmp_path / "B.net.json")
+    named = [str(tmp_path / f"{w}.net.json") if len(w) == 1 else w for w in words]
+    assert main(["compare", *named]) != 0
+    assert expected in " ".join(capsys.readouterr().err.split())

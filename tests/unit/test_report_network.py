@@ -1,0 +1,72 @@
+"""The page of network results: its answer first, sections with data only, charts as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from net_samples import TCP, cluster, messages, result, scaled, tcp
+from stretto.cli import main
+from stretto.files.net import NetFile, write_net
+
+Out = pytest.CaptureFixture[str]
+HOSTS = ["node1.site", "node2.site", "node3.site"]
+
+
+def written(tmp_path: Path, **results: NetFile) -> list[str]:
+    for name, found in results.items():
+        write_net(found, tmp_path / f"{name}.net.json")
+    return [str(tmp_path / f"{name}.net.json") for name in results]
+
+
+def sections(page: Path) -> list[str]:
+    return re.findall(r'<section id="([a-z]+)">', page.read_text())
+
+
+@pytest.mark.parametrize(
+    ("found", "answer", "expected"),
+    [
+        (cluster(HOSTS), "Open MPI 5.0.6: 8 B in 20.0 us",
+         ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]),
+        (result(messages(TCP)), "Open MPI 5.0.6: 8 B in 20.0 us",
+         ["latency", "bandwidth", "numbers", "method"]),
+        (tcp(("a", "b"), 9e9), "A -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
+    ],
+)  # fmt: skip
+def test_page_of_a_network_has_its_answer_and_the_sections_with_data(
+    tmp_path: Path, found: NetFile, answer: str, expected: list[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["report", *written(tmp_path, a=found), "-o", str(page), "-q"]) == 0
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page.read_text(), re.S)
+    assert heading is not None and heading[1].startswith(answer), heading
+    assert sections(page) == expected
+
+
+def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None:
+    two = written(tmp_path, old=cluster(HOSTS), new=cluster(HOSTS, 2.0))
+    page, svg = tmp_path / "page.html", tmp_path / "svg"
+    words = ["report", *two, "-o", str(page), "--svg", str(svg), "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"].startswith("new against old: 8 B latency 2.00 times lower")
+    assert found["verdict"] in page.read_text()
+    assert sections(page) == ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]
+    files = {path.stem for path in svg.iterdir()}
+    assert files == set(found["figures"]) and "net-pairs-bandwidth-new" in files
+
+
+def test_compare_command_writes_the_same_page(tmp_path: Path, capsys: Out) -> None:
+    two = written(tmp_path, old=result(messages(TCP)), new=result(messages(scaled(latency=2))))
+    assert main(["compare", *two, "-o", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().out.split(".")[0] in (tmp_path / "page.html").read_text()
+
+
+def test_chart_of_one_size_or_value_zero_is_left_out(tmp_path: Path) -> None:
+    found = result(messages({("latency", 0, 1, 1): 5.0, ("latency", 8, 1, 1): 5.0}))
+    page = tmp_path / "page.html"
+    assert main(["report", *written(tmp_path, a=found), "-o", str(page), "-q"]) == 0
+    assert sections(page) == ["numbers", "method"]
