@@ -165,6 +165,61 @@ class Ranks:
     messages: list[Messages]
 
 
+#: the smallest thing that two hardware threads share
+Sharing = Literal["core", "cache", "numa", "socket", "node"]
+#: a copy through shared memory, by the kernel (CMA), from attached memory (XPMEM)
+Way = Literal["shared", "cma", "xpmem"]
+
+
+@dataclass
+class NodeCore:
+    """A hardware thread. Numbers are equal for two that share the thing; -1: not known."""
+
+    cpu: int
+    core: int
+    cache: int
+    numa: int
+    socket: int
+
+
+@dataclass
+class CoreCopy:
+    """Copies of so many bytes: a rate a run, in bytes a second."""
+
+    way: Way
+    bytes: int
+    bytes_s: list[float]
+
+
+@dataclass
+class CorePair:
+    """Hardware thread `a` writes, `b` reads; the flag's time one way in nanoseconds, a value a run.
+
+    `share` is the smallest thing that both have in common.
+    """
+
+    a: int
+    b: int
+    share: Sharing
+    flag_ns: list[float]
+    copies: list[CoreCopy]
+
+
+@dataclass
+class NodeCores:
+    """The cores of this node. Why copies by CMA or XPMEM do not work here; empty: they do.
+
+    `cma_permission`: CMA works only for processes that permit it with PR_SET_PTRACER.
+    """
+
+    cores: list[NodeCore]
+    pairs: list[CorePair]
+    cma_refused: str = ""
+    cma_remedy: str = ""
+    cma_permission: bool = False
+    xpmem_refused: str = ""
+
+
 @dataclass
 class NetFile:
     """One call of `stretto net`. `host` is where it was given; times are in seconds."""
@@ -181,6 +236,7 @@ class NetFile:
     latencies: list[Latency] = field(default_factory=list)
     failed: list[FailedPair] = field(default_factory=list)
     ranks: Ranks | None = None
+    cores: NodeCores | None = None
 
 
 def check(found: NetFile, place: str) -> None:
@@ -208,6 +264,13 @@ def check(found: NetFile, place: str) -> None:
                 raise refuse(f"{messages.test} of {messages.bytes} bytes has no values")
             if 2 * messages.pairs > len(found.ranks.hosts):
                 raise refuse(f"{messages.pairs} pairs are more than its ranks")
+    if found.cores is not None:
+        known = {core.cpu for core in found.cores.cores}
+        for pair in found.cores.pairs:
+            if pair.a == pair.b or not {pair.a, pair.b} <= known:
+                raise refuse(f"{pair.a} and {pair.b} are not a pair of its cores")
+            if not pair.flag_ns or not all(copy.bytes_s for copy in pair.copies):
+                raise refuse(f"the pair {pair.a}, {pair.b} has no values")
     if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
         raise refuse("a rate is below zero")
 
