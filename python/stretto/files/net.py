@@ -143,7 +143,9 @@ class FailedPair:
 class Messages:
     """Messages between ranks: one test, size and number of pairs, at one thread level.
 
-    `launches` has a list a launch: a value a batch, in `unit` (docs/reference/files.md).
+    `launches` has a list a launch: a value a batch, in `unit` (docs/reference/files.md). Of overlap
+    tests, in the same form: the time of the transfer alone, and of transfer and computation, which
+    takes as long as the transfer alone.
     """
 
     test: str
@@ -154,15 +156,24 @@ class Messages:
     level: str
     unit: str
     launches: list[list[float]]
+    pure_us: list[list[float]] = field(default_factory=list)
+    overall_us: list[list[float]] = field(default_factory=list)
 
 
 @dataclass
 class Ranks:
-    """What was measured through an MPI: pair i is rank i of `hosts` and rank i + n/2."""
+    """What was measured through an MPI: pair i is rank i of `hosts` and rank i + n/2.
+
+    `progress_thread` is the setting that starts a progress thread in each rank, `with_thread` what
+    was measured in launches with it; without them, `progress_missing` is the reason.
+    """
 
     mpi: MPIIdentity
     hosts: list[str]
     messages: list[Messages]
+    progress_thread: str = ""
+    with_thread: list[Messages] = field(default_factory=list)
+    progress_missing: str = ""
 
 
 #: the smallest thing that two hardware threads share
@@ -259,7 +270,7 @@ def check(found: NetFile, place: str) -> None:
         if not point.runs:
             raise refuse(f"{' -> '.join(point.pair)} has no runs")
     if found.ranks is not None:
-        for messages in found.ranks.messages:
+        for messages in [*found.ranks.messages, *found.ranks.with_thread]:
             if not messages.launches or not all(messages.launches):
                 raise refuse(f"{messages.test} of {messages.bytes} bytes has no values")
             if 2 * messages.pairs > len(found.ranks.hosts):
