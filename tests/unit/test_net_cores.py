@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from machines import described
+from machines import described, facts
 from stretto.cli import main
 from stretto.files.net import CoreCopy, CorePair, NodeCore, NodeCores, Sharing, read_net
 from stretto.net.cores import chosen, expected_cores_s, read_cores
@@ -151,3 +152,21 @@ def test_net_node_refuses_one_core_and_sizes_out_of_range(
     for words, text in (([], "one core only"), (["--bytes", "2G"], "1 B to 1 GiB")):
         assert main(["net", "node", *words]) == 2
         assert text in capsys.readouterr().err
+
+
+def test_net_node_names_why_cma_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = _node({"cache": [[60]]})
+    scope = {"proc/sys/kernel/yama/ptrace_scope": "2\n"}
+    monkeypatch.setattr("stretto.cli.net_node.read_cores", lambda: node.cores)
+    monkeypatch.setattr("stretto.cli.net_node.collect_facts", lambda: facts(tmp_path, **scope))
+    for errors, text in (
+        ((errno.EPERM, errno.EPERM), "CMA refused: kernel.yama.ptrace_scope is 2 (errno EPERM)."),
+        ((0, errno.EPERM), "CMA works only for processes that permit it (PR_SET_PTRACER)."),
+        ((0, 0), "CMA works."),
+    ):
+        measured = node.pairs, errors
+        monkeypatch.setattr("stretto.cli.net_node.measure_cores", lambda *_, m=measured: m)
+        assert main(["net", "node"]) == 0
+        assert text in capsys.readouterr().out.splitlines()
