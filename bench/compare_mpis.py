@@ -196,7 +196,7 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> list[float]
     Return what a flag took between the cores before each.
     """
     arguments.work.mkdir(parents=True, exist_ok=True)
-    flag = Flag(arguments.work, arguments.flag_below, arguments.flag_above)
+    flag = Flag(arguments.flag_below, arguments.flag_above)
     writers = []
     try:
         for side in sides:

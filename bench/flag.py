@@ -1,4 +1,4 @@
-"""How far apart two cores are (flag.c), and waiting until they are near.
+"""How far apart two cores are, and waiting until they are near.
 
 A virtual machine's cores may be moved while it runs: on one die a flag takes some 60 ns one way,
 between two 250, and every figure of collectives is several times larger; between the two hardware
@@ -8,15 +8,14 @@ threads of one core it takes 30, and they share that core's caches and units.
 from __future__ import annotations
 
 import argparse
-import subprocess
+import os
 import time
-from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.net.cores import flag_ns
 
 #: so long one waits for the cores to come near
 PATIENCE_S = 900.0
-SOURCE = Path(__file__).with_name("flag.c")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,12 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Flag:
-    """Times a flag between the first two cores.
+    """Times a flag between the first two processors that this process may use.
 
     Parameters
     ----------
-    folder
-        For the program, which is compiled with ``cc``.
     below_ns, above_ns
         Wait until it takes less, and more; None: take the cores as they are.
 
@@ -47,24 +44,16 @@ class Flag:
         What was measured when a launch could begin.
     """
 
-    def __init__(self, folder: Path, below_ns: float | None, above_ns: float | None) -> None:
-        self.program, self.below_ns, self.above_ns = folder / "flag", below_ns, above_ns
+    def __init__(self, below_ns: float | None, above_ns: float | None) -> None:
+        self.below_ns, self.above_ns = below_ns, above_ns
         self.seen_ns: list[float] = []
-        try:
-            subprocess.run(
-                ["cc", "-O2", "-pthread", str(SOURCE), "-o", str(self.program)], check=True
-            )
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise StrettoError(
-                f"{SOURCE.name} cannot be compiled: {error}", SOURCE, "install a C compiler"
-            ) from error
 
     def once_ns(self) -> float:
         """Return what a flag takes one way now."""
-        done = subprocess.run([str(self.program)], check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise StrettoError(done.stderr.strip(), self.program, "allow this process two cores")
-        return float(done.stdout)
+        usable = sorted(os.sched_getaffinity(0))
+        if len(usable) < 2:
+            raise StrettoError("a flag needs two cores", None, "allow this process two cores")
+        return flag_ns(usable[0], usable[1])
 
     def wait(self) -> None:
         """Return when a launch may begin."""

@@ -7,6 +7,7 @@
  * KiB: single calls instead of batches, and before each every rank adds to so much memory of its
  * own, as an application that computes does: what the caches hold then is not the rings.
  */
+#include "cores/flag.h"
 #include "node/copy.h"
 #include "node/node.h"
 #include "node/tuning.h"
@@ -27,7 +28,7 @@
 enum { MAX_RANKS = 256, MAX_BATCHES = 1000 };
 
 typedef struct {
-    _Alignas(128) _Atomic unsigned flag[2][64];
+    stretto_flags flags;
     double times[MAX_BATCHES][MAX_RANKS];
     int pids[MAX_RANKS];
     _Atomic int ready;
@@ -122,29 +123,10 @@ static void report(const char *name, size_t bytes, shared_state *shared, int ran
 }
 
 static void floor_flag(shared_state *shared, int rank) {
-    enum { TRIPS = 20000 };
-    double least = 1;
-    static unsigned v;
-    for (int b = 0; b < 20; b++) {
-        double t = now();
-        for (unsigned i = 0; i < TRIPS; i++) {
-            v++;
-            if (rank == 0) {
-                atomic_store_explicit(&shared->flag[0][0], v, memory_order_release);
-                while (atomic_load_explicit(&shared->flag[1][0], memory_order_acquire) != v) {
-                }
-            } else {
-                while (atomic_load_explicit(&shared->flag[0][0], memory_order_acquire) != v) {
-                }
-                atomic_store_explicit(&shared->flag[1][0], v, memory_order_release);
-            }
-        }
-        t = (now() - t) / TRIPS / 2;
-        if (t < least)
-            least = t;
-    }
+    unsigned count = 0;
+    double took = stretto_flag_trip(&shared->flags, rank, &count, 100, 4000);
     if (rank == 0)
-        printf("floor: flag one way %.1f ns\n", least * 1e9);
+        printf("floor: flag one way %.1f ns\n", took * 1e9);
 }
 
 /* What glibc's memcpy comes to in the middle of its range, where the machine says that it is quick;

@@ -63,7 +63,7 @@ def main() -> int:
         program = Path(folder) / "nonblocking"
         source = str(HERE / "nonblocking.c")
         subprocess.run([options.cc, "-O2", source, "-o", str(program)], check=True)
-        flag = Flag(Path(folder), options.flag_below, options.flag_above)
+        flag = Flag(options.flag_below, options.flag_above)
         for launch in range(options.launches):
             names = list(modes)
             for mode in names[launch % 3 :] + names[: launch % 3]:

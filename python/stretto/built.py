@@ -67,6 +67,11 @@ def net_program() -> Path:
     return _built("stretto-net")
 
 
+def cores_program() -> Path:
+    """Return the program that measures between cores, or raise an error that says how to get it."""
+    return _built("stretto-cores")
+
+
 def _built(name: str) -> Path:
     directories = library_directories()
     for directory in directories:

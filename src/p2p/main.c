@@ -142,6 +142,15 @@ static int make_room(p2p *self, const job *job, char *error) {
     return 0;
 }
 
+/* How many threads have a communicator each. */
+static int communicators(const job *job) {
+    int most = 0;
+    for (int i = 0; i < job->points; i++)
+        if (job->point[i].test->run == p2p_threads && job->point[i].threads > most)
+            most = job->point[i].threads;
+    return most;
+}
+
 static int run(job *job, const char *path, int provided) {
     char error[ERROR] = "", host[NAME] = "";
     p2p self = {.comm = MPI_COMM_NULL, .pair = -1};
@@ -169,14 +178,14 @@ static int run(job *job, const char *path, int provided) {
     if (!any) {
         gethostname(host, NAME - 1);
         MPI_Gather(host, NAME, MPI_CHAR, names, NAME, MPI_CHAR, 0, self.comm);
-        bool several = level_of("multiple") <= provided;
-        for (int i = 0; i < P2P_MOST_THREADS && several; i++)
+        int several = communicators(job);
+        for (int i = 0; i < several; i++)
             MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
-        self.threads = several ? own : NULL;
+        self.threads = own;
         if (self.rank == 0)
             write_header(job, &self, provided, names);
         measure(job, &self);
-        for (int i = 0; i < P2P_MOST_THREADS && several; i++)
+        for (int i = 0; i < several; i++)
             MPI_Comm_free(&own[i]);
     }
     if (failed && error[0])

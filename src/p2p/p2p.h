@@ -34,7 +34,7 @@ typedef struct {
     int partner; /* the other rank of the pair */
     bool sends;  /* in the first half */
     MPI_Comm comm;
-    MPI_Comm *threads; /* P2P_MOST_THREADS communicators when MPI_THREAD_MULTIPLE was given */
+    MPI_Comm *threads; /* a communicator for each thread of the largest "threads" point */
     char *out, *in;    /* of the largest message */
     MPI_Request requests[2 * P2P_MOST_WINDOW];
 } p2p;

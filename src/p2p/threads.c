@@ -66,7 +66,7 @@ static p2p_took run(p2p *self, const p2p_point *point, long iterations, bool own
     if (n > 0)
         pthread_barrier_init(&start, NULL, (unsigned)n);
     for (int i = 0; i < n; i++) {
-        MPI_Comm comm = own && self->threads ? self->threads[i] : self->comm;
+        MPI_Comm comm = own ? self->threads[i] : self->comm;
         threads[i] =
             (thread){self, point, each, turns ? 0 : i, comm, 0, turns ? &turn : NULL, &start};
         if (i > 0 && pthread_create(&handles[i], NULL, exchange, &threads[i]) != 0)

@@ -12,8 +12,10 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.net import read_net
 from stretto.measure.request import where
+from stretto.mpi.detect import find_installation
+from stretto.mpi.progress import progress_thread
 from stretto.net import p2p
-from stretto.net.p2p import P2PLaunch, Point, measure, points, read_launch
+from stretto.net.p2p import PING, P2PLaunch, Point, collected, measure, points, read_launch
 
 
 def launch(mpi: Mpi, ranks: int, level: str, *words: str, budget: float = 60) -> tuple[int, str]:
@@ -67,6 +69,37 @@ def test_p2p_refuses_what_does_not_fit() -> None:
     assert status == 0 and read_launch(output, "mpirun").cut, output
 
 
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("openmpi4", None),
+        ("openmpi5", None),
+        ("mpich", "MPIR_CVAR_ASYNC_PROGRESS"),
+        ("intel", "I_MPI_ASYNC_PROGRESS"),
+    ],
+)
+def test_progress_thread_is_what_the_mpi_lists(name: str, variable: str | None) -> None:
+    mpi = MPIS[name].require()
+    assert progress_thread(find_installation(str(mpi.prefix))) == (
+        {variable: "1"} if variable else {}
+    )
+
+
+def test_measure_with_a_progress_thread_has_launches_of_both() -> None:
+    mpi = MPIS["mpich"].require()
+    place = where(2, None, None, str(mpi.prefix))
+    variables = progress_thread(place.installation)
+    wanted = [PING, Point("overlap", 8)]
+    with beside_others():
+        found = measure(place, wanted, 1, progress=variables)
+    assert [launch.progress for launch in found] == [False, True]
+    assert all(set(launch.batches) == set(wanted) for launch in found)
+    ranks = collected(place.installation.identity, found, variables)
+    assert ranks.progress_thread == "MPIR_CVAR_ASYNC_PROGRESS=1"
+    for messages in (*ranks.messages, *ranks.with_thread):
+        assert bool(messages.pure_us) == bool(messages.overall_us) == (messages.test == "overlap")
+
+
 def test_net_mpi_writes_its_page_and_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,6 +113,7 @@ def test_net_mpi_writes_its_page_and_file(
         assert main([*words, "--threads", "2", "-o", "x.net.json"]) == 0
     page = capsys.readouterr().out
     assert page.startswith("Open MPI 5.0.11: 8 B in ") and "1 pair within a node, 1 node" in page
+    assert "  Progress thread: Open MPI 5.0.11 has none.\n" in page
     assert "MPI_THREAD_MULTIPLE" in page and "file: x.net.json" in page
     ranks = read_net(tmp_path / "x.net.json").ranks
     assert ranks is not None and len(ranks.hosts) == 2

@@ -19,7 +19,10 @@ from mpis import REPOSITORY, have, missing
 FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
-PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p") for f in FAMILIES} | {"stretto-net"}
+PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p") for f in FAMILIES} | {
+    "stretto-net",
+    "stretto-cores",
+}
 EXPECTED |= PROGRAMS
 EXPECTED |= {"libstretto-openmpi5.so", "libstretto-record-openmpi4.so", "libstretto-plan.so"}
 

@@ -6,6 +6,7 @@ library's interface, compares right, and gives way where something is refused; n
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, Mpi, library
+from stretto.net.cores import chosen, measure_cores, read_cores
 
 APPS = REPOSITORY / "tests" / "programs"
 SHM = ";".join(f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier"))
@@ -128,3 +130,12 @@ def test_a_programs_file_under_a_number_that_was_ours(stand_in: Path, tmp_path: 
     done = mpi.run(3, [str(made), str(tmp_path / "file")], rank_env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_cores_copy_from_attached_memory(stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program compares what arrives with what was written."""
+    monkeypatch.setenv("LD_PRELOAD", str(stand_in))
+    cores = read_cores()
+    (pair,), _ = measure_cores(chosen(cores, 1)[:1], [65536], 1)
+    assert [copy.way for copy in pair.copies if copy.way != "cma"] == ["shared", "xpmem"]

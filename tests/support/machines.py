@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from stretto.check.facts import Facts, collect_facts
+from stretto.check.facts import Facts, collect_facts, parse_list
 
 GIB = 1 << 30
 
@@ -86,6 +86,37 @@ def instance(
         files[f"{base}/device/driver"] = "efa"
     _write(root, files | changes)
     return _roomy(collect_facts(root, True))
+
+
+def described(root: Path, name: str) -> Path:
+    """Lay out the processors of a machine of ``tests/data/topology`` (README.md there)."""
+    files: dict[str, str | None] = {}
+    caches: dict[int, int] = {}
+    nodes = []
+    base = "sys/devices/system"
+    data = Path(__file__).parents[1] / "data/topology" / f"{name}.machine"
+    for line in data.read_text(encoding="utf-8").splitlines():
+        kind, *words = line.split() or ["#"]
+        lists = {"package": "package_cpus_list", "siblings": "core_siblings_list"}
+        lists |= {"core": "core_cpus_list", "threads": "thread_siblings_list"}
+        if kind == "online":
+            files[f"{base}/cpu/online"] = words[0]
+        elif kind == "node":
+            nodes.append(words[0])
+            files[f"{base}/node/node{words[0]}/cpulist"] = words[1].strip("-")
+        elif kind in lists:
+            for cpu in parse_list(words[0]):
+                files[f"{base}/cpu/cpu{cpu}/topology/{lists[kind]}"] = words[0]
+        elif kind == "cache":
+            for cpu in parse_list(words[2]):
+                cache = f"{base}/cpu/cpu{cpu}/cache/index{caches.get(cpu, 0)}"
+                caches[cpu] = caches.get(cpu, 0) + 1
+                files[f"{cache}/level"], files[f"{cache}/type"] = words[:2]
+                files[f"{cache}/shared_cpu_list"] = words[2]
+    if nodes:
+        files[f"{base}/node/online"] = ",".join(nodes)
+    _write(root, files)
+    return root
 
 
 def facts(root: Path, cma: bool | None = True, **changes: str | None) -> Facts:

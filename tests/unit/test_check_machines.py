@@ -175,6 +175,7 @@ PLACES: list[tuple[str, str, str, list[tuple[int, ...]]]] = [
     ("unbound", "note", "not bound", [tuple(range(16))]),
     ("same-core", "problem", "several ranks are bound to the same core", [(0, 8), (0, 8), (4, 12)]),
     ("wide-binding", "note", "1 of 2 ranks is bound to more", [(0, 1, 8, 9), (4, 12)]),
+    ("wide-binding", "note", "1 of 2 ranks is bound to more", [(0, 1), (4, 12)]),
     ("one-domain", "warning", "all ranks are on one of 2 NUMA nodes", [(0, 8), (1, 9)]),
     ("hyperthreads", "warning", "3 ranks are bound to threads of 2 cores", [(0,), (8,), (4,)]),
 ]

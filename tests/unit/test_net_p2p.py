@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, Ranks
+from stretto.net.overlap_show import progress_answer
 from stretto.net.p2p import Point, collected, placement, points, read_launch
 from stretto.net.p2p_show import mpi_page, osu_lines, value
 
@@ -103,3 +106,39 @@ def test_page_of_two_pairs_begins_with_the_answer() -> None:
     for messages in ranks.messages:
         messages.level = "multiple"  # given by an MPI that was asked for less
     assert mpi_page(ranks)[0] == text.splitlines()[0] and osu_lines(ranks) == lines
+
+
+OVERLAP = Messages(
+    "overlap", 1 << 20, 1, 1, 1, "single", "%", [[5.0]] * 6,
+    pure_us=[[100.0]] * 6, overall_us=[[195.0 + n] for n in range(6)],
+)  # fmt: skip
+PINGS = Messages("latency", 8, 1, 1, 1, "single", "us", [[0.4 + n / 100] for n in range(6)])
+
+
+def test_page_answers_whether_a_progress_thread_pays() -> None:
+    ranks = Ranks(MPIIdentity("mpich", "mpich", "5.0.2"), ["a", "b"], [PINGS, OVERLAP])
+
+    def answer(**changes: object) -> str:
+        return "\n".join(progress_answer(replace(ranks, **changes)))  # type: ignore[arg-type]
+
+    assert answer() == "  Progress thread: not measured."
+    assert answer(progress_missing="MPICH 5.0.2 has none").endswith(": MPICH 5.0.2 has none.")
+    assert answer(messages=[PINGS]) == ""
+    hidden = replace(OVERLAP, overall_us=[[100.0 + n / 10] for n in range(6)])
+    slow = replace(PINGS, launches=[[3.0 + n / 100] for n in range(6)])
+    with_thread = {"progress_thread": "X=1", "with_thread": [slow, hidden]}
+    assert answer(**with_thread) == (
+        "  Progress thread (X=1): it pays for some. Time that a transfer costs beside a "
+        "computation:\n    less: message of 1 MiB 97.5 -> 1.00 us\n"
+        "    more: latency of 8 B 0.425 -> 3.02 us"
+    )
+    assert ": it pays. " in answer(progress_thread="X=1", with_thread=[PINGS, hidden])
+    assert ": it does not pay. " in answer(progress_thread="X=1", with_thread=[slow, OVERLAP])
+    assert "it changes nothing" in answer(progress_thread="X=1", with_thread=[PINGS, OVERLAP])
+    few = replace(hidden, overall_us=hidden.overall_us[:5], pure_us=hidden.pure_us[:5])
+    assert "not tested, which takes 6" in answer(progress_thread="X=1", with_thread=[few])
+    page = mpi_page(replace(ranks, progress_thread="X=1", with_thread=[slow, hidden]))
+    row = next(line for line in page if line.startswith("  message"))
+    assert row.split() == [
+        "message", "1", "MiB", "100", "100", "198", "5", "%", "100", "100", "5", "%",
+    ]  # fmt: skip

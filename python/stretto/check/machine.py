@@ -158,6 +158,25 @@ def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
         )
 
 
+def cma_refusal(f: Facts) -> tuple[str, str]:
+    """Return why a process cannot read the memory of another one here, and the remedy.
+
+    Parameters
+    ----------
+    f
+        The machine: a read was refused there.
+    """
+    if (f.ptrace_scope or 0) > 0:
+        return (
+            f"kernel.yama.ptrace_scope is {f.ptrace_scope}",
+            "sysctl kernel.yama.ptrace_scope=0 (root)",
+        )
+    return (
+        "seccomp forbids it" if f.seccomp else "the kernel refuses it",
+        "docker --cap-add SYS_PTRACE, or a seccomp profile that allows process_vm_readv",
+    )
+
+
 def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
     if f.shm_bytes is None:
         yield Finding(
@@ -183,11 +202,7 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
         else:
             yield Finding("memory", "ok", total)
     if f.cma is False or (f.cma is None and (f.ptrace_scope or 0) > 1):
-        reason = "seccomp forbids it" if f.seccomp else "the kernel refuses it"
-        remedy = "docker --cap-add SYS_PTRACE, or a seccomp profile that allows process_vm_readv"
-        if (f.ptrace_scope or 0) > 0:
-            reason = f"kernel.yama.ptrace_scope is {f.ptrace_scope}"
-            remedy = "sysctl kernel.yama.ptrace_scope=0 (root)"
+        reason, remedy = cma_refusal(f)
         yield Finding(
             "memory",
             "warning",

@@ -57,7 +57,7 @@ def _binding(
         facts = nodes.get(node, here)
         crowded |= len(masks) > facts.cores
         for cpus in masks:
-            loose += len(cpus) > _threads_per_core(facts)
+            loose += len(_cores_of(cpus, facts)) > 1
             free += set(cpus) >= set(facts.allowed)
     if not loose:
         yield Finding("launch", "ok", "every rank is bound to one core")
@@ -83,7 +83,7 @@ def _binding(
 
 def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]:
     """Judge the ranks of one node: cores taken twice, domains left out."""
-    single = [c for c in cpus if len(c) <= _threads_per_core(facts)]
+    single = [c for c in cpus if len(_cores_of(c, facts)) == 1]
     if len(set(single)) < len(single):
         yield Finding(
             "launch",
@@ -93,8 +93,7 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
             "cores",
             "same-core",
         )
-    core = {cpu: group[0] for group in facts.siblings for cpu in group}
-    cores = [core.get(c[0], c[0]) for c in set(single)]
+    cores = [core for c in set(single) for core in _cores_of(c, facts)]
     if len(set(cores)) < len(cores):
         yield Finding(
             "launch",
@@ -119,5 +118,7 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
         )
 
 
-def _threads_per_core(facts: Facts) -> int:
-    return max(1, facts.threads // max(1, facts.cores))
+def _cores_of(cpus: Sequence[int], facts: Facts) -> set[int]:
+    """Return the cores, by their first hardware thread, of which a mask has one thread or more."""
+    core = {cpu: group[0] for group in facts.siblings for cpu in group}
+    return {core.get(cpu, cpu) for cpu in cpus}

@@ -1,4 +1,4 @@
-"""``stretto net``: what the network gives, without an MPI and through one."""
+"""``stretto net``: what network and node give, without an MPI and through one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import inspect
 
 import typer
 
-from stretto.cli import net_mpi, net_tcp
+from stretto.cli import net_mpi, net_node, net_tcp
 
 EXAMPLE = """\
 stretto net tcp --hosts node1,node2     # TCP between hosts, without an MPI
-stretto net mpi --hosts node1,node2     # messages between ranks, through the MPI"""
+stretto net mpi --hosts node1,node2     # messages between ranks, through the MPI
+stretto net node                        # between the cores of this node, without an MPI"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
-for name, module in (("tcp", net_tcp), ("mpi", net_mpi)):
+for name, module in (("tcp", net_tcp), ("mpi", net_mpi), ("node", net_node)):
     text = (inspect.getdoc(module.command) or "").split("\n\nParameters\n")[0]
     example = "\n".join(f"  {line}" for line in module.EXAMPLE.splitlines())
     app.command(name, help=text, epilog=f"Example:\n\n\b\n{example}")(module.command)

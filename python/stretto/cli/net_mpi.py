@@ -24,6 +24,12 @@ _Threads = Annotated[
     int, o.option(o.WHAT, "Threads of a rank; 2 and more: what each thread level costs.", min=1,
                   max=64)
 ]  # fmt: skip
+_Progress = Annotated[
+    bool | None,
+    o.option(o.WHAT, "Measure overlap with a progress thread, too. Default: where the MPI has one "
+             "and nodes have two hardware threads a rank.",
+             "--progress-thread/--no-progress-thread"),
+]  # fmt: skip
 _Launches = Annotated[
     int, o.option(o.RUNS, "Repeated launches (an interval needs six).", min=1, max=100)
 ]
@@ -38,6 +44,7 @@ def command(
     mpi: o.Mpi = None,
     sizes: _Bytes = "8:4M:8",
     threads: _Threads = 1,
+    progress: _Progress = None,
     launches: _Launches = 6,
     out: _Out = None,
     osu: _Osu = False,
@@ -51,29 +58,32 @@ def command(
 
     Parameters
     ----------
-    ranks, ppn, hosts, mpi, sizes, threads, launches, out, osu, dry_run, as_json
+    ranks, ppn, hosts, mpi, sizes, threads, progress, launches, out, osu, dry_run, as_json
         See the help text.
     """
     from stretto.counted import counted, duration
     from stretto.files.net import write_net
     from stretto.measure.request import where
     from stretto.measure.settings import parse_sizes
-    from stretto.net.p2p import expected_s, points
+    from stretto.net.p2p import PING, expected_s, points
     from stretto.net.p2p_show import mpi_page, osu_lines
     from stretto.net.show import as_json as encoded
 
     place = where(ranks, ppn, hosts, mpi)
     wanted = points(parse_sizes(sizes), ranks, threads)
-    cost = expected_s(wanted, launches)
+    thread, missing = _progress(place, progress)
+    if thread and PING not in wanted:
+        wanted.insert(0, PING)
+    cost = expected_s(wanted, launches, bool(thread))
     if dry_run or cost > 10:
         say(f"stretto: {counted(len(wanted), 'point')}, {counted(launches, 'launch')}: about "
             f"{duration(cost)}")  # fmt: skip
     if dry_run:
         return
-    found = _measured(place, wanted, launches)
+    found = _measured(place, wanted, launches, thread)
     if any(launch.cut for launch in found):
         say("stretto: the time of a launch ended before all was measured: ask for fewer --bytes")
-    result = _result(place, found)
+    result = _result(place, found, thread, missing)
     if out is not None:
         write_net(result, out)
     assert result.ranks is not None
@@ -85,23 +95,46 @@ def command(
             print(f"file: {out}")
 
 
-def _measured(place: Where, wanted: list[Point], launches: int) -> list[P2PLaunch]:
+def _progress(place: Where, wanted: bool | None) -> tuple[dict[str, str], str]:
+    """Return the variables that start progress threads, or why there are none."""
+    from stretto.counted import counted
+    from stretto.measure.idle import threads
+    from stretto.mpi.progress import progress_thread
+
+    if wanted is False:
+        return {}, "not asked for"
+    found = progress_thread(place.installation)
+    if not found:
+        return {}, f"{place.installation.name} has none"
+    if wanted is None and 2 * place.each > threads():
+        return {}, (
+            f"not measured: {counted(place.each, 'rank')} and as many threads need "
+            f"{2 * place.each} hardware threads of a node, which has {threads()} "
+            "(--progress-thread: measure anyway)"
+        )
+    return found, ""
+
+
+def _measured(
+    place: Where, wanted: list[Point], launches: int, thread: dict[str, str]
+) -> list[P2PLaunch]:
     from stretto.net.p2p import expected_s, measure
     from stretto.progress import Progress
 
-    total = expected_s(wanted, launches)
+    total = expected_s(wanted, launches, bool(thread))
     with Progress("measuring messages", total) as bar:
         return measure(
-            place, wanted, launches, oversubscribe=place.oversubscribed,
+            place, wanted, launches, oversubscribe=place.oversubscribed, progress=thread,
             report=lambda text, done: bar.update(done * total, text),
         )  # fmt: skip
 
 
-def _result(place: Where, found: list[P2PLaunch]) -> NetFile:
+def _result(place: Where, found: list[P2PLaunch], thread: dict[str, str], missing: str) -> NetFile:
     from stretto.files.identity import collect_host, now
     from stretto.files.net import NetFile
     from stretto.net.p2p import collected
     from stretto.version import __version__
 
-    ranks = collected(place.installation.identity, found)
+    ranks = collected(place.installation.identity, found, thread)
+    ranks.progress_missing = missing
     return NetFile(__version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], ranks=ranks)

@@ -143,7 +143,9 @@ class FailedPair:
 class Messages:
     """Messages between ranks: one test, size and number of pairs, at one thread level.
 
-    `launches` has a list a launch: a value a batch, in `unit` (docs/reference/files.md).
+    `launches` has a list a launch: a value a batch, in `unit` (docs/reference/files.md). Of overlap
+    tests, in the same form: the time of the transfer alone, and of transfer and computation, which
+    takes as long as the transfer alone.
     """
 
     test: str
@@ -154,15 +156,79 @@ class Messages:
     level: str
     unit: str
     launches: list[list[float]]
+    pure_us: list[list[float]] = field(default_factory=list)
+    overall_us: list[list[float]] = field(default_factory=list)
 
 
 @dataclass
 class Ranks:
-    """What was measured through an MPI: pair i is rank i of `hosts` and rank i + n/2."""
+    """What was measured through an MPI: pair i is rank i of `hosts` and rank i + n/2.
+
+    `progress_thread` is the setting that starts a progress thread in each rank, `with_thread` what
+    was measured in launches with it; without them, `progress_missing` is the reason.
+    """
 
     mpi: MPIIdentity
     hosts: list[str]
     messages: list[Messages]
+    progress_thread: str = ""
+    with_thread: list[Messages] = field(default_factory=list)
+    progress_missing: str = ""
+
+
+#: the smallest thing that two hardware threads share
+Sharing = Literal["core", "cache", "numa", "socket", "node"]
+#: a copy through shared memory, by the kernel (CMA), from attached memory (XPMEM)
+Way = Literal["shared", "cma", "xpmem"]
+
+
+@dataclass
+class NodeCore:
+    """A hardware thread. Numbers are equal for two that share the thing; -1: not known."""
+
+    cpu: int
+    core: int
+    cache: int
+    numa: int
+    socket: int
+
+
+@dataclass
+class CoreCopy:
+    """Copies of so many bytes: a rate a run, in bytes a second."""
+
+    way: Way
+    bytes: int
+    bytes_s: list[float]
+
+
+@dataclass
+class CorePair:
+    """Hardware thread `a` writes, `b` reads; the flag's time one way in nanoseconds, a value a run.
+
+    `share` is the smallest thing that both have in common.
+    """
+
+    a: int
+    b: int
+    share: Sharing
+    flag_ns: list[float]
+    copies: list[CoreCopy]
+
+
+@dataclass
+class NodeCores:
+    """The cores of this node. Why copies by CMA or XPMEM do not work here; empty: they do.
+
+    `cma_permission`: CMA works only for processes that permit it with PR_SET_PTRACER.
+    """
+
+    cores: list[NodeCore]
+    pairs: list[CorePair]
+    cma_refused: str = ""
+    cma_remedy: str = ""
+    cma_permission: bool = False
+    xpmem_refused: str = ""
 
 
 @dataclass
@@ -192,6 +258,7 @@ class NetFile:
     failed: list[FailedPair] = field(default_factory=list)
     ranks: Ranks | None = None
     imported: NetImport | None = None
+    cores: NodeCores | None = None
 
 
 def check(found: NetFile, place: str) -> None:
@@ -214,11 +281,18 @@ def check(found: NetFile, place: str) -> None:
         if not point.runs:
             raise refuse(f"{' -> '.join(point.pair)} has no runs")
     if found.ranks is not None:
-        for messages in found.ranks.messages:
+        for messages in [*found.ranks.messages, *found.ranks.with_thread]:
             if not messages.launches or not all(messages.launches):
                 raise refuse(f"{messages.test} of {messages.bytes} bytes has no values")
             if 2 * messages.pairs > len(found.ranks.hosts):
                 raise refuse(f"{messages.pairs} pairs are more than its ranks")
+    if found.cores is not None:
+        known = {core.cpu for core in found.cores.cores}
+        for pair in found.cores.pairs:
+            if pair.a == pair.b or not {pair.a, pair.b} <= known:
+                raise refuse(f"{pair.a} and {pair.b} are not a pair of its cores")
+            if not pair.flag_ns or not all(copy.bytes_s for copy in pair.copies):
+                raise refuse(f"the pair {pair.a}, {pair.b} has no values")
     if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
         raise refuse("a rate is below zero")
 

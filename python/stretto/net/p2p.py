@@ -96,6 +96,8 @@ class P2PLaunch:
         By point, in the order of measurement.
     cut
         The budget ended before all batches were measured.
+    progress
+        The ranks had progress threads.
     """
 
     level: Level
@@ -103,6 +105,7 @@ class P2PLaunch:
     hosts: tuple[str, ...]
     batches: Mapping[Point, tuple[Batch, ...]]
     cut: bool = False
+    progress: bool = False
 
 
 def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
@@ -211,11 +214,23 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     )
 
 
+def with_thread(wanted: Sequence[Point]) -> list[Point]:
+    """Return what is measured with progress threads: overlap, and what they cost a short message.
+
+    Parameters
+    ----------
+    wanted
+        What is measured without.
+    """
+    return [PING, *(point for point in wanted if point.test.startswith("overlap"))]
+
+
 def measure(
     where: Where,
     wanted: Sequence[Point],
     launches: int,
     oversubscribe: bool = False,
+    progress: Mapping[str, str] | None = None,
     report: Callable[[str, float], None] = lambda text, done: None,
 ) -> list[P2PLaunch]:
     """Measure points in repeated launches; those of one thread level share a launch.
@@ -230,6 +245,9 @@ def measure(
         How often each launch is repeated.
     oversubscribe
         There are more ranks than cores.
+    progress
+        Variables that start progress threads: then some points are measured in launches with them,
+        too (`with_thread`).
     report
         Called before each launch with its number in words, and the part that is done.
     """
@@ -243,39 +261,60 @@ def measure(
         for level in LEVELS:
             if PING not in by_level.setdefault(level, []):
                 by_level[level].insert(0, PING)
+    kinds: list[tuple[Level, list[Point], Mapping[str, str]]] = [
+        (level, some, {}) for level, some in by_level.items()
+    ]
+    if progress:
+        kinds.append(("single", with_thread(wanted), progress))
     # some MPIs bind a rank to one core, which its threads would share
     bind: Binding = "none" if any(p.threads > 1 for p in wanted) else "default"
     out: list[P2PLaunch] = []
-    number, total = 0, launches * len(by_level)
+    number, total = 0, launches * len(kinds)
     for _ in range(launches):
-        for level, some in by_level.items():
+        for level, some, variables in kinds:
             number += 1
             report(f"launch {number} of {total}", (number - 1) / total)
-            budget = 10 * expected_s(some, 1) + _START_S
-            words = [program, level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
-            argv, environ = where.installation.launch(
-                where.nranks,
-                [*words, *(p.word for p in some)],
-                # Hydra would deal ranks out to hosts in turn, and put both of a pair on one node
-                ppn=where.ppn or (where.each if where.hosts else None),
-                hosts=where.hosts,
-                bind=bind,
-                oversubscribe=oversubscribe,
-            )
-            result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
-            found = read_launch(result.stdout, argv[0])
-            if not found.batches:
-                raise StrettoError(
-                    "the time of a launch ended before anything was measured",
-                    argv[0],
-                    "ask for fewer and smaller --bytes",
-                )
-            placement(found.hosts, max(p.pairs for p in some))
-            out.append(found)
+            found = _launched(where, program, level, some, oversubscribe, bind, variables)
+            out.append(replace(found, progress=bool(variables)))
     return out
 
 
-def collected(mpi: MPIIdentity, launches: Sequence[P2PLaunch]) -> Ranks:
+def _launched(
+    where: Where,
+    program: str,
+    level: Level,
+    some: Sequence[Point],
+    oversubscribe: bool,
+    bind: Binding,
+    variables: Mapping[str, str],
+) -> P2PLaunch:
+    budget = 10 * expected_s(some, 1) + _START_S
+    words = [program, level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
+    argv, environ = where.installation.launch(
+        where.nranks,
+        [*words, *(p.word for p in some)],
+        # Hydra would deal ranks out to hosts in turn, and put both of a pair on one node
+        ppn=where.ppn or (where.each if where.hosts else None),
+        hosts=where.hosts,
+        bind=bind,
+        variables=variables,
+        oversubscribe=oversubscribe,
+    )
+    result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
+    found = read_launch(result.stdout, argv[0])
+    if not found.batches:
+        raise StrettoError(
+            "the time of a launch ended before anything was measured",
+            argv[0],
+            "ask for fewer and smaller --bytes",
+        )
+    placement(found.hosts, max(p.pairs for p in some))
+    return found
+
+
+def collected(
+    mpi: MPIIdentity, launches: Sequence[P2PLaunch], progress: Mapping[str, str] | None = None
+) -> Ranks:
     """Return what launches measured, by point and thread level, as the file has it.
 
     Parameters
@@ -284,24 +323,37 @@ def collected(mpi: MPIIdentity, launches: Sequence[P2PLaunch]) -> Ranks:
         The MPI.
     launches
         Launches with the same ranks.
+    progress
+        As `measure` was given it.
     """
-    values: dict[tuple[Point, Level], list[list[float]]] = {}
-    for launch in launches:
-        for point, batches in launch.batches.items():
-            each = [value_of(point, batch) for batch in batches]
-            values.setdefault((point, launch.level), []).append(each)
     return Ranks(
         replace(mpi, library=launches[0].library),
         list(launches[0].hosts),
-        [
-            Messages(p.test, p.bytes, p.pairs, p.window, p.threads, level, unit_of(p), found)
-            for (p, level), found in values.items()
-        ],
+        _messages([launch for launch in launches if not launch.progress]),
+        " ".join(f"{name}={value}" for name, value in (progress or {}).items()),
+        _messages([launch for launch in launches if launch.progress]),
     )
 
 
-def expected_s(wanted: Sequence[Point], launches: int) -> float:
+def _messages(launches: Sequence[P2PLaunch]) -> list[Messages]:
+    out: dict[tuple[Point, Level], Messages] = {}
+    for launch in launches:
+        for p, batches in launch.batches.items():
+            fresh = Messages(
+                p.test, p.bytes, p.pairs, p.window, p.threads, launch.level, unit_of(p), []
+            )
+            found = out.setdefault((p, launch.level), fresh)
+            found.launches.append([value_of(p, batch) for batch in batches])
+            if p.test.startswith("overlap"):
+                found.pure_us.append([1e6 * (b.pure_seconds or 0) / b.iterations for b in batches])
+                found.overall_us.append([1e6 * b.seconds / b.iterations for b in batches])
+    return list(out.values())
+
+
+def expected_s(wanted: Sequence[Point], launches: int, progress: bool = False) -> float:
     """Return about how long `measure` takes, in seconds."""
+    if progress:
+        return expected_s(wanted, launches) + expected_s(with_thread(wanted), launches)
     levels = len({p.level for p in wanted})
     starts = len(LEVELS) if levels > 1 else 1
     each = (max(BATCH_US * 1e-6, p.bytes * p.window * p.pairs / _SLOW_BYTES_S) for p in wanted)

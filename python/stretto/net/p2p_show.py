@@ -9,6 +9,7 @@ from stretto.files.net import Messages, Ranks
 from stretto.files.product import titled
 from stretto.measure.stats import Interval, median_interval
 from stretto.net.judge import size_words, three
+from stretto.net.overlap_show import overlap_lines, progress_answer
 from stretto.net.p2p import LEVELS, PING, RATE_BYTES, WINDOW, Point, placement
 from stretto.net.text import aligned
 
@@ -48,7 +49,7 @@ def mpi_page(ranks: Ranks) -> list[str]:
     """Return the lines of the page."""
     found = by_point(ranks, _lowest(ranks))
     pairs = max((p.pairs for p in found), default=1)
-    out = [*_answer(ranks, found, pairs), ""]
+    out = [*_answer(ranks, found, pairs), *progress_answer(ranks), ""]
     out.append(
         f"{titled(ranks.mpi)}, {counted(len(ranks.hosts), 'rank')}: {placement(ranks.hosts, pairs)}"
     )
@@ -65,18 +66,7 @@ def mpi_page(ranks: Ranks) -> list[str]:
             f"{_words(value(m))} until each has had one round trip"
             for m in threads
         ]
-    overlap = [m for m in ranks.messages if m.test.startswith("overlap")]
-    if overlap:
-        out += ["", "Overlap: part of a transfer that goes on while its rank computes"]
-        out += aligned(
-            [["operation", "bytes", "overlap"]]
-            + [
-                [m.test.partition("-")[2] or "message", size_words(m.bytes),
-                 f"{value(m).median:.0f} %"]
-                for m in overlap
-            ],
-            left=1,
-        )  # fmt: skip
+    out += overlap_lines(ranks)
     runs = max(len(m.launches) for m in ranks.messages)
     out += [
         "",
