@@ -72,6 +72,7 @@ int main(int argc, char **argv) {
     print_place(rank, local);
     MPI_Barrier(MPI_COMM_WORLD);
     long long before = sent_by_card();
+    MPI_Barrier(MPI_COMM_WORLD); /* nobody sends before all have read */
     double start = MPI_Wtime();
     for (int step = 0; step < steps; step++) {
         MPI_Request requests[8];
@@ -88,6 +89,7 @@ int main(int argc, char **argv) {
     double took = MPI_Wtime() - start;
     if (argc > 6 && first == 0)
         printf("card sent %lld\n", sent_by_card() - before);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
         printf("wrong: %d\nhalo seconds: %g\n", all, took);

@@ -27,6 +27,8 @@ from stretto.place.options import TITLES, core_list, options
 from stretto.place.order import Traffic, best_order, block, cost, find_order, placement, round_robin
 from stretto.place.output import launch, placed_words, write_order
 from stretto.place.partition import between, divide, fitted, graph_of, improve, metis
+from stretto.place.picture import write_picture
+from stretto.place.run import read_sent
 from stretto.place.site import JobNodes, site_of
 
 
@@ -394,3 +396,46 @@ def test_place_on_named_hosts_writes_a_rank_file(
     assert cli.main(["place", *words, "-o", str(tmp_path / "o")]) == 0
     assert "rank 7=b slot=6" in (tmp_path / "o" / "rankfile").read_text()
     assert f"--rankfile {tmp_path}/o/rankfile -n 8" in capsys.readouterr().out
+
+
+def test_read_sent_takes_the_cards_of_each_node() -> None:
+    net, rdma = "/sys/class/net", "/sys/class/infiniband"
+    lines = [
+        f"stretto-sent a {net}/eth0/statistics/tx_bytes 100",
+        f"stretto-sent a {net}/lo/statistics/tx_bytes 999",
+        f"stretto-sent a {net}/docker0/statistics/tx_bytes 999",
+        f"stretto-sent b {rdma}/mlx5_0/ports/1/counters/port_xmit_data 25",
+        f"stretto-sent b {rdma}/rdmap0/ports/1/hw_counters/tx_bytes 7",
+        "a rank's own line",
+    ]
+    found = read_sent("\n".join(lines))
+    assert found == {("a", "eth0"): 100, ("b", "mlx5_0"): 100, ("b", "rdmap0"): 7}
+
+
+#: what is typed behind `place`, part of the error
+NO_COMMAND = [
+    (["--", "./app"], "shows no launcher"),
+    (["--ppn", "2", "--", "mpirun", "./app"], "CMD says where it runs"),
+    (["--", "mpirun.openmpi", "-n", "1", "sh", ":", "-n", "1", "sh"], "several programs"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), NO_COMMAND)
+def test_place_of_a_command_that_shows_no_ranks_is_refused(
+    words: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
+    assert cli.main(["place", "--mpi", "/usr/bin/mpirun.openmpi", *words]) != 0
+    assert text in capsys.readouterr().err
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith("place-")]
+
+
+def test_write_picture_draws_both_orders(tmp_path: Path) -> None:
+    traffic = torus(4, 4, np.random.default_rng(2).permutation(16))
+    found = find_order(traffic, plain("abcd", 4), None)
+    text = write_picture(traffic, found, tmp_path / "matrix.html").read_text()
+    assert text.count("<svg") == 2 and "sorted by node: best order" in text
+    assert "of bytes between nodes -&gt; 50 %" in text

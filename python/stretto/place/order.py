@@ -265,12 +265,16 @@ def _price(traffic: Traffic, platform: Platform, level: Array, cards: Array) -> 
 
 @dataclass(frozen=True)
 class Ordering:
-    """What placing came to: the order, its cost, and that of the others; `given` is compared."""
+    """What placing came to: the best order, that of before, and the costs of all."""
 
     best: Placement
+    before: Placement
     costs: list[Cost]
-    given: str
     tried: int
+
+    @property
+    def given(self) -> str:
+        return self.before.name
 
     def of(self, name: str) -> Cost:
         return next(c for c in self.costs if c.order == name)
@@ -295,4 +299,4 @@ def find_order(
     if given is not None:
         others.insert(0, placement("given", given))
     costs = [cost(traffic, site, one, platform) for one in (*others, best)]
-    return Ordering(best, costs, others[0].name, tried)
+    return Ordering(best, others[0], costs, tried)

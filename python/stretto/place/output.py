@@ -69,13 +69,18 @@ def write_order(directory: Path, site: JobNodes, placed: Placement) -> list[Path
         "openmpi.nodes": "".join(
             f"{name} slots={size}\n" for name, size in zip(names, sizes, strict=True)
         ),
-        "rankmap": ",".join(map(str, placed.node)) + "\n",
+        "rankmap": rankmap_of(placed) + "\n",
     }
     if site.bound:
         texts["rankfile"] = _rankfile(site, placed)
     for name, text in texts.items():
         write_atomic(directory / name, text, "the order of ranks")
     return [directory / name for name in texts]
+
+
+def rankmap_of(placed: Placement) -> str:
+    """Return the number of each rank's node, as MPICH takes it."""
+    return ",".join(map(str, placed.node))
 
 
 def _rankfile(site: JobNodes, placed: Placement) -> str:
@@ -119,8 +124,8 @@ def launch(
         variables = {"SLURM_HOSTFILE": str(directory / "hosts")}
         return LaunchOptions(("--distribution=arbitrary", *bound), variables)
     if kind == "mpich":
-        rankmap = ",".join(map(str, placed.node))
-        return LaunchOptions(("-f", str(directory / "nodes"), "-rankmap", rankmap, *bound))
+        words = ("-f", str(directory / "nodes"), "-rankmap", rankmap_of(placed), *bound)
+        return LaunchOptions(words)
     if kind == "intel":
         return LaunchOptions(("-machinefile", str(directory / "hosts"), *bound))
     if not site.bound:
@@ -143,8 +148,7 @@ def launch_lines(directory: Path, site: JobNodes, placed: Placement) -> list[tup
         given = launch(kind, major, directory, site, placed)
         before = [f"{n}={shlex.quote(v)}" for n, v in given.variables.items()]
         text = " ".join([*before, shlex.join([name, *given.words, "-n", ranks])])
-        rankmap = ",".join(map(str, placed.node))
-        out[title] = text.replace(f"-rankmap {rankmap}", f"-rankmap $(cat {directory / 'rankmap'})")
+        out[title] = text.replace(rankmap_of(placed), f'"$(cat {directory / "rankmap"})"')
     if out["Open MPI 4"] == out["Open MPI 5"]:
         out = {"Open MPI": out.pop("Open MPI 4"), **out}
         del out["Open MPI 5"]

@@ -105,11 +105,16 @@ def cost_lines(costs: Sequence[Cost]) -> list[str]:
     return _columns(rows)
 
 
-def order_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list[str]:
-    """Return everything about an order: answer, comparison, what to type."""
-    out = [answer(found, len(found.best.node)), "", *cost_lines(found.costs), ""]
+def order_lines(found: Ordering) -> list[str]:
+    """Return the answer, and how the orders compare."""
+    return [answer(found, len(found.best.node)), "", *cost_lines(found.costs)]
+
+
+def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list[str]:
+    """Return what to type for a written order, for each launcher."""
     if not found.gain:
-        return out[:-1]
+        return []
+    out = [""]
     if directory is None:
         return [*out, "next: the same command with -o DIR writes the order for each launcher"]
     out += [f"{title}: {text}" for title, text in launch_lines(directory, site, found.best)]
@@ -120,12 +125,13 @@ def order_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
     return out
 
 
-def order_json(found: Ordering, site: JobNodes) -> dict[str, Any]:
+def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:
     """Return what an order is, for programs."""
     return {
         "gain": found.gain,
         "tried": found.tried,
         "given": found.given,
         "orders": encode(found.costs),
+        "conclusion": conclusion,
         "node_of_rank": [site.names[n] for n in found.best.node],
     }
