@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from stretto.check.facts import Facts, collect_facts, parse_list
@@ -144,3 +145,64 @@ def _write(root: Path, files: dict[str, str | None]) -> None:
             (root / "drivers/ena").mkdir(parents=True, exist_ok=True)
             (card / "device").mkdir(exist_ok=True)
             (card / "device/driver").symlink_to(root / "drivers/ena")
+
+
+def hwloc_xml(
+    sockets: int = 2, l3s: int = 2, cores: int = 2, threads: int = 2, cards: Mapping[str, int] = {}
+) -> str:
+    """Return what ``lstopo --of xml`` writes of a node, a NUMA domain for each socket.
+
+    The kernel's numbers go round the sockets, as firmware of servers with two sockets often has
+    it: hwloc's own order is another. `cards`: InfiniBand devices, each at a socket.
+    """
+    per = l3s * cores
+    everything = sockets * per * threads
+
+    def number(socket: int, core: int, thread: int) -> int:
+        return thread * sockets * per + core * sockets + socket
+
+    def sets(cpus: Iterable[int], nodes: Iterable[int]) -> str:
+        one, two = (f"0x{sum(1 << i for i in x):08x}" for x in (cpus, nodes))
+        names = ("cpuset", "complete_cpuset", "nodeset", "complete_nodeset")
+        return " ".join(f'{n}="{v}"' for n, v in zip(names, (one, one, two, two), strict=True))
+
+    index = iter(range(2, 10000))
+    out = ['<?xml version="1.0" encoding="UTF-8"?>', '<!DOCTYPE topology SYSTEM "hwloc2.dtd">']
+    every = sets(range(everything), range(sockets))
+    all_cpus, all_nodes = (every.split('"')[i] for i in (1, 5))
+    out += ['<topology version="2.0">', f'<object type="Machine" os_index="0" {every} '
+            f'allowed_cpuset="{all_cpus}" allowed_nodeset="{all_nodes}" gp_index="1">',
+            '<info name="HostName" value="made"/>']  # fmt: skip
+    for s in range(sockets):
+        of = [number(s, c, t) for c in range(per) for t in range(threads)]
+        out.append(f'<object type="Package" os_index="{s}" {sets(of, [s])} '
+                   f'gp_index="{next(index)}">')  # fmt: skip
+        out.append(f'<object type="NUMANode" os_index="{s}" {sets(of, [s])} '
+                   f'gp_index="{next(index)}" local_memory="{8 * GIB}"/>')  # fmt: skip
+        for l3 in range(l3s):
+            mine = range(l3 * cores, (l3 + 1) * cores)
+            shared = [number(s, c, t) for c in mine for t in range(threads)]
+            out.append(f'<object type="L3Cache" {sets(shared, [s])} gp_index="{next(index)}" '
+                       'cache_size="33554432" depth="3" cache_linesize="64" '
+                       'cache_associativity="16" cache_type="0">')  # fmt: skip
+            for c in mine:
+                own = [number(s, c, t) for t in range(threads)]
+                out.append(
+                    f'<object type="Core" os_index="{c}" {sets(own, [s])} gp_index="{next(index)}">'
+                )
+                out += [f'<object type="PU" os_index="{p}" {sets([p], [s])} '
+                        f'gp_index="{next(index)}"/>' for p in own]  # fmt: skip
+                out.append("</object>")
+            out.append("</object>")
+        for name in (name for name, at in cards.items() if at == s):
+            bus = 16 * (s + 1)
+            out.append(f'<object type="Bridge" gp_index="{next(index)}" bridge_type="0-1" depth="0"'
+                       f' bridge_pci="0000:[{bus:02x}-{bus:02x}]">')  # fmt: skip
+            out.append(f'<object type="PCIDev" gp_index="{next(index)}" '
+                       f'pci_busid="0000:{bus:02x}:00.0" '
+                       'pci_type="0207 [15b3:1017] [15b3:0007] 00" '
+                       'pci_link_speed="15.75">')  # fmt: skip
+            out.append(f'<object type="OSDev" gp_index="{next(index)}" name="{name}" '
+                       'osdev_type="3"/></object></object>')  # fmt: skip
+        out.append("</object>")
+    return "\n".join([*out, "</object>", "</topology>"]) + "\n"

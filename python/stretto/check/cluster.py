@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from stretto.check.facts import Facts
 from stretto.check.finding import Finding
-from stretto.check.network import fast, stream_limit_gbps
+from stretto.check.network import cards_of, fast, stream_limit_gbps
 from stretto.check.nodes import Survey
 from stretto.check.transport import Transports
 from stretto.counted import counted
@@ -191,9 +191,8 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
 
 def _cards_by_socket(facts: Facts) -> dict[int, list[str]]:
     """Return the names of the fastest kind of card by their socket; empty where one is unknown."""
-    fabrics = [x for x in facts.fabrics if x.up]
     out: dict[int, list[str]] = {}
-    for card in fabrics or fast(facts):
+    for card in cards_of(facts):
         cpus = facts.numa.get(card.numa, ()) if card.numa is not None else ()
         socket = _socket(facts, cpus)
         if socket is None:

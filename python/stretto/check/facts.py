@@ -75,6 +75,8 @@ class Facts:
         Limit on locked memory; None without limit.
     cpuset
         Hardware threads that the cgroup allows; empty without limit.
+    l3
+        Hardware threads of each level-3 cache; empty where there is none.
     tcp_bytes
         The most that the kernel gives a TCP socket for receiving, and for sending; None where it
         does not say.
@@ -111,6 +113,7 @@ class Facts:
     packages: dict[int, int] = field(default_factory=dict)
     tcp_bytes: tuple[int, int] | None = None
     cpuset: tuple[int, ...] = ()
+    l3: tuple[tuple[int, ...], ...] = ()
 
 
 def parse_list(text: str) -> tuple[int, ...]:
@@ -195,15 +198,16 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
         product=product,
         interfaces=_interfaces(root / "sys/class/net"),
         fabrics=_fabrics(root / "sys/class/infiniband"),
-        siblings=_siblings(system / "cpu"),
+        siblings=_groups(system / "cpu", "topology/thread_siblings_list"),
         packages=packages,
         tcp_bytes=_tcp_bytes(root / "proc/sys/net/ipv4"),
         cpuset=_cpuset(root),
+        l3=_groups(system / "cpu", "cache/index3/shared_cpu_list"),
     )
 
 
-def _siblings(base: Path) -> tuple[tuple[int, ...], ...]:
-    lists = {_read(p) or "" for p in base.glob("cpu[0-9]*/topology/thread_siblings_list")}
+def _groups(base: Path, name: str) -> tuple[tuple[int, ...], ...]:
+    lists = {_read(p) or "" for p in base.glob(f"cpu[0-9]*/{name}")}
     return tuple(sorted(parse_list(x) for x in lists if x))
 
 

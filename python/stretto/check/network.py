@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.check.facts import Facts, Interface
+from stretto.check.facts import Fabric, Facts, Interface
 from stretto.check.finding import Finding, size_words
 from stretto.counted import counted
 from stretto.errors import UsageError
@@ -61,6 +61,11 @@ def known_instance(name: str) -> Instance:
 def fast(facts: Facts) -> list[Interface]:
     """Return the cards of 10 Gb/s and more that are up."""
     return [i for i in facts.interfaces if i.driver and (i.speed_mbits or 0) >= FAST_MBITS]
+
+
+def cards_of(facts: Facts) -> list[Fabric | Interface]:
+    """Return the cards of the fastest kind that are up: RDMA devices, else fast interfaces."""
+    return [x for x in facts.fabrics if x.up] or list(fast(facts))
 
 
 def judge_network(f: Facts) -> Iterator[Finding]:

@@ -47,7 +47,8 @@ case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LO
         /proc/sys/net/ipv4/tcp_wmem $cpus/online $cpus/cpu0/cpufreq/scaling_governor \
         /sys/devices/system/clocksource/clocksource0/current_clocksource \
         $cpus/cpu[0-9]*/topology/physical_package_id $cpus/cpu[0-9]*/topology/core_id \
-        $cpus/cpu[0-9]*/topology/thread_siblings_list /sys/devices/system/node/node[0-9]*/cpulist \
+        $cpus/cpu[0-9]*/topology/thread_siblings_list $cpus/cpu[0-9]*/cache/index3/shared_cpu_list \
+        /sys/devices/system/node/node[0-9]*/cpulist \
         /sys/kernel/mm/transparent_hugepage/*enabled /sys/class/dmi/id/sys_vendor \
         /sys/class/dmi/id/product_name /sys/class/net/*/operstate /sys/class/net/*/speed \
         /sys/class/net/*/mtu /sys/class/net/*/device/numa_node \

@@ -29,6 +29,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("run", "Run CMD with the tuned collectives of a table."),
     ("env", "Print the lines for a job script without Python."),
     ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),
+    ("place", "Place ranks on cores, cards and nodes by who sends to whom."),
     ("scale", "Measure strong scaling of CMD, native and tuned."),
     ("export", "Write native tuning files from measurements."),
     ("simulate", "Price collectives, tables or a profile at another scale."),

@@ -124,11 +124,13 @@ class Session:
         variables: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
         watch: bool = False,
+        change: Callable[[list[str]], list[str]] | None = None,
     ) -> Trial | None:
         """Run CMD once in its place; None: the budget ended the run, which says nothing of it.
 
         `draft`: under whose name `kept` holds what the run put out; without `kept` nothing is.
         `libraries`, `variables`, `settings`, `watch`: as for `once`.
+        `change`: returns the words of the run instead of CMD's.
         """
         self.require_unchanged()
         evidence = (self.o.out / "outputs" / "evidence").resolve()
@@ -143,9 +145,11 @@ class Session:
         try:
             with fresh(self.o.place) as cwd:
                 before = stamps(cwd, case_files(self.o.place, cwd))
+                words = self.run_words(cwd)
                 trial = once(
-                    self.run_words(cwd), cwd, libraries, dict(variables or {}), evidence, limit,
-                    self.o.mpi, settings, watch=watch, environ=self.run_environ(cwd),
+                    change(words) if change else words, cwd, libraries, dict(variables or {}),
+                    evidence, limit, self.o.mpi, settings, watch=watch,
+                    environ=self.run_environ(cwd),
                 )  # fmt: skip
                 if kept is not None:
                     write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")

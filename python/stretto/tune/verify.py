@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from stretto.tune import outputs
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import PAIRS, Session
 from stretto.tune.start import start_s
-from stretto.tune.trials import Kind, find_value, gain, judged, order
+from stretto.tune.trials import Kind, Trial, find_value, gain, judged, order
 from stretto.tune.words import applied_words, conclude, ended, start_words
 
 #: the most pairs of runs that a budget buys
@@ -115,7 +115,41 @@ def verify(
     benches: Sequence[Path],
 ) -> TuneResult:
     """Run CMD native and tuned in turn, and conclude."""
-    runs = _earlier(session, profile)
+    applied = _layout_line(profile) + _rows_text(session.path("table"))
+    runs = earlier(session, applied)
+
+    def one(kind: Kind, number: int) -> Run | None:
+        write_atomic(session.path("table.applied"), applied, "the table's rows")
+        return _one(session, kind, number, profile.nranks)
+
+    def save(text: str) -> None:
+        write_result(session, profile, text, benches, runs, predicted=predicted)
+
+    found = take_turns(session, runs, one, save)
+    measured = gain(runs, session.o.metric)
+    compared = outputs_of(session).compare(runs) if runs else []
+    text = conclude(session.o.metric, predicted, measured, found)
+    text += _cost_words(session, measured, found, runs)
+    text += applied_words(runs, profile.nranks)
+    if runs:
+        text += f". Outputs {outputs.words(compared, session.o.rules)}"
+    helps = found.outcome != "slower"
+    return write_result(
+        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found
+    )
+
+
+def take_turns(
+    session: Session,
+    runs: list[Run],
+    one: Callable[[Kind, int], Run | None],
+    save: Callable[[str], None],
+) -> Verdict:
+    """Run CMD native and changed in turn, adding to `runs`; return the verdict.
+
+    `one`: makes a run of a kind with a number; None: the budget has ended. `save`: writes the
+    verdict file after each run, with a text.
+    """
     if not runs:
         _clear_outputs(session)
     pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
@@ -143,30 +177,16 @@ def verify(
             if _spent(session):
                 break
             try:
-                applied = _layout_line(profile) + _rows_text(session.path("table"))
-                write_atomic(session.path("table.applied"), applied, "the table's rows")
-                run = _one(session, kind, len(runs), profile.nranks)
+                run = one(kind, len(runs))
                 if run is None:
                     break
                 runs.append(run)
                 session.written = None
             except Interrupted as stop:
                 raise Interrupted(f"{stop.kept}; {kept}") from stop
-            unfinished = f"{len(runs)} of {2 * pairs} runs made"
-            write_result(session, profile, unfinished, benches, runs, predicted=predicted)
+            save(f"{len(runs)} of {2 * pairs} runs made")
             progress.advance()
-    measured, found = gain(runs, session.o.metric), judged(runs, session.o.metric)
-    found = _lacking(session, found, pairs, len(runs))
-    compared = outputs_of(session).compare(runs) if runs else []
-    text = conclude(session.o.metric, predicted, measured, found)
-    text += _cost_words(session, measured, found, runs)
-    text += applied_words(runs, profile.nranks)
-    if runs:
-        text += f". Outputs {outputs.words(compared, session.o.rules)}"
-    helps = found.outcome != "slower"
-    return write_result(
-        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found
-    )
+    return _lacking(session, judged(runs, session.o.metric), pairs, len(runs))
 
 
 def _cost_words(
@@ -191,15 +211,14 @@ def _clear_outputs(session: Session) -> None:
             path.unlink(missing_ok=True)
 
 
-def _earlier(session: Session, profile: Profile) -> list[Run]:
-    """Return the runs of an earlier attempt with the same table on the same layout."""
+def earlier(session: Session, known: str) -> list[Run]:
+    """Return the runs of an earlier attempt at the same; `known` is what was applied in them."""
     path = session.path("verdict.json")
     if session.o.restart or not path.exists():
         return []
     old = read_verdict(path)
     same = old.command == session.o.words and old.metric == session.o.metric
     applied = session.path("table.applied")
-    known = _layout_line(profile) + _rows_text(session.path("table"))
     if not same or not applied.exists() or applied.read_text("utf-8") != known:
         return []
     session.written = old.created if old.runs else None
@@ -236,27 +255,32 @@ def _one(session: Session, kind: Kind, number: int, nranks: int) -> Run | None:
     trial = session.attempt(draft, kept, libraries, variables)
     if trial is None:
         return None
+    run = finished(session, draft, trial, f"do not use {table}; please report this")
+    if kind == "tuned":
+        require_tuned(trial.evidence, nranks, " ".join(session.o.words), trial.result.stderr)
+    else:
+        require_native(trial.evidence, " ".join(session.o.words))
+    return run
+
+
+def finished(session: Session, draft: Run, trial: Trial, remedy: str) -> Run:
+    """Return a run that ended well, with its value; `remedy`: where a tuned run did not."""
     result, command = trial.result, " ".join(session.o.words)
     if result.status != 0 or result.timed_out:
         how = "it took too long" if result.timed_out else ended(result)
-        remedy = "run it by hand: it must run twice on equal files"
-        if kind == "tuned":
-            remedy = f"do not use {table}; please report this"
-        raise CommandFailedError(f"the {kind} run failed: {how}", command, remedy)
-    if kind == "tuned":
-        require_tuned(trial.evidence, nranks, command, result.stderr)
-    else:
-        require_native(trial.evidence, command)
+        if draft.kind == "native":
+            remedy = "run it by hand: it must run twice on equal files"
+        raise CommandFailedError(f"the {draft.kind} run failed: {how}", command, remedy)
     value = find_value(session.o.metric, result)
     if value is None:
         raise StrettoError(
             f"the command printed nothing that matches {as_typed(session.o.metric)}",
-            kept.printed(draft),
+            outputs_of(session).printed(draft),
             "try the expression on that file with grep -P",
         )
     found = trial.evidence
     calls = found.calls if found.finished else None
-    return Run(kind, number, value, result.wall_s, 0, found.loaded, calls, trial.others)
+    return Run(draft.kind, draft.order, value, result.wall_s, 0, found.loaded, calls, trial.others)
 
 
 def _layout_line(profile: Profile) -> str:

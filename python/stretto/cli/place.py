@@ -1,0 +1,190 @@
+"""``stretto place``: cores and cards for ranks, and an order of ranks that keeps messages near."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from stretto.cli import options as o
+from stretto.cli.complete import files, platforms
+from stretto.cli.tune import trials
+from stretto.errors import UsageError
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.check.facts import Facts
+    from stretto.model.platform import Platform
+    from stretto.tune.session import Options
+
+EXAMPLE = """\
+stretto place --ppn 8                                   # cores and cards, as launcher options
+stretto place --profile app.profile.json --nodes 4 --hosts a,b,c,d -o order
+stretto place -- mpirun -n 64 --hostfile hosts ./app   # record, order, run both ways"""
+
+_Machine = Annotated[
+    Path | None,
+    o.option(o.JOB, "Node as hwloc XML (lstopo --of xml; default: this machine)."),
+]
+_PerNode = Annotated[
+    int | None, o.option(o.JOB, "Ranks on each node.", "--ppn", "--ranks-per-node", min=1)
+]
+_Nodes = Annotated[int | None, o.option(o.JOB, "Number of nodes (default: as recorded).", min=1)]
+_Width = Annotated[int | None, o.option(o.JOB, "Cores of each rank (default: its share).", min=1)]
+_Profile = Annotated[
+    Path | None,
+    o.option(
+        o.WHAT, "Order the ranks of this recorded run.", autocompletion=files(".profile.json")
+    ),
+]
+_Platform = Annotated[
+    str | None,
+    o.option(
+        o.WHAT, "Also price the orders on this platform.", "--platform", "-p",
+        autocompletion=platforms,
+    ),
+]  # fmt: skip
+_Out = Annotated[Path | None, o.option(o.OUTPUT, "Directory for the order.", "--out", "-o")]
+
+
+def command(
+    cmd: o.CommandLine = None,
+    profile: _Profile = None,
+    platform: _Platform = None,
+    machine: _Machine = None,
+    ppn: _PerNode = None,
+    nodes: _Nodes = None,
+    threads: _Width = None,
+    hosts: o.Hosts = None,
+    metric: o.MetricPattern = None,
+    metric_better: o.MetricBetter = "lower",
+    metric_unit: o.MetricUnit = None,
+    pairs: o.Pairs = None,
+    reset_command: o.ResetCommand = None,
+    in_place: o.InPlace = False,
+    timeout: o.Timeout = None,
+    ignore: o.Ignore = None,
+    compare: o.Compare = None,
+    mpi: o.Mpi = None,
+    budget: o.Budget = None,
+    seed: o.Seed = 1,
+    restart: o.Restart = False,
+    dry_run: o.DryRun = False,
+    out: _Out = None,
+    as_json: o.Json = False,
+) -> None:
+    """Place ranks: on cores near network cards, and on nodes near the ranks they talk to.
+
+    With CMD, one run is recorded, its ranks are ordered so that few bytes go between nodes, and CMD
+    runs both ways in turn. --profile orders the ranks of a recorded run, and -o writes the order
+    for each launcher. Otherwise --ppn prints cores and cards of each rank of a node and the
+    launcher options for them.
+    """
+    from stretto.launch.job import understand
+    from stretto.launch.naming import app_name
+    from stretto.model.platform_file import load
+
+    priced_on = None if platform is None else load(platform)
+    names = [h for x in (hosts or "").split(",") if (h := x.strip())]
+    if cmd:
+        if profile or machine or ppn or nodes or hosts:
+            raise UsageError(
+                "CMD says where it runs, and is recorded anew", None,
+                "leave --profile, --machine, --ppn, --nodes and --hosts away",
+            )  # fmt: skip
+        where = out or Path(f"place-{app_name(understand(cmd, mpi=mpi))}")
+        options = trials(
+            cmd, where, mpi, (metric, metric_better, metric_unit), (budget, timeout),
+            (reset_command, in_place), (ignore, compare),
+            pairs=pairs, seed=seed, restart=restart, dry_run=dry_run,
+        )  # fmt: skip
+        _command(options, threads, priced_on, as_json)
+    elif profile is not None:
+        _profile(profile, priced_on, (nodes, ppn, names), (machine, threads), seed, out, as_json)
+    elif ppn is not None:
+        _cores(machine, ppn, threads or 1, names, out, as_json)
+    else:
+        raise UsageError(
+            "nothing says what is to be placed", None,
+            "give --ppn N, --profile FILE of a recorded run, or -- CMD",
+        )  # fmt: skip
+
+
+def _node(machine: Path | None) -> Facts:
+    from stretto.check.facts import collect_facts
+    from stretto.place.hwloc import read_machine
+
+    return collect_facts() if machine is None else read_machine(machine)
+
+
+def _cores(
+    machine: Path | None, ppn: int, width: int, names: list[str], out: Path | None, as_json: bool
+) -> None:
+    """Print cores and cards of the ranks of a node."""
+    from stretto.files.schema import encode
+    from stretto.place.cores import seats
+    from stretto.place.order import block, placement
+    from stretto.place.output import need_names, write_order
+    from stretto.place.show import seats_lines
+    from stretto.place.site import JobNodes
+
+    facts = _node(machine)
+    found = seats(facts, ppn, width)
+    site = JobNodes(tuple(names), (tuple(found),) * len(names))
+    if out is not None:
+        write_order(out, need_names(site), placement("block", block(site.sizes)))
+    if as_json:
+        print_json({"node": facts.name, "seats": encode(found)})
+    else:
+        print("\n".join(seats_lines(facts, found, site, out)))
+
+
+def _profile(
+    profile: Path,
+    platform: Platform | None,
+    layout: tuple[int | None, int | None, list[str]],
+    node: tuple[Path | None, int | None],
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Order the ranks of a recorded run."""
+    from stretto.files.profile import read_profile
+    from stretto.place.order import find_order, recorded, traffic_of
+    from stretto.place.output import write_order
+    from stretto.place.picture import write_picture
+    from stretto.place.show import order_json, order_lines, typed_lines
+    from stretto.place.site import site_of, sizes_of
+
+    run = read_profile(profile)
+    site = site_of(*sizes_of(run, *layout), _node(node[0]), node[1])
+    traffic = traffic_of(run)
+    found = find_order(traffic, site, recorded(run, site), platform, seed)
+    if out is not None and found.gain:
+        write_order(out, site, found.best)
+        write_picture(traffic, found, out / "matrix.html")
+    if as_json:
+        print_json(order_json(found, site))
+    else:
+        print("\n".join([*order_lines(found), *typed_lines(found, site, out)]))
+
+
+def _command(
+    options: Options, threads: int | None, platform: Platform | None, as_json: bool
+) -> None:
+    """Record CMD, order its ranks, and run it both ways."""
+    from stretto.place.run import place_command
+    from stretto.place.show import order_json, order_lines
+    from stretto.tune.session import Session
+
+    placed = place_command(Session(options, say), threads, platform)
+    if placed is None:
+        return
+    found, nodes = placed.ordering, placed.nodes
+    if as_json:
+        print_json(order_json(found, nodes, placed.conclusion))
+        return
+    print("\n".join(order_lines(found)))
+    if found.gain:
+        print(f"\nstretto: {placed.conclusion}")
+    if found.gain and placed.helps:
+        print(f"next: {placed.command}")

@@ -1,0 +1,167 @@
+"""Files that start ranks in a computed order, and what to type with them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stretto.errors import UsageError, from_oserror
+from stretto.files.io import write_atomic
+from stretto.launch.command import Command
+from stretto.mpi.detect import LauncherKind
+from stretto.place.cores import Seat
+from stretto.place.options import binding, core_list
+from stretto.place.order import Placement
+from stretto.place.site import JobNodes
+
+#: options of launchers that place or bind ranks: a computed order replaces them
+_PLACING: dict[LauncherKind, tuple[str, ...]] = {
+    "openmpi": (
+        "H", "host", "hostfile", "machinefile", "default-hostfile", "map-by", "rank-by", "bind-to",
+        "rf", "rankfile", "N", "npernode", "npersocket", "pernode", "ppr", "bynode", "byslot",
+        "bind-to-core", "bind-to-none", "cpu-set", "cpu-list", "slot-list", "cpus-per-proc",
+        "cpus-per-rank",
+    ),
+    "mpich": (
+        "f", "hostfile", "machinefile", "machine", "host", "hosts", "ppn", "perhost", "grr",
+        "bind-to", "map-by", "binding", "order-nodes", "rankmap",
+    ),
+    "slurm": (
+        "m", "distribution", "N", "nodes", "w", "nodelist", "ntasks-per-node", "tasks-per-node",
+        "cpu-bind", "B", "extra-node-info", "ntasks-per-socket", "ntasks-per-core",
+    ),
+}  # fmt: skip
+_PLACING["intel"] = _PLACING["mpich"]
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """What one launcher is given: words after its name, and variables."""
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def need_names(site: JobNodes) -> JobNodes:
+    """Refuse to write files for nodes without names."""
+    if not site.names:
+        raise UsageError("the files name the nodes", "--out", "give their names: --hosts A,B,C")
+    return site
+
+
+def write_order(directory: Path, site: JobNodes, placed: Placement) -> list[Path]:
+    """Write an order for all launchers; return the files.
+
+    ``hosts`` has a line with the node of each rank (Open MPI's `seq` mapping, Intel MPI, Slurm),
+    ``rankfile`` the cores too (Open MPI), ``rankmap`` the number of each rank's node (MPICH, with
+    its ``nodes``), ``openmpi.nodes`` the slots of each node.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_oserror(error, "cannot make the directory", directory) from error
+    names, sizes = site.names, site.sizes
+    texts = {
+        "hosts": "".join(f"{names[n]}\n" for n in placed.node),
+        "nodes": "".join(f"{name}:{size}\n" for name, size in zip(names, sizes, strict=True)),
+        "openmpi.nodes": "".join(
+            f"{name} slots={size}\n" for name, size in zip(names, sizes, strict=True)
+        ),
+        "rankmap": rankmap_of(placed) + "\n",
+    }
+    if site.bound:
+        texts["rankfile"] = _rankfile(site, placed)
+    for name, text in texts.items():
+        write_atomic(directory / name, text, "the order of ranks")
+    return [directory / name for name in texts]
+
+
+def rankmap_of(placed: Placement) -> str:
+    """Return the number of each rank's node, as MPICH takes it."""
+    return ",".join(map(str, placed.node))
+
+
+def _rankfile(site: JobNodes, placed: Placement) -> str:
+    lines = []
+    for rank, (node, seat) in enumerate(zip(placed.node, placed.seat, strict=True)):
+        mine = site.seats[node][seat]
+        assert mine is not None
+        lines.append(f"rank {rank}={site.names[node]} slot={core_list(mine.cores)}")
+    return "\n".join(lines) + "\n"
+
+
+def _common(site: JobNodes, placed: Placement) -> list[Seat] | None:
+    """Return seats by rank of a node, where all nodes may have the same; None: no binding.
+
+    These launchers know one list for all nodes: where the orders inside the nodes differ, each
+    node's ranks take its seats as they come.
+    """
+    if not site.bound:
+        return None
+    lists = []
+    for node, every in enumerate(site.seats):
+        order = placed.seat[placed.node == node]
+        lists.append([s for i in order if (s := every[i]) is not None])
+    if all(mine == lists[0] for mine in lists):
+        return lists[0]
+    plain = [[s for s in every if s is not None] for every in site.seats]
+    longest = max(plain, key=len)
+    return longest if all(p == longest[: len(p)] for p in plain) else None
+
+
+def launch(
+    kind: LauncherKind, major: int, directory: Path, site: JobNodes, placed: Placement
+) -> LaunchOptions:
+    """Return what a launcher is given to start ranks as `write_order` wrote it.
+
+    `major`: version of Open MPI.
+    """
+    common = _common(site, placed)
+    bound = binding(kind, common).replace("'", "").split() if common else []
+    if kind == "slurm":
+        variables = {"SLURM_HOSTFILE": str(directory / "hosts")}
+        return LaunchOptions(("--distribution=arbitrary", *bound), variables)
+    if kind == "mpich":
+        words = ("-f", str(directory / "nodes"), "-rankmap", rankmap_of(placed), *bound)
+        return LaunchOptions(words)
+    if kind == "intel":
+        return LaunchOptions(("-machinefile", str(directory / "hosts"), *bound))
+    if not site.bound:
+        return LaunchOptions(("--map-by", "seq", "--hostfile", str(directory / "hosts")))
+    ranks, nodes = str(directory / "rankfile"), str(directory / "openmpi.nodes")
+    by = ("--rankfile", ranks) if major < 5 else ("--map-by", f"rankfile:file={ranks}")
+    return LaunchOptions(("--hostfile", nodes, *by))
+
+
+def launch_lines(directory: Path, site: JobNodes, placed: Placement) -> list[tuple[str, str]]:
+    """Return launchers, and what to type for each before the program."""
+    kinds: list[tuple[str, LauncherKind, int, str]] = [
+        ("Open MPI 4", "openmpi", 4, "mpirun"), ("Open MPI 5", "openmpi", 5, "mpirun"),
+        ("MPICH", "mpich", 0, "mpiexec"), ("Intel MPI", "intel", 0, "mpiexec.hydra"),
+        ("Slurm", "slurm", 0, "srun"),
+    ]  # fmt: skip
+    ranks = str(len(placed.node))
+    out: dict[str, str] = {}
+    for title, kind, major, name in kinds:
+        given = launch(kind, major, directory, site, placed)
+        before = [f"{n}={shlex.quote(v)}" for n, v in given.variables.items()]
+        text = " ".join([*before, shlex.join([name, *given.words, "-n", ranks])])
+        out[title] = text.replace(rankmap_of(placed), f'"$(cat {directory / "rankmap"})"')
+    if out["Open MPI 4"] == out["Open MPI 5"]:
+        out = {"Open MPI": out.pop("Open MPI 4"), **out}
+        del out["Open MPI 5"]
+    return list(out.items())
+
+
+def placed_words(command: Command, given: LaunchOptions) -> list[str]:
+    """Return a command with other options for where its ranks go."""
+    assert command.kind is not None and command.launcher_at is not None
+    gone: set[int] = set()
+    for option in command.options:
+        if option.name in _PLACING[command.kind]:
+            gone |= set(range(option.at, option.at + 1 + len(option.values) * option.apart))
+    words = [w for i, w in enumerate(command.words) if i not in gone]
+    at = command.launcher_at + 1
+    return [*words[:at], *given.words, *words[at:]]

@@ -1,0 +1,228 @@
+"""``stretto place -- CMD``: records CMD, orders its ranks, and runs it both ways in turn."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto.check.facts import Facts, collect_facts
+from stretto.check.job import Started, probe
+from stretto.errors import StrettoError, UsageError
+from stretto.files.io import write_atomic
+from stretto.files.outcome import Verdict
+from stretto.files.profile import Profile
+from stretto.files.verdict import Run
+from stretto.launch.ask import ask
+from stretto.launch.command import parse_command
+from stretto.launch.evidence import require_native
+from stretto.launch.job import Job
+from stretto.model.platform import Platform
+from stretto.mpi.settings.nodes import INTERNAL
+from stretto.place.order import Ordering, find_order, recorded, traffic_of
+from stretto.place.output import LaunchOptions, launch, placed_words, rankmap_of, write_order
+from stretto.place.picture import write_picture
+from stretto.place.show import answer
+from stretto.place.site import JobNodes, site_of
+from stretto.profile.show import size
+from stretto.tune import outputs
+from stretto.tune.alone import alone_in
+from stretto.tune.place import keep_input
+from stretto.tune.profiled import has_profile, profile_of
+from stretto.tune.session import Session
+from stretto.tune.trials import Kind, gain
+from stretto.tune.verify import earlier, finished, outputs_of, take_turns, write_result
+from stretto.tune.words import conclude
+
+#: a line of shell: the first rank of each node prints what its cards have sent
+_SENT = r"""
+case ${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-${PALS_LOCAL_RANKID:-0}}}} in
+0)
+    node=$(uname -n)
+    for file in /sys/class/net/*/statistics/tx_bytes \
+        /sys/class/infiniband/*/ports/*/counters/port_xmit_data \
+        /sys/class/infiniband/*/ports/*/hw_counters/tx_bytes; do
+        [ ! -r "$file" ] || echo "stretto-sent $node $file $(cat "$file")"
+    done
+    ;;
+esac
+"""
+_LINE = re.compile(r"^stretto-sent (\S+) /sys/class/(net|infiniband)/([^/\s]+)/(\S+) (\d+)$", re.M)
+
+
+@dataclass(frozen=True)
+class PlacedCommand:
+    """What became of a command: the order, the verdict in words, and what to type.
+
+    `helps`: the order was not slower, as far as it was tried.
+    """
+
+    ordering: Ordering
+    nodes: JobNodes
+    conclusion: str
+    directory: Path
+    command: str = ""
+    helps: bool = True
+
+
+def place_command(
+    session: Session, width: int | None = None, platform: Platform | None = None
+) -> PlacedCommand | None:
+    """Go through all steps; None in a dry run that has no profile yet."""
+    _refuse(session.job)
+    session.check()
+    keep_input()
+    if session.o.dry_run and not has_profile(session):
+        session.say("stretto: dry run: CMD would run once recorded, then six times each way")
+        return None
+    with alone_in(session.o.out):
+        profile = profile_of(session)
+        nodes = _nodes_of(session, profile, width)
+        found = find_order(traffic_of(profile), nodes, recorded(profile, nodes), platform,
+                           session.o.seed)  # fmt: skip
+        directory = (session.o.out / "order").resolve()
+        first = answer(found, profile.nranks)
+        if not found.gain:
+            write_result(session, profile, first, [], found=Verdict("same", first))
+            return PlacedCommand(found, nodes, first, directory)
+        write_order(directory, nodes, found.best)
+        write_picture(traffic_of(profile), found, directory / "matrix.html")
+        if session.o.dry_run:
+            tried = "dry run: the order was not tried"
+            return PlacedCommand(found, nodes, tried, directory, _typed(session, found, nodes, directory))
+        return _both_ways(session, profile, found, nodes, directory)
+
+
+def _refuse(job: Job) -> None:
+    command = job.command
+    if command.launcher_at is None or command.kind is None:
+        raise UsageError(
+            "this command shows no launcher, so its ranks cannot be placed",
+            " ".join(command.words), "give the launcher's line: -- mpirun -n 64 ./app",
+        )  # fmt: skip
+    if len(command.applications) != 1 or command.multi_prog:
+        raise UsageError(
+            "several programs are started, and only one can be placed", " ".join(command.words)
+        )
+    if command.kind != "mpich" or command.launcher is None:
+        return
+    asked = [str(command.launcher), "-help"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
+    if "-rankmap" not in done.stdout + done.stderr:
+        raise StrettoError(
+            "this mpiexec has no -rankmap: a host file in another order would separate the ranks "
+            "of a node",
+            command.launcher,
+            "use MPICH 5.0 or newer; stretto place --profile FILE -o DIR writes files for Slurm",
+        )
+
+
+def _nodes_of(session: Session, profile: Profile, width: int | None) -> JobNodes:
+    """Return the recorded nodes, their facts as the launcher's ranks give them."""
+    here = collect_facts()
+    started = probe(session.job)
+    facts: dict[str, Facts] = {}
+    if isinstance(started, Started):
+        facts = dict(started.survey.nodes)
+        masks = {len(rank.cpus) for rank in started.placed}
+        per_core = max(1, here.threads // max(1, here.cores))
+        # ranks that are bound keep their number of cores: they may have threads
+        if width is None and max(masks) < here.threads:
+            width = max(1, max(masks) // per_core)
+    names = [node.name for node in profile.nodes]
+    given = {host.split(".")[0]: host for host in session.job.layout.hosts}
+    known = {n: f for n, f in facts.items() if n in names}
+    found = site_of(names, [len(n.ranks) for n in profile.nodes], True, here, width, known)
+    return replace(found, names=tuple(given.get(n.split(".")[0], n) for n in names))
+
+
+def _both_ways(
+    session: Session, profile: Profile, found: Ordering, nodes: JobNodes, directory: Path
+) -> PlacedCommand:
+    command, job = session.job.command, session.job
+    assert command.kind is not None
+    given = launch(command.kind, job.mpi.major, directory, nodes, found.best)
+    applied = f"{nodes.names} {found.best.node.tolist()} {found.best.seat.tolist()}\n"
+    runs = earlier(session, applied)
+    sent: dict[Kind, float] = {}
+
+    def one(kind: Kind, number: int) -> Run | None:
+        write_atomic(session.path("table.applied"), applied, "the order of ranks")
+        count = number < 2 and len(nodes.names) > 1
+        before = _sent(job) if count else {}
+        draft = Run(kind, number, None, 0.0, 0)
+        change = None if kind == "native" else _changing(job, given)
+        trial = session.attempt(draft, outputs_of(session), change=change)
+        if trial is None:
+            return None
+        require_native(trial.evidence, " ".join(session.o.words))
+        run = finished(session, draft, trial, f"try by hand what {directory} is for")
+        after = _sent(job) if count else {}
+        if before and before.keys() == after.keys():
+            sent[kind] = sum(after[key] - before[key] for key in before)
+        return run
+
+    def save(text: str) -> None:
+        write_result(session, profile, text, [], runs)
+
+    verdict = take_turns(session, runs, one, save)
+    measured = gain(runs, session.o.metric)
+    compared = outputs_of(session).compare(runs) if runs else []
+    text = conclude(session.o.metric, None, measured, verdict).replace("this table", "this order")
+    text = text.replace("when tuned", "in this order")
+    if len(sent) == 2:
+        text += (
+            f". Cards sent {size(sent['native'])} in a run, in the best order "
+            f"{size(sent['tuned'])} (interface counters)"
+        )
+    if runs:
+        text += f". Outputs {outputs.words(compared, session.o.rules)}"
+    write_result(
+        session, profile, text, [], runs, helps=verdict.outcome != "slower", measured=measured,
+        compared=compared, found=verdict,
+    )  # fmt: skip
+    typed = _typed(session, found, nodes, directory)
+    return PlacedCommand(found, nodes, text, directory, typed, verdict.outcome != "slower")
+
+
+def _typed(session: Session, found: Ordering, nodes: JobNodes, directory: Path) -> str:
+    """Return the command in the best order, as it is typed."""
+    job = session.job
+    assert job.command.kind is not None
+    given = launch(job.command.kind, job.mpi.major, directory, nodes, found.best)
+    text = shlex.join(_changing(job, given)(list(job.command.words)))
+    return text.replace(rankmap_of(found.best), f'"$(cat {directory / "rankmap"})"')
+
+
+def _changing(job: Job, given: LaunchOptions) -> Callable[[list[str]], list[str]]:
+    def change(words: list[str]) -> list[str]:
+        changed = placed_words(parse_command(words, os.environ, job.cwd), given)
+        variables = [f"{name}={value}" for name, value in given.variables.items()]
+        return ["env", *variables, *changed] if variables else changed
+
+    return change
+
+
+def _sent(job: Job) -> dict[tuple[str, str], float]:
+    """Return the bytes that each card of each node has sent so far; empty where not readable."""
+    try:
+        result = ask(job, _SENT)
+    except StrettoError:
+        return {}
+    return read_sent("" if result is None else result.stdout)
+
+
+def read_sent(output: str) -> dict[tuple[str, str], float]:
+    """Return bytes by node and card from what ranks printed to `_SENT`."""
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    for node, kind, name, counter, value in _LINE.findall(output):
+        if kind == "net" and INTERNAL.match(name):
+            continue
+        words = 4 if counter.endswith("port_xmit_data") else 1  # InfiniBand counts words
+        found[node, name] = max(found[node, name], float(value) * words)
+    return dict(found)

@@ -1,0 +1,137 @@
+"""What `stretto place` found, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from stretto.check.facts import Facts
+from stretto.counted import counted
+from stretto.files.schema import encode
+from stretto.place.cores import Seat
+from stretto.place.options import TITLES, core_list, options
+from stretto.place.order import Cost, Ordering, block, placement
+from stretto.place.output import launch_lines
+from stretto.place.site import JobNodes
+from stretto.profile.show import seconds, size
+
+
+def seats_lines(
+    facts: Facts, seats: Sequence[Seat], site: JobNodes, directory: Path | None
+) -> list[str]:
+    """Return where the ranks of a node go, and the options that start them there.
+
+    `site`, `directory`: nodes that have a rank file, and where it is.
+    """
+    used = {core.socket for seat in seats for core in seat.cores}
+    cards = sorted({seat.card for seat in seats if seat.card is not None})
+    far = sum(seat.far for seat in seats)
+    each = len(seats[0].cores)
+    first = (
+        f"{counted(len(seats), 'rank')} on {counted(len(seats) * each, 'core')} of "
+        f"{facts.name} ({counted(facts.cores, 'core')}, {counted(facts.sockets, 'socket')}), on "
+        f"{counted(len(used), 'socket')}; "
+    )
+    if not cards:
+        first += "the NUMA domain of no network card is known"
+    elif far:
+        first += f"{far} of them on another socket than the nearest card"
+    else:
+        first += f"each on the socket of its card ({', '.join(cards)})"
+    rows: list[tuple[str, ...]] = [("rank", "cores", "hardware threads", "socket", "NUMA", "card")]
+    for i, seat in enumerate(seats):
+        at = seat.cores[0]
+        threads = ",".join(str(t) for core in seat.cores for t in core.threads)
+        place = ("?" if n < 0 else str(n) for n in (at.socket, at.numa))
+        card = f"{seat.card or '-'}{' (other socket)' if seat.far else ''}"
+        rows.append((str(i), core_list(seat.cores), threads, *place, card))
+    out = [first, "", *_columns(rows), ""]
+    written: dict[str, str] = {}
+    if directory is not None:
+        written = dict(launch_lines(directory, site, placement("block", block(site.sizes))))
+    for kind, title in TITLES.items():
+        text = options(kind, seats) or written.get(title)
+        text = text or "only a rank file can say this: add --hosts A,B,... -o DIR"
+        out.append(f"{title + ':':12} {text}")
+    return [
+        *out, "",
+        "rank: on its node. cores: as Open MPI and hwloc number them; hardware threads: as the "
+        "kernel does.",
+    ]  # fmt: skip
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows]  # fmt: skip
+
+
+def answer(found: Ordering, ranks: int) -> str:
+    """Return the first line: what an order gains, or that none does."""
+    now, then = found.of(found.given), found.of("best")
+    several = max(c.nodes for c in found.costs) > 0
+    tried = f"best of {counted(found.tried, 'tried order')}"
+    what = f"ranks 0..{ranks - 1}"
+    if not found.gain and not several:
+        return f"nothing to gain: {what} are on one node ({size(now.sockets)} between its sockets)"
+    if not found.gain:
+        share = f"{_percent(now.share)} of bytes between nodes"
+        return f"nothing to gain: {what}, {now.order} order: {share} ({tried})"
+    if not several:
+        return (
+            f"{what}: {size(now.sockets)} between sockets -> {size(then.sockets)} (one node, "
+            f"{now.order} -> best order)"
+        )
+    return (
+        f"{what}: {_percent(now.share)} of bytes between nodes -> {_percent(then.share)} ({tried}; "
+        f"{now.order} order before); busiest card {size(now.card)} -> {size(then.card)}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def cost_lines(costs: Sequence[Cost]) -> list[str]:
+    """Return the orders compared, one a line."""
+    priced = any(c.priced_s is not None for c in costs)
+    head = ("order", "between nodes", "share", "busiest card", "between sockets", "between caches")
+    rows = [(*head, *(["priced"] if priced else []))]
+    for c in costs:
+        cells = (c.order, size(c.nodes), _percent(c.share), size(c.card), size(c.sockets),
+                 size(c.caches))  # fmt: skip
+        rows.append((*cells, *([seconds(c.priced_s or 0.0)] if priced else [])))
+    return _columns(rows)
+
+
+def order_lines(found: Ordering) -> list[str]:
+    """Return the answer, and how the orders compare."""
+    return [answer(found, len(found.best.node)), "", *cost_lines(found.costs)]
+
+
+def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list[str]:
+    """Return what to type for a written order, for each launcher."""
+    if not found.gain:
+        return []
+    out = [""]
+    if directory is None:
+        return [*out, "next: the same command with -o DIR writes the order for each launcher"]
+    out += [f"{title}: {text}" for title, text in launch_lines(directory, site, found.best)]
+    if not site.named:
+        out.append("node1, node2, ... stand for the nodes: --hosts A,B,... gives the real names")
+    if not site.bound:
+        out.append("ranks are not bound: they outnumber the cores of a node")
+    return out
+
+
+def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:
+    """Return what an order is, for programs."""
+    return {
+        "gain": found.gain,
+        "tried": found.tried,
+        "given": found.given,
+        "orders": encode(found.costs),
+        "conclusion": conclusion,
+        "node_of_rank": [site.names[n] for n in found.best.node],
+    }

@@ -1,0 +1,441 @@
+"""`stretto place`: nodes from hwloc, cores and cards of ranks, orders of ranks and their files."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from machines import facts, hwloc_xml, instance
+from stretto import cli
+from stretto.check.facts import Facts
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Matrix, Node, Profile, write_profile
+from stretto.launch.command import parse_command
+from stretto.model.platform_file import load
+from stretto.place.cores import cores_of, seats
+from stretto.place.hwloc import read_machine
+from stretto.place.options import TITLES, core_list, options
+from stretto.place.order import Traffic, best_order, block, cost, find_order, placement, round_robin
+from stretto.place.output import launch, placed_words, write_order
+from stretto.place.partition import between, divide, fitted, graph_of, improve, metis
+from stretto.place.picture import write_picture
+from stretto.place.run import read_sent
+from stretto.place.site import JobNodes, site_of
+
+
+def made(tmp_path: Path, **how: int) -> Facts:
+    path = tmp_path / "node.xml"
+    path.write_text(hwloc_xml(cards={"mlx5_0": 0, "mlx5_1": 1}, **how))
+    return read_machine(path)
+
+
+# -- one node
+
+
+def test_read_machine_gives_hwlocs_objects(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    assert (found.cores, found.threads, found.sockets) == (8, 16, 2)
+    assert found.siblings[1] == (1, 9) and found.packages[9] == 1
+    assert found.numa[1] == (1, 3, 5, 7, 9, 11, 13, 15)
+    assert found.l3 == ((0, 2, 8, 10), (1, 3, 9, 11), (4, 6, 12, 14), (5, 7, 13, 15))
+    assert [(f.name, f.numa) for f in found.fabrics] == [("mlx5_0", 0), ("mlx5_1", 1)]
+    # hwloc goes through socket after socket, the kernel round them
+    assert [core.threads[0] for core in cores_of(found)] == [0, 2, 4, 6, 1, 3, 5, 7]
+
+
+OLD = """<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc.dtd"><topology>
+<object type="Machine" os_index="0" cpuset="0x3,0x00000001" allowed_cpuset="0x3,0x00000001">
+<object type="NUMANode" os_index="0" cpuset="0x00000001" nodeset="0x1"><object type="Socket"
+os_index="0"><object type="Cache" depth="3"><object type="Core" os_index="0"><object type="PU"
+os_index="0"/></object></object></object></object><object type="NUMANode" os_index="1"
+cpuset="0x3,0x0" nodeset="0x2"><object type="Socket" os_index="1"><object type="Cache" depth="3">
+<object type="Core" os_index="0"><object type="PU" os_index="32"/></object><object type="Core"
+os_index="1"><object type="PU" os_index="33"/></object></object></object><object type="Bridge">
+<object type="PCIDev"><object type="OSDev" name="eth0" osdev_type="2"/></object></object></object>
+</object></topology>"""
+
+
+def test_read_machine_of_hwloc_1_gives_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "old.xml"
+    path.write_text(OLD)
+    found = read_machine(path)
+    assert found.packages == {0: 0, 32: 1, 33: 1} and found.allowed == (0, 32, 33)
+    assert found.numa == {0: (0,), 1: (32, 33)} and found.l3 == ((0,), (32, 33))
+    assert [(i.name, i.numa) for i in found.interfaces] == [("eth0", 1)]
+    assert seats(found, 1)[0].card == "eth0" and seats(found, 2)[0].far
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no xml", "<topology/>", "<topology><object type='Machine'/></topology>",
+             "<!DOCTYPE x [<!ENTITY a 'b'>]><topology>&a;</topology>"],
+)  # fmt: skip
+def test_read_machine_of_another_file_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "node.xml"
+    path.write_text(text)
+    assert cli.main(["place", "--ranks-per-node", "1", "--machine", str(path)]) == 1
+
+
+#: ranks, cores of each, core numbers of each rank, the cards
+SEATS = [
+    (1, 1, ["0"], ["mlx5_0"]),
+    (2, 1, ["0", "4"], ["mlx5_0", "mlx5_1"]),
+    (4, 1, ["0", "2", "4", "6"], ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]),
+    (4, 2, ["0-1", "2-3", "4-5", "6-7"], ["mlx5_0", "mlx5_0", "mlx5_1", "mlx5_1"]),
+    (2, 3, ["0-2", "4-6"], ["mlx5_0", "mlx5_1"]),
+    (8, 1, list("01234567"), ["mlx5_0"] * 4 + ["mlx5_1"] * 4),
+]
+
+
+@pytest.mark.parametrize(("ranks", "width", "cores", "cards"), SEATS)
+def test_seats_are_spread_over_sockets_caches_and_cards(
+    ranks: int, width: int, cores: list[str], cards: list[str], tmp_path: Path
+) -> None:
+    found = seats(made(tmp_path), ranks, width)
+    assert [core_list(seat.cores) for seat in found] == cores
+    assert [seat.card for seat in found] == cards and not any(seat.far for seat in found)
+
+
+def test_seats_with_one_card_begin_on_its_socket(tmp_path: Path) -> None:
+    one = replace(made(tmp_path), fabrics=made(tmp_path).fabrics[1:])
+    assert [core_list(s.cores) for s in seats(one, 1)] == ["4"]
+    assert [s.far for s in seats(one, 2)] == [True, False]
+
+
+def test_seats_of_ec2_instances_use_every_card(tmp_path: Path) -> None:
+    hpc7a = instance(tmp_path / "a", "hpc7a.96xlarge", 192, 2, 2)
+    found = seats(hpc7a, 24)
+    assert [s.card for s in found] == ["rdmap0"] * 12 + ["rdmap1"] * 12
+    assert [s.cpus for s in found[:2]] == [(0,), (8,)] and found[12].cpus == (96,)
+    c5n = instance(tmp_path / "b", "c5n.18xlarge", 36, 2, 1)
+    assert [s.far for s in seats(c5n, 4)] == [False, False, True, True]
+
+
+def test_seats_inside_a_part_of_the_node_keep_to_it(tmp_path: Path) -> None:
+    part = facts(tmp_path, **{"proc/self/status": "Cpus_allowed_list:\t4-7\n"})
+    assert [(s.cpus, core_list(s.cores)) for s in seats(part, 2)] == [((4,), "4"), ((6,), "6")]
+
+
+#: what each launcher is given for four ranks of two cores, and for two of one core
+OPTIONS = {
+    "openmpi4": ("", "mpirun --map-by ppr:2:node --bind-to cpu-list:ordered --cpu-list 0,4"),
+    "openmpi5": ("", "mpirun --map-by pe-list=0,4:ordered --bind-to core"),
+    "mpich": ("mpiexec -ppn 4 -bind-to user:0+2,4+6,1+3,5+7", "mpiexec -ppn 2 -bind-to user:0,1"),
+    "intel": ("mpiexec.hydra -ppn 4 -genv I_MPI_PIN_DOMAIN '[5,50,a,a0]'",
+              "mpiexec.hydra -ppn 2 -genv I_MPI_PIN_PROCESSOR_LIST 0,1"),
+    "slurm": ("srun --ntasks-per-node=4 --cpu-bind=mask_cpu:0x5,0x50,0xa,0xa0",
+              "srun --ntasks-per-node=2 --cpu-bind=map_cpu:0,1"),
+}  # fmt: skip
+
+
+def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
+    node = made(tmp_path)
+    for kind in TITLES:
+        found = (options(kind, seats(node, 4, 2)), options(kind, seats(node, 2)))
+        assert found == OPTIONS[kind], kind
+    # Open MPI 4 sorts its list by the kernel's numbers: here that is another order
+    assert options("openmpi4", seats(node, 4)) == ""
+
+
+# -- orders of ranks
+
+
+def torus(width: int, height: int, at: np.ndarray) -> Traffic:
+    """Return messages of a torus whose place i has rank at[i]."""
+    places = np.arange(width * height)
+    x, y = places % width, places // width
+    right, down = y * width + (x + 1) % width, (y + 1) % height * width + x
+    source = at[np.concatenate([places, right, places, down])]
+    target = at[np.concatenate([right, places, down, places])]
+    count = np.full(len(source), 10.0)
+    return Traffic(width * height, source, target, count, 1e5 * count)
+
+
+def plain(names: str, size: int) -> JobNodes:
+    return JobNodes(tuple(names), ((None,) * size,) * len(names))
+
+
+@pytest.mark.parametrize(("width", "nodes", "pairs"), [(4, 4, 16), (8, 4, 32), (8, 16, 64)])
+def test_best_order_of_a_hidden_torus_is_the_optimum(width: int, nodes: int, pairs: int) -> None:
+    size = width * width
+    at = np.random.default_rng(width).permutation(size)
+    traffic = torus(width, width, at)
+    site = plain("abcdefghijklmnop"[:nodes], size // nodes)
+    found = find_order(traffic, site, None, load("hpc7a"))
+    best, first = found.of("best"), found.of("block")
+    assert best.nodes == 2 * pairs * 1e6 < first.nodes and found.gain
+    assert np.bincount(found.best.node).tolist() == site.sizes
+    assert best.card < first.card
+    assert (best.priced_s or 1) < (first.priced_s or 0)
+
+
+def test_best_order_of_a_good_order_has_nothing_to_gain() -> None:
+    x, y = np.arange(16) % 4, np.arange(16) // 4
+    blocks = 2 * (y // 2) + x // 2
+    traffic = torus(4, 4, np.argsort(np.argsort(blocks, kind="stable")))
+    assert not find_order(traffic, plain("abcd", 4), block([4] * 4)).gain
+
+
+def test_best_order_within_a_node_keeps_bytes_on_sockets_and_caches(tmp_path: Path) -> None:
+    node = made(tmp_path)
+    at = np.random.default_rng(3).permutation(8)
+    pairs = Traffic(8, at[[0, 2, 4, 6]], at[[1, 3, 5, 7]], np.ones(4), np.full(4, 8.0))
+    site = site_of(["here"], [8], True, node)
+    placed, _ = best_order(pairs, site, None)
+    found = cost(pairs, site, placed)
+    assert (found.nodes, found.sockets, found.caches) == (0, 0, 0)
+    assert sorted(placed.seat) == list(range(8))
+
+
+def test_cost_of_cards_counts_the_ranks_nearest_to_each(tmp_path: Path) -> None:
+    site = site_of(["a", "b"], [2, 2], True, made(tmp_path))
+    one_way = Traffic(
+        4, np.array([0, 1, 0]), np.array([2, 2, 1]), np.ones(3), np.array([5.0, 3, 9])
+    )
+    found = cost(one_way, site, placement("block", block([2, 2])))
+    assert (found.nodes, found.card, found.sockets) == (8, 8, 9)  # both go to rank 2's card
+    assert found.share == pytest.approx(8 / 17)
+
+
+graphs = st.integers(2, 24).flatmap(
+    lambda n: st.tuples(
+        st.just(n),
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(1, 99)),
+                 min_size=1, max_size=60),
+        st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    )
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs)
+def test_best_order_is_exact_in_size_and_never_worse(
+    case: tuple[int, list[tuple[int, int, int]], list[int]],
+) -> None:
+    size, entries, shares = case
+    ends = [round(size * sum(shares[:i]) / sum(shares)) for i in range(len(shares) + 1)]
+    sizes = [b - a for a, b in pairwise(ends) if b > a]
+    source, target, volume = (np.array(x) for x in zip(*entries, strict=True))
+    traffic = Traffic(size, source, target, np.ones(len(volume)), volume.astype(float))
+    site = JobNodes(tuple(map(str, range(len(sizes)))), tuple((None,) * s for s in sizes))
+    placed, _ = best_order(traffic, site, None, tries=5)
+    assert np.bincount(placed.node, minlength=len(sizes)).tolist() == sizes
+    assert len(set(zip(placed.node.tolist(), placed.seat.tolist(), strict=True))) == size
+    graph = traffic.graph
+    least = min(between(graph, part) for part in (block(sizes), round_robin(sizes)))
+    assert between(graph, placed.node) <= least
+
+
+def test_fitted_parts_have_the_sizes_asked_for() -> None:
+    graph = torus(4, 4, np.arange(16)).graph
+    part = fitted(graph, np.zeros(16, np.int64), [7, 1, 8])
+    assert np.bincount(part).tolist() == [7, 1, 8]
+
+
+def test_metis_parts_have_the_sizes_asked_for() -> None:
+    graph = torus(8, 8, np.random.default_rng(1).permutation(64)).graph
+    part = metis(graph, [16, 24, 24])
+    if part is not None:  # the optional extra stretto[place]
+        assert np.bincount(part).tolist() == [16, 24, 24]
+
+
+@pytest.mark.long
+def test_divide_of_8192_ranks_with_20_neighbours_ends_in_half_a_minute() -> None:
+    rng, (w, h, d) = np.random.default_rng(1), (32, 16, 16)
+    places = np.arange(w * h * d)
+    x, y, z = places % w, places // w % h, places // (w * h)
+    at, source, target, volume = rng.permutation(len(places)), [], [], []
+    for i, (a, b, c) in enumerate(
+        [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1),
+         (0, 1, -1), (1, 1, 1)]
+    ):  # fmt: skip
+        to = ((z + c) % d * h + (y + b) % h) * w + (x + a) % w
+        source += [at, at[to]]
+        target += [at[to], at]
+        volume += [np.full(2 * len(at), 1000.0 if i < 3 else 30.0)]
+    at = np.concatenate
+    traffic = Traffic(len(places), at(source), at(target), np.ones(20 * len(places)), at(volume))
+    site = JobNodes(tuple(f"n{i}" for i in range(128)), ((None,) * 64,) * 128)
+    begin = time.monotonic()
+    found = find_order(traffic, site, None)
+    took = time.monotonic() - begin
+    print(f"{took:.1f} s, {found.tried} orders, {found.of('best').share:.3f} between nodes")
+    assert took < 30
+    # cubes of 4 x 4 x 4 have 0.269 between nodes
+    assert found.of("best").share < 0.29 < 0.9 < found.of("block").share
+
+
+def test_divide_and_improve_without_messages_still_balance() -> None:
+    none = np.array([], np.int64)
+    graph = graph_of(9, none, none, none.astype(float))
+    part = improve(graph, divide(graph, [4, 5], np.random.default_rng(0)), time.monotonic() + 1)
+    assert np.bincount(part).tolist() == [4, 5]
+
+
+# -- files, and the command
+
+
+def test_write_order_gives_each_launcher_its_words(tmp_path: Path) -> None:
+    node = made(tmp_path)
+    site = site_of(["a", "b"], [2, 2], True, node, 1)
+    placed = placement("best", np.array([0, 1, 1, 0]))
+    write_order(tmp_path / "o", site, placed)
+    where = tmp_path / "o"
+    assert (where / "hosts").read_text() == "a\nb\nb\na\n"
+    assert (where / "nodes").read_text() == "a:2\nb:2\n"
+    assert (where / "rankmap").read_text() == "0,1,1,0\n"
+    assert (where / "rankfile").read_text().splitlines() == [
+        "rank 0=a slot=0", "rank 1=b slot=0", "rank 2=b slot=4", "rank 3=a slot=4",
+    ]  # fmt: skip
+    words = " ".join(launch("mpich", 0, where, site, placed).words)
+    assert words == f"-f {where}/nodes -rankmap 0,1,1,0 -bind-to user:0,1"
+    loose = JobNodes(("a", "b"), ((None, None),) * 2)
+    assert launch("openmpi", 4, where, loose, placed).words[:2] == ("--map-by", "seq")
+    slurm = launch("slurm", 0, where, loose, placed)
+    assert slurm.words == ("--distribution=arbitrary",)
+    assert slurm.variables == {"SLURM_HOSTFILE": str(where / "hosts")}
+
+
+#: launcher, what is typed, what is left of it behind the launcher
+REPLACED = [
+    ("mpirun", "--map-by ppr:2:node --bind-to core -H a,b -n 4 -x A ./app -N 3",
+     "-n 4 -x A ./app -N 3"),
+    ("mpiexec", "-f hosts -ppn 2 -n 4 -genv A b ./app", "-n 4 -genv A b ./app"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "typed", "left"), REPLACED)
+def test_placed_words_replace_what_places_ranks(
+    kind: str, typed: str, left: str, tmp_path: Path
+) -> None:
+    script = tmp_path / kind
+    about = "mpirun (Open MPI) 4.1.4" if kind == "mpirun" else "HYDRA build details: Version: 4.2"
+    script.write_text(f"#!/bin/sh\necho '{about}'\n")
+    script.chmod(0o755)
+    command = parse_command([str(script), *typed.split()], {"PATH": "/usr/bin:/bin"}, tmp_path)
+    site = JobNodes(("a", "b"), ((None, None),) * 2)
+    given_ = launch(command.kind or "openmpi", 4, tmp_path, site, placement("x", block([2, 2])))
+    found = placed_words(command, given_)
+    assert shlex.join(found[1 + len(given_.words) :]) == left
+    assert tuple(found[1 : 1 + len(given_.words)]) == given_.words
+
+
+def recorded_torus(path: Path, width: int, nodes: int) -> Path:
+    """Write a profile of a hidden torus on so many nodes."""
+    size = width * width
+    traffic = torus(width, width, np.random.default_rng(5).permutation(size))
+    cells = zip(traffic.source, traffic.target, traffic.messages, traffic.bytes, strict=True)
+    zero = [1.0] * size
+    write_profile(
+        Profile(
+            "x", "2026-11-27T00:00:00", Host("h", "cpu", 2, "6.1", 1),
+            MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI"), ["mpirun", "./halo"], size,
+            [Node(f"n{i}", list(range(i * size // nodes, (i + 1) * size // nodes)))
+             for i in range(nodes)],
+            True, [], zero, zero, zero, zero, [], [],
+            Matrix([(int(s), int(t), int(m), int(b)) for s, t, m, b in cells]),
+        ),
+        path,
+    )  # fmt: skip
+    return path
+
+
+def test_place_profile_prints_an_answer_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded_torus(tmp_path / "halo.profile.json", 4, 4)
+    out = tmp_path / "order"
+    assert cli.main(["place", "--profile", str(path), "-o", str(out), "-p", "hpc7a"]) == 0
+    text = capsys.readouterr().out
+    assert "of bytes between nodes -> 50 % (best of" in text.splitlines()[0], text
+    assert "given order before); busiest card" in text.splitlines()[0], text
+    assert f"Slurm: SLURM_HOSTFILE={out}/hosts srun --distribution=arbitrary" in text
+    assert sorted(set((out / "hosts").read_text().split())) == ["n0", "n1", "n2", "n3"]
+    assert cli.main(["place", "--profile", str(path), "--nodes", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["gain"] and sorted(found["node_of_rank"]) == ["node1"] * 8 + ["node2"] * 8
+    assert cli.main(["place", "--profile", str(path), "--nodes", "1"]) == 0
+    assert capsys.readouterr().out.startswith("nothing to gain: ranks 0..15 are on one node")
+
+
+#: arguments, exit code, part of the error
+REFUSED = [
+    ([], 2, "nothing says what is to be placed"),
+    (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 to use"),
+    (["--ppn", "2", "--machine", "XML", "-o", "x"], 2, "--hosts A,B,C"),
+    (["--profile", "PROFILE", "--nodes", "3", "--hosts", "a"], 2, "1 host named for 3 nodes"),
+    (["--profile", "PROFILE", "--nodes", "2", "--ranks-per-node", "3"], 2, "do not fit"),
+    (["--profile", "PROFILE", "--threads", "9", "--machine", "XML"], 2, "do not fit on"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "text"), REFUSED)
+def test_place_refuses_with_a_sentence(
+    words: list[str], code: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.xml").write_text(hwloc_xml())
+    names = {"XML": str(tmp_path / "m.xml"),
+             "PROFILE": str(recorded_torus(tmp_path / "a.profile.json", 4, 4))}  # fmt: skip
+    assert cli.main(["place", *(names.get(w, w) for w in words)]) == code
+    assert text in capsys.readouterr().err
+
+
+def test_place_on_named_hosts_writes_a_rank_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.xml").write_text(hwloc_xml())
+    words = ["--ranks-per-node", "4", "--machine", str(tmp_path / "m.xml"), "--hosts", "a,b"]
+    assert cli.main(["place", *words, "-o", str(tmp_path / "o")]) == 0
+    assert "rank 7=b slot=6" in (tmp_path / "o" / "rankfile").read_text()
+    assert f"--rankfile {tmp_path}/o/rankfile -n 8" in capsys.readouterr().out
+
+
+def test_read_sent_takes_the_cards_of_each_node() -> None:
+    net, rdma = "/sys/class/net", "/sys/class/infiniband"
+    lines = [
+        f"stretto-sent a {net}/eth0/statistics/tx_bytes 100",
+        f"stretto-sent a {net}/lo/statistics/tx_bytes 999",
+        f"stretto-sent a {net}/docker0/statistics/tx_bytes 999",
+        f"stretto-sent b {rdma}/mlx5_0/ports/1/counters/port_xmit_data 25",
+        f"stretto-sent b {rdma}/rdmap0/ports/1/hw_counters/tx_bytes 7",
+        "a rank's own line",
+    ]
+    found = read_sent("\n".join(lines))
+    assert found == {("a", "eth0"): 100, ("b", "mlx5_0"): 100, ("b", "rdmap0"): 7}
+
+
+#: what is typed behind `place`, part of the error
+NO_COMMAND = [
+    (["--", "./app"], "shows no launcher"),
+    (["--ppn", "2", "--", "mpirun", "./app"], "CMD says where it runs"),
+    (["--", "mpirun.openmpi", "-n", "1", "sh", ":", "-n", "1", "sh"], "several programs"),
+]
+
+
+@pytest.mark.parametrize(("words", "text"), NO_COMMAND)
+def test_place_of_a_command_that_shows_no_ranks_is_refused(
+    words: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
+    assert cli.main(["place", "--mpi", "/usr/bin/mpirun.openmpi", *words]) != 0
+    assert text in capsys.readouterr().err
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith("place-")]
+
+
+def test_write_picture_draws_both_orders(tmp_path: Path) -> None:
+    traffic = torus(4, 4, np.random.default_rng(2).permutation(16))
+    found = find_order(traffic, plain("abcd", 4), None)
+    text = write_picture(traffic, found, tmp_path / "matrix.html").read_text()
+    assert text.count("<svg") == 2 and "sorted by node: best order" in text
+    assert "of bytes between nodes -&gt; 50 %" in text
