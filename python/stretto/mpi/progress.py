@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stretto.files.identity import Family
+from stretto.kinds import Family
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import control_variables
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from stretto.errors import UsageError, from_oserror
 from stretto.files.io import write_atomic
+from stretto.kinds import LauncherKind
 from stretto.launch.command import Command
-from stretto.mpi.detect import LauncherKind
 from stretto.place.cores import Seat
 from stretto.place.options import binding, core_list
 from stretto.place.order import Placement

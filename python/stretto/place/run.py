@@ -94,7 +94,8 @@ def place_command(
         write_picture(traffic_of(profile), found, directory / "matrix.html")
         if session.o.dry_run:
             tried = "dry run: the order was not tried"
-            return PlacedCommand(found, nodes, tried, directory, _typed(session, found, nodes, directory))
+            typed = _typed(session, found, nodes, directory)
+            return PlacedCommand(found, nodes, tried, directory, typed)
         return _both_ways(session, profile, found, nodes, directory)
 
 
