@@ -92,6 +92,7 @@ static void read_environment(void) {
         .check_calls = number("STRETTO_CHECK_CALLS", 0, 0, 1),
         .check_seconds = number("STRETTO_CHECK_SECONDS", 120, 1, 1 << 20),
         .reproducible = number("STRETTO_REPRODUCIBLE", 0, 0, 1),
+        .reorder = number("STRETTO_REORDER", 0, 0, 1),
         .domains = number("STRETTO_DOMAINS", 1, 0, 2),
         .fake_domains = number("STRETTO_FAKE_DOMAINS", 0, -(1 << 20), 1 << 20),
         .nonblocking = word("STRETTO_NONBLOCKING", nonblocking_words),

@@ -26,7 +26,7 @@
 
 typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
-    int check_calls, check_seconds, reproducible;
+    int check_calls, check_seconds, reproducible, reorder;
     int domains, fake_domains;
     int nonblocking; /* 0: to the MPI, 1: progressed in the application's calls, 2: by a thread too
                       */
@@ -59,6 +59,7 @@ typedef struct {
     stretto_activity active; /* ON or CHECKED: set up; calls are looked at */
     int rank, nranks;        /* in MPI_COMM_WORLD */
     int *node_of;            /* [nranks] lowest world rank on the same node */
+    int *domain_of;          /* [nranks] in the same domain of it; with STRETTO_REORDER only */
     MPI_Group group;         /* of MPI_COMM_WORLD */
     MPI_Comm self;           /* a private communicator of one, for progress and local copies */
     MPI_Comm node_comm;      /* the ranks of this node */

@@ -56,5 +56,7 @@ bool stretto_agree(MPI_Comm comm, bool mine);
  * returned, unless the application has several threads. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm);
 void stretto_be_as_before(MPI_Comm comm, MPI_Errhandler before);
+/* Whether making a communicator besides those of the application may hang (Open MPI). Local. */
+bool stretto_threads_make_communicators(void);
 
 #endif

@@ -161,7 +161,7 @@ static bool in_threads(void) {
  * not get through when a thread derives a communicator from one that MPI_Comm_create_group has just
  * made while others call that on the same parent: all of them wait for one another's numbers. The
  * application need not do so, but a shadow would. Once true it stays. */
-static bool threads_make_communicators(void) {
+bool stretto_threads_make_communicators(void) {
 #ifdef STRETTO_ABI_OPENMPI
     static atomic_bool seen;
     int main_one = 1;
@@ -214,7 +214,7 @@ static const char *set_up(stretto_comm *c) {
                   {0, 0},
                   make_layout(c, world) && stretto_comms_count() < stretto_config.max_communicators,
                   devices_possible(),
-                  threads_make_communicators()};
+                  stretto_threads_make_communicators()};
     /* what is issued without waiting finds no moment to grow in */
     const stretto_size size =
         stretto_the_world.nonblocking ? STRETTO_MEMORY_LARGE : STRETTO_MEMORY_SHORT;

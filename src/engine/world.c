@@ -2,6 +2,7 @@
 #include "abi/front.h"
 #include "node/xpmem.h"
 #include "engine/engine.h"
+#include "engine/memory.h"
 #include "engine/operation.h"
 #include "topo/topo.h"
 
@@ -114,6 +115,19 @@ static void find_domains(stretto_world *w) {
         return;
     }
     free(domain);
+}
+
+/* Where every rank lies: w->domain_of. Collective over the world, agreed. */
+static bool share_domains(stretto_world *w) {
+    int first = 0;
+    while (w->node_domain && w->node_domain[first] != w->node_domain[w->node_rank])
+        first++;
+    w->domain_of = malloc((size_t)w->nranks * sizeof *w->domain_of);
+    if (!w->domain_of)
+        stretto_no_memory();
+    return stretto_agree(MPI_COMM_WORLD,
+                         PMPI_Allgather(&w->node_world[first], 1, MPI_INT, w->domain_of, 1, MPI_INT,
+                                        MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 
 /* Cores this process may run on; the node's ranks together may use the union, but taking the
@@ -244,8 +258,9 @@ STRETTO_COLD void stretto_engine_init(void) {
     stretto_world *w = &stretto_the_world;
     if (w->active || stretto_config_load() != MPI_SUCCESS)
         return;
-    if (stretto_config.disable || !(stretto_config.has_table || stretto_config.api ||
-                                    stretto_config.check_calls || stretto_config.reproducible))
+    if (stretto_config.disable ||
+        !(stretto_config.has_table || stretto_config.api || stretto_config.check_calls ||
+          stretto_config.reproducible || stretto_config.reorder))
         return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
         PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS) {
@@ -266,12 +281,14 @@ STRETTO_COLD void stretto_engine_init(void) {
     w->wait.cma = false;
     stretto_types_init();
     stretto_comms_init();
+    find_domains(w);
+    if (stretto_config.reorder && !share_domains(w))
+        stretto_config.reorder = 0;
     if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20)) {
         stretto_cpus allowed;
         w->wait.cma = try_cma(w);
         w->ring = stretto_node_ring(
             stretto_cpus_allowed(&allowed) ? stretto_topo_level2("", &allowed) : 0);
-        find_domains(w);
         w->xpmem = stretto_config.xpmem && try_xpmem(w);
         if (w->xpmem && w->rank == 0 && stretto_config.verbose)
             stretto_say("XPMEM works among the ranks of this node");

@@ -9,6 +9,7 @@
 
 #include "abi/fortran.h"
 #include "engine/engine.h"
+#include "engine/reorder.h"
 
 #define GUARD_LOCAL(name, parameters, arguments)
 #define GUARD_ELSEWHERE(name, parameters, arguments)
@@ -56,24 +57,27 @@ void stretto_find_room(int sends) {
 #define GUARD_BUFFERED_LATER GUARD_LOCAL
 #endif
 
-/* What it makes is the argument of this name. */
-#define STRETTO_MADE_Cart_create comm_cart
-#define STRETTO_MADE_Cart_sub newcomm
-#define STRETTO_MADE_Comm_create newcomm
-#define STRETTO_MADE_Comm_create_group newcomm
-#define STRETTO_MADE_Comm_dup newcomm
-#define STRETTO_MADE_Comm_dup_with_info newcomm
-#define STRETTO_MADE_Comm_split newcomm
-#define STRETTO_MADE_Comm_split_type newcomm
-#define STRETTO_MADE_Dist_graph_create comm_dist_graph
-#define STRETTO_MADE_Dist_graph_create_adjacent comm_dist_graph
-#define STRETTO_MADE_Graph_create comm_graph
-#define STRETTO_MADE_Intercomm_merge newintracomm
+/* What it makes is the argument of this name; by this function. */
+#define STRETTO_MADE_Cart_create comm_cart, stretto_cart_create
+#define STRETTO_MADE_Cart_sub newcomm, PMPI_Cart_sub
+#define STRETTO_MADE_Comm_create newcomm, PMPI_Comm_create
+#define STRETTO_MADE_Comm_create_group newcomm, PMPI_Comm_create_group
+#define STRETTO_MADE_Comm_dup newcomm, PMPI_Comm_dup
+#define STRETTO_MADE_Comm_dup_with_info newcomm, PMPI_Comm_dup_with_info
+#define STRETTO_MADE_Comm_split newcomm, PMPI_Comm_split
+#define STRETTO_MADE_Comm_split_type newcomm, PMPI_Comm_split_type
+#define STRETTO_MADE_Dist_graph_create comm_dist_graph, stretto_dist_graph_create
+#define STRETTO_MADE_Dist_graph_create_adjacent comm_dist_graph, stretto_dist_graph_create_adjacent
+#define STRETTO_MADE_Graph_create comm_graph, stretto_graph_create
+#define STRETTO_MADE_Intercomm_merge newintracomm, PMPI_Intercomm_merge
 #define GUARD_MAKES(name, parameters, arguments)                                                   \
+    GUARD_MADE(name, parameters, arguments, STRETTO_MADE_##name)
+#define GUARD_MADE(...) GUARD_MADE_BY(__VA_ARGS__)
+#define GUARD_MADE_BY(name, parameters, arguments, made, maker)                                    \
     int MPI_##name parameters {                                                                    \
-        int rc = STRETTO_NATIVE(PMPI_##name arguments);                                            \
+        int rc = STRETTO_NATIVE(maker arguments);                                                  \
         if (rc == MPI_SUCCESS)                                                                     \
-            stretto_comm_made(*STRETTO_MADE_##name);                                               \
+            stretto_comm_made(*made);                                                              \
         return rc;                                                                                 \
     }                                                                                              \
     STRETTO_FORTRAN_ENTRY(int, name, parameters, arguments)

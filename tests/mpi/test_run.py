@@ -418,6 +418,7 @@ def test_variables_of_the_user_are_handed_on_without_a_table(folder: Path) -> No
         "STRETTO_API": "1",
         "STRETTO_CHECK_CALLS": "1",
         "STRETTO_REPRODUCIBLE": "1",
+        "STRETTO_REORDER": "1",
     }
     for variable, value in cases.items():
         found = applied("openmpi4", folder, None, **{variable: value})

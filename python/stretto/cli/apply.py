@@ -27,7 +27,7 @@ else:
     shlex = later("shlex")
 
 #: with one of them the library has something to do without a table, too
-_SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE")
+_SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE", "STRETTO_REORDER")
 
 
 def applied_to(

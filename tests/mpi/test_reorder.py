@@ -1,0 +1,93 @@
+"""STRETTO_REORDER=1: topologies equal native ones but for the order, which keeps data on nodes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+
+PROGRAM = REPOSITORY / "tests" / "programs" / "reorder.c"
+
+
+def _env(mpi: Mpi, **settings: object) -> dict[str, str]:
+    env = {"LD_PRELOAD": library(mpi.interposer), "STRETTO_REORDER": 1, "STRETTO_VERBOSE": 1}
+    return {name: str(value) for name, value in (env | settings).items()}
+
+
+def _compared(folder: Path, mpi: Mpi, ranks: int, ppn: int, **settings: object) -> str:
+    program = mpi.compile(PROGRAM, folder / f"reorder-{mpi.name}", "-O1")
+    env = _env(mpi, STRETTO_FAKE_PPN=ppn, **settings)
+    done = mpi.run(ranks, [str(program), "9", "48", str(ppn)], rank_env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(
+        r"48 cases, (\d+) reordered, between nodes (\d+) -> (\d+), "
+        r"optimum in (\d+) of (\d+) grids, 0 differences",
+        done.stdout,
+    )
+    assert found, done.stdout
+    reordered, before, after, best, grids = map(int, found.groups())
+    assert reordered > 0 and after < before
+    assert best == grids > 0
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "ppn"),
+    [
+        ("openmpi4", 7, 3),
+        ("openmpi5", 5, 2),
+        ("mpich", 3, 2),
+        ("intel", 5, 3),
+        pytest.param("mpich-abi", 3, 2, marks=pytest.mark.long),
+        pytest.param("intel-abi", 4, 2, marks=pytest.mark.long),
+    ],
+)
+def test_topologies_are_native_ones_in_an_order_that_is_not_worse(
+    tmp_path: Path, name: str, ranks: int, ppn: int
+) -> None:
+    said = _compared(tmp_path, ALL[name].require(), ranks, ppn)
+    counted = r"edges between nodes \d+ -> \d+ of \d+"
+    assert re.search(rf"MPI_Cart_create of [0-9x]+ on \d+ ranks: {counted}", said), said
+    for kind in ("Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent"):
+        assert re.search(rf"MPI_{kind} of \d+ ranks: weight between nodes \d+ -> \d+", said)
+
+
+def test_reordered_communicators_are_set_up_and_go_by_domain(tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    choice = "neighbor_alltoall=node_aware;neighbor_allgather=direct"
+    more = {"STRETTO_CHOICE": choice, "STRETTO_AFTER": 0, "STRETTO_FAKE_DOMAINS": 2}
+    said = _compared(tmp_path, mpi, 8, 4, **more)
+    assert re.search(r", between domains of a node \d+ -> \d+", said)
+    assert "neighbor_alltoall of any size on 8 ranks (2 x 4): node_aware (forced)" in said
+
+
+FORTRAN = """
+program grid
+  use mpi
+  implicit none
+  integer :: comm, code
+  call MPI_Init(code)
+  call MPI_Cart_create(MPI_COMM_WORLD, 2, [1, 4], [.false., .false.], .true., comm, code)
+  call MPI_Comm_free(comm, code)
+  call MPI_Cart_create(MPI_COMM_WORLD, 1, [4], [.true.], .false., comm, code)
+  call MPI_Comm_free(comm, code)
+  call MPI_Finalize(code)
+end program grid
+"""
+
+
+def test_reorder_of_fortran_programs_is_answered(tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    source = tmp_path / "grid.f90"
+    source.write_text(FORTRAN)
+    program = mpi.fortran(source, tmp_path / "grid", "mpi")
+    done = mpi.run(4, [str(program)], rank_env=_env(mpi, STRETTO_FAKE_PPN=2), timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"stretto: MPI_Cart.*", done.stderr)
+    assert lines == [
+        "stretto: MPI_Cart_create of 1x4 on 4 ranks: the given order stays: "
+        "edges between nodes 1 of 3"
+    ]
