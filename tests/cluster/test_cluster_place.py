@@ -91,6 +91,25 @@ def test_order_of_a_hidden_torus_halves_what_the_cards_send(
         assert apart[placed.name] < found < 1.2 * apart[placed.name], (placed.name, found)
 
 
+def test_cart_create_with_reorder_sends_no_more_than_the_optimum(nodes: testbed.Cluster) -> None:
+    """The launch line, which puts ranks on nodes in turn, stays: the grid is made in the job."""
+    program = nodes.shared / "cart_halo"
+    MPIS["openmpi4"].require().compile(REPOSITORY / "tests" / "programs" / "cart_halo.c", program)
+    words = clusters.launcher(nodes, "openmpi4", 4, PPN)
+    words += ["--map-by", "node", str(program), "16x1", "4x4"]
+    before = clusters.call(words, nodes.shared, clusters.environment(nodes, "openmpi4"))
+    after = clusters.stretto(
+        nodes, "openmpi4", "run", "--verbose", "--", *words, STRETTO_REORDER="1"
+    )
+    assert "of 16x1 on 16 ranks: edges between nodes 15 -> 3 of 15" in after.stderr, after.stderr
+    assert "of 4x4 on 16 ranks: edges between nodes 12 -> 8 of 24" in after.stderr, after.stderr
+    for done, edges in ((before, (15, 12)), (after, (3, 8))):
+        found = re.findall(r"cards sent (\d+), wrong: 0", done.stdout)
+        assert len(found) == 2, done.stdout
+        for counted, crossing in zip(map(int, found), edges, strict=True):
+            assert 2e6 * crossing < counted < 1.2 * 2e6 * crossing, (counted, crossing)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", MPIS)
 def test_place_command_runs_both_ways_and_counts(name: str, nodes: testbed.Cluster) -> None:
