@@ -70,3 +70,12 @@ def test_chart_of_one_size_or_value_zero_is_left_out(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", *written(tmp_path, a=found), "-o", str(page), "-q"]) == 0
     assert sections(page) == ["numbers", "method"]
+
+
+@pytest.mark.parametrize("more", [["--picture", "x.svg"], ["x.bench.jsonl"]])
+def test_report_command_refuses_networks_with_others(
+    tmp_path: Path, capsys: Out, more: list[str]
+) -> None:
+    one = written(tmp_path, a=result(messages(TCP)))
+    assert main(["report", *one, *more]) != 0
+    assert "network results have a page of their own" in capsys.readouterr().err
