@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from net_samples import TCP, cluster, messages, result, scaled, tcp
+from net_samples import TCP, cluster, messages, node, result, scaled, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
 
@@ -33,6 +33,8 @@ def sections(page: Path) -> list[str]:
          ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]),
         (result(messages(TCP)), "Open MPI 5.0.6: 8 B in 20.0 us",
          ["latency", "bandwidth", "numbers", "method"]),
+        (node(), "Cores that share a last-level cache: flag 60.0 ns, copy 9.00 GB/s (1 MiB).",
+         ["cores", "numbers", "method"]),
         (tcp(("a", "b"), 9e9), "A -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
     ],
 )  # fmt: skip
