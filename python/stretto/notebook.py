@@ -49,8 +49,8 @@ class NetData:
 
         Columns: ``test`` (``tcp_bandwidth`` and ``tcp_latency`` between hosts), ``bytes`` (of a
         message), ``pairs``, ``window``, ``threads``, ``level``, ``source``, ``target``,
-        ``streams``, ``beside``, ``launch`` (from 0), ``value``, ``unit``. What does not apply is
-        missing.
+        ``streams``, ``beside``, ``share``, ``progress_thread``, ``launch`` (from 0), ``value``,
+        ``unit``. What does not apply is missing.
 
         Raises
         ------
@@ -64,8 +64,9 @@ class NetData:
 
         Messages through an MPI: dimensions ``bytes`` and ``launch``; medians of each launch, in
         ``us``, ``MB/s`` or ``%``. TCP between hosts: ``pair``, ``streams``, ``threads``,
-        ``message_bytes`` and ``run``, in ``byte/s`` and ``us``; ``source`` and ``target`` belong to
-        ``pair``. Units are in ``attrs["units"]``. What was not measured is NaN.
+        ``tcp_bandwidth_bytes`` and ``run``, in ``byte/s`` and ``us``; ``source`` and ``target``
+        belong to ``pair``. Flags and copies between hardware threads: ``core_pair``, with ``a`` and
+        ``b``. Units are in ``attrs["units"]``. What was not measured is NaN.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class NetData:
                 coords={"bytes": _sizes(xarray, "bytes", sizes), "launch": np.arange(launches)},
                 attrs={"units": first.unit, "long_name": name.replace("_", " "), **about},
             )  # fmt: skip
-        for name, unit, rows in self._tcp():
+        for name, unit, rows in self._pairs():
             variables[name] = _array(xarray, name, unit, rows)
         return xarray.Dataset(variables, attrs=self._about())
 
@@ -114,7 +115,8 @@ class NetData:
     def _messages(self) -> dict[str, list[Messages]]:
         """Return the measurements of messages by the names of their variables."""
         out: dict[str, list[Messages]] = defaultdict(list)
-        messages = self.file.ranks.messages if self.file.ranks else []
+        ranks = self.file.ranks
+        messages = [*ranks.messages, *ranks.with_thread] if ranks else []
         windows = {m.test: max(x.window for x in messages if x.test == m.test) for m in messages}
         for m in messages:
             words = [m.test.replace("-", "_")]
@@ -122,24 +124,28 @@ class NetData:
             words += [f"window_{m.window}"] * (m.window != windows[m.test])
             words += [f"{m.threads}_threads"] * (m.threads > 1)
             words += [m.level] * (m.level != "single" and m.threads == 1)
+            words += ["progress_thread"] * (ranks is not None and m in ranks.with_thread)
             out["_".join(words)].append(m)
         return out
 
-    def _tcp(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
-        """Return name, unit and rows of each figure of TCP."""
+    def _pairs(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
+        """Return name, unit and rows of each figure of pairs of hosts or of hardware threads."""
         rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in self._rows():
-            if row["test"].startswith("tcp_"):
-                rows[row["test"] + _BESIDE[row["beside"]], row["unit"]].append(row)
+            if "source" in row:
+                beside = _BESIDE[row.get("beside", "nothing")]
+                rows[row["test"] + beside, row["unit"]].append(row)
         return [(name, unit, found) for (name, unit), found in rows.items()]
 
     def _rows(self) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
-        for m in self.file.ranks.messages if self.file.ranks else ():
-            same = {"test": m.test, "bytes": m.bytes, "pairs": m.pairs, "window": m.window,
-                    "threads": m.threads, "level": m.level, "unit": m.unit}  # fmt: skip
-            out += [{**same, "launch": i, "value": float(median(run))}
-                    for i, run in enumerate(m.launches)]  # fmt: skip
+        for name, found in self._messages().items():
+            for m in found:
+                same = {"test": m.test, "bytes": m.bytes, "pairs": m.pairs, "window": m.window,
+                        "threads": m.threads, "level": m.level, "unit": m.unit,
+                        "progress_thread": name.endswith("progress_thread")}  # fmt: skip
+                out += [{**same, "launch": i, "value": float(median(run))}
+                        for i, run in enumerate(m.launches)]  # fmt: skip
         for s in self.file.streams:
             same = {"test": "tcp_bandwidth", "bytes": s.bytes, "threads": s.threads,
                     "source": s.source, "target": s.target, "streams": s.streams,
@@ -149,6 +155,13 @@ class NetData:
             same = {"test": "tcp_latency", "bytes": x.bytes, "source": x.source,
                     "target": x.target, "beside": x.beside, "unit": "us"}  # fmt: skip
             out += [{**same, "launch": i, "value": run.median_us} for i, run in enumerate(x.runs)]
+        for pair in self.file.cores.pairs if self.file.cores else ():
+            same = {"source": pair.a, "target": pair.b, "share": pair.share}
+            flags = {**same, "test": "flag", "unit": "ns"}
+            out += [{**flags, "launch": i, "value": ns} for i, ns in enumerate(pair.flag_ns)]
+            for copy in pair.copies:
+                kind = {**same, "test": f"copy_{copy.way}", "bytes": copy.bytes, "unit": "byte/s"}
+                out += [{**kind, "launch": i, "value": v} for i, v in enumerate(copy.bytes_s)]
         return out
 
 
@@ -177,7 +190,9 @@ def _sizes(xarray: Any, dimension: str, sizes: Sequence[int]) -> Any:
 
 
 def _array(xarray: Any, name: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return figures of pairs of hosts as an array."""
+    """Return figures of pairs of hosts or of hardware threads as an array."""
+    cores = "share" in rows[0]
+    pair, ends = ("core_pair", ("a", "b")) if cores else ("pair", ("source", "target"))
     pairs = list(dict.fromkeys((r["source"], r["target"]) for r in rows))
     axes: dict[str, list[int]] = {}
     keys = {"streams": "streams", "threads": "threads", "bytes": f"{name}_bytes"}
@@ -191,13 +206,16 @@ def _array(xarray: Any, name: str, unit: str, rows: Sequence[Mapping[str, Any]])
         at = [axes[dimension].index(r[columns[dimension]]) for dimension in axes]
         values[(pairs.index((r["source"], r["target"])), *at, r["launch"])] = r["value"]
     coords: dict[str, Any] = {
-        "source": ("pair", [source for source, _ in pairs]),
-        "target": ("pair", [target for _, target in pairs]),
+        ends[0]: (pair, [source for source, _ in pairs]),
+        ends[1]: (pair, [target for _, target in pairs]),
         "run": np.arange(runs),
     }
+    if cores:
+        coords["share"] = (pair, [next(r["share"] for r in rows if (r["source"], r["target"]) == p)
+                                  for p in pairs])  # fmt: skip
     for dimension, found in axes.items():
         coords[dimension] = _sizes(xarray, dimension, found) if "bytes" in dimension else found
     return xarray.DataArray(
-        values, dims=("pair", *axes, "run"), coords=coords, name=name,
+        values, dims=(pair, *axes, "run"), coords=coords, name=name,
         attrs={"units": unit, "long_name": name.replace("_", " ")},
     )  # fmt: skip

@@ -7,11 +7,15 @@ from pathlib import Path
 
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.net import (
+    CoreCopy,
+    CorePair,
     Latency,
     LatencyRun,
     Messages,
     NetFile,
     NetHost,
+    NodeCore,
+    NodeCores,
     Ranks,
     StreamRun,
     Streams,
@@ -82,3 +86,17 @@ def cluster(hosts: list[str], factor: float = 1.0) -> NetFile:
         streams=[s for p in parts for s in p.streams],
         latencies=[p.latencies[0] for p in parts[::3]],
     )  # fmt: skip
+
+
+def node(factor: float = 1.0) -> NetFile:
+    """Return flags and copies between four hardware threads of two sockets."""
+    threads = [NodeCore(i, i, i // 2, 0, i // 2) for i in range(4)]
+    pairs = [
+        CorePair(
+            a.cpu, b.cpu, "cache" if a.cache == b.cache else "node",
+            [(60 if a.cache == b.cache else 400) * factor * s for s in SPREAD],
+            [CoreCopy("shared", n, [9e9 / factor * s for s in SPREAD]) for n in (8192, 1 << 20)],
+        )
+        for a in threads for b in threads if a.cpu < b.cpu
+    ]  # fmt: skip
+    return replace(result(None), cores=NodeCores(threads, pairs, xpmem_refused="no module"))

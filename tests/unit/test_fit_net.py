@@ -21,7 +21,7 @@ from stretto.model.platform_file import load
 from stretto.model.price import price
 
 Out = pytest.CaptureFixture[str]
-SIZES = [2**i for i in range(21)]
+SIZES = [2**i for i in range(0, 21, 2)]
 #: a network whose blocking sends cost ten times what messages in a window do
 LINK = Link(latency=5e-6, send_overhead=5e-7, recv_overhead=5e-7, gap_message=4e-6, gap_byte=2e-10,
             eager_bytes=16384, rendezvous=2e-6)  # fmt: skip
@@ -31,12 +31,12 @@ TESTS: dict[Kind, tuple[str, int, int]] = {
 }  # fmt: skip
 
 
-def network(hosts: tuple[str, ...] = ("a", "b"), sizes: list[int] = SIZES) -> NetFile:
+def network(hosts: tuple[str, ...] = ("a", "b")) -> NetFile:
     """Return what a perfect measurement of `LINK` would be."""
     values: dict[Key, float] = {}
     for kind, (test, pairs, window) in TESTS.items():
         empty = Series(kind, (), pairs, window, "")
-        for n in sizes:
+        for n in SIZES:
             values[test, n, pairs, window] = predict(empty, LINK, 1e-7, 5e-11, n)
     values["bandwidth", 8, 1, 1] = 1.0
     return result(messages(values, len(SPREAD)), hosts)
@@ -96,7 +96,7 @@ def test_platform_without_expensive_sends_has_no_gap() -> None:
 
 def test_platform_of_another_software_is_named_as_such(tmp_path: Path, capsys: Out) -> None:
     imported = NetImport(["OSU 5.6", "OSU 7.4"], [], [], [])
-    found = replace(network(sizes=SIZES[::2]), imported=imported)
+    found = replace(network(), imported=imported)
     write_net(found, tmp_path / "osu.net.json")
     out = tmp_path / "mine.toml"
     words = ["platform", "fit", "mine", str(tmp_path / "osu.net.json"), "-o", str(out)]

@@ -155,3 +155,34 @@ def test_import_leaves_out_pairs_of_both_kinds(tmp_path: Path, capsys: Out) -> N
     where = ("--mpi", "intel@2021.18", "--ppn", "36", "-o", str(tmp_path / "out"))
     assert main(["import", "imb", str(log), *where]) == 0
     assert "32 pairs are on two nodes" in capsys.readouterr().err
+
+
+def test_import_of_other_columns_and_prefixes_takes_the_mean(tmp_path: Path, capsys: Out) -> None:
+    """Percentiles, validation and a second datatype of OSU 7; the launcher's tags."""
+    lines = [
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4",
+        "# [ pairs: 2 ] [ window size: 64 ]",
+        "# Datatype: MPI_CHAR.",
+        "# Size                  MB/s        Messages/s        Validation",
+        "1                      10.26       10258190.05              Pass",
+        "2                      20.90       10447544.22              Fail",
+        "# OSU MPI Latency Test v7.4",
+        "# Datatype: MPI_CHAR.",
+        "# Size       Avg Latency(us)  P50 Tail Lat(us)  P99 Tail Lat(us)",
+        "1                       1.54              1.50              1.90",
+        "# Datatype: MPI_INT.",
+        "# Size       Avg Latency(us)  P50 Tail Lat(us)  P99 Tail Lat(us)",
+        "4                       1.64              1.50              1.90",
+        "# OSU MPI Latency Persistent Test v7.4",
+        "# Size      Latency (us)",
+        "1                       0.20",
+    ]
+    log = tmp_path / "v7.log"
+    log.write_text("".join(f"[1,0]<stdout>:{line}\n" for line in lines))
+    found = imported(tmp_path, "osu", str(log), "--mpi", "openmpi@5", "--nodes", "2")
+    assert figures(found["openmpi-5-2x2.net.json"]) == {("bandwidth", 1, 2, 64, 1): [10.26]}
+    assert figures(found["openmpi-5-2x1.net.json"]) == {("latency", 1, 1, 1, 1): [1.54]}
+    said = capsys.readouterr().err
+    for words in ("v7.log:6: the benchmark found wrong results", "another datatype (MPI_INT)",
+                  "Latency Persistent Test v7.4: not one of"):  # fmt: skip
+        assert words in said

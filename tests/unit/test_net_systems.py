@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from net_samples import SPREAD, TCP, Key, messages, result, scaled, system, tcp
+from net_samples import MPI, SPREAD, TCP, Key, messages, node, result, scaled, system, tcp
 from stretto.cli import main
-from stretto.files.net import NetImport, write_net
+from stretto.files.net import NetImport, Ranks, write_net
 from stretto.net.systems import compared, lines, systems
 
 Out = pytest.CaptureFixture[str]
@@ -76,6 +76,25 @@ def test_compared_streams_of_other_pairs_and_tools_are_named() -> None:
     assert "the systems have other pairs of hosts: medians over the pairs of each" in found.notes[0]
     other = compared(system("old", old), system("new", tcp(("a", "b"), 20e9, "iperf3")))
     assert "only new has: TCP, 4 streams x 1 thread (iperf3)" in other.notes
+
+
+def test_compared_nodes_have_flags_and_copies_by_class() -> None:
+    found = compared(system("old", node()), system("new", node(2.0)))
+    assert found.answer == (
+        "new against old: flag between cores of one cache 2.00 times higher (1.98 to 2.02)."
+    )
+    rows = {(r.figure.what, r.figure.bytes): r.words for r in found.rows}
+    assert rows["copy between cores of the node (shared)", 8192].startswith("2.00 times lower")
+    twice = compared(system("old", node()), system("new", node(), node()))
+    assert twice.rows[0].values[1].n == 2 * len(SPREAD)
+
+
+def test_compared_messages_with_a_progress_thread_are_apart() -> None:
+    ranks = Ranks(MPI, ["a", "b"], messages({("latency", 8, 1, 1): 2.0}), "X=1",
+                  messages({("latency", 8, 1, 1): 3.0}))  # fmt: skip
+    one = replace(result(None), ranks=ranks)
+    found = compared(system("old", one), system("new", one))
+    assert [r.figure.what for r in found.rows] == ["latency", "latency, progress thread"]
 
 
 def test_compare_command_reads_files_and_directories(tmp_path: Path, capsys: Out) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import stretto
-from net_samples import SPREAD, TCP, cluster, messages, result, tcp
+from net_samples import SPREAD, TCP, cluster, messages, node, result, tcp
 from stretto.errors import StrettoError
 from stretto.files.net import NetFile, NetImport, write_net
 from stretto.notebook import NetData
@@ -51,6 +51,16 @@ def test_open_net_gives_a_row_a_launch(tmp_path: Path) -> None:
     hosts = opened(tmp_path, tcp(("a", "b"), 8e9)).to_dataframe()
     assert set(hosts["test"]) == {"tcp_bandwidth", "tcp_latency"}
     assert hosts[hosts.test == "tcp_bandwidth"]["value"].median() == pytest.approx(1e9)
+
+
+def test_open_net_of_a_node_has_pairs_of_cores(tmp_path: Path) -> None:
+    net = opened(tmp_path, node())
+    data = net.to_xarray()
+    assert data["flag"].dims == ("core_pair", "run") and data["flag"].attrs["units"] == "ns"
+    near = data["flag"].where(data["share"] == "cache", drop=True)
+    assert float(near.median()) == 60.0 and list(near["a"].values) == [0, 2]
+    assert data["copy_shared"].dims == ("core_pair", "copy_shared_bytes", "run")
+    assert set(net.to_dataframe()["test"]) == {"flag", "copy_shared"}
 
 
 def test_open_net_says_what_it_is(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from stretto.cli import main
 from stretto.files.net import write_net
 
 pytestmark = pytest.mark.browser
+PAGES = ["small", "cluster", "both", "only", "network", "networks"]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 CATCH = """<script>
@@ -184,8 +185,7 @@ def look(browser: str, page: Path, tmp_path: Path, width: int = 1280, extra: str
 
 
 @pytest.mark.parametrize("width", rarely([1280, 500], [1280]))
-@pytest.mark.parametrize("name", rarely(["small", "cluster", "both", "only", "network",
-                                         "networks"], ["small", "networks"]))  # fmt: skip
+@pytest.mark.parametrize("name", rarely(PAGES, ["small"]))
 def test_every_chart_is_drawn(
     name: str, width: int, browser: str, pages: Path, tmp_path: Path
 ) -> None:

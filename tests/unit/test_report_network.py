@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from net_samples import TCP, cluster, messages, result, scaled, tcp
+from net_samples import TCP, cluster, messages, node, result, scaled, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
 
@@ -33,6 +33,8 @@ def sections(page: Path) -> list[str]:
          ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]),
         (result(messages(TCP)), "Open MPI 5.0.6: 8 B in 20.0 us",
          ["latency", "bandwidth", "numbers", "method"]),
+        (node(), "Cores that share a last-level cache: flag 60.0 ns, copy 9.00 GB/s (1 MiB).",
+         ["cores", "numbers", "method"]),
         (tcp(("a", "b"), 9e9), "A -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
     ],
 )  # fmt: skip
@@ -70,3 +72,12 @@ def test_chart_of_one_size_or_value_zero_is_left_out(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", *written(tmp_path, a=found), "-o", str(page), "-q"]) == 0
     assert sections(page) == ["numbers", "method"]
+
+
+@pytest.mark.parametrize("more", [["--picture", "x.svg"], ["x.bench.jsonl"]])
+def test_report_command_refuses_networks_with_others(
+    tmp_path: Path, capsys: Out, more: list[str]
+) -> None:
+    one = written(tmp_path, a=result(messages(TCP)))
+    assert main(["report", *one, *more]) != 0
+    assert "network results have a page of their own" in capsys.readouterr().err

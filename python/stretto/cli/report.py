@@ -63,12 +63,18 @@ def command(
         raise UsageError(
             "--picture writes one file and no page", remedy="leave out --out, --png and --svg"
         )
+    nets = any(map(is_net, paths))
+    if nets and (picture is not None or not all(map(is_net, paths))):
+        raise UsageError(
+            "network results have a page of their own, without --picture and other files",
+            remedy="stretto report A.net.json [B.net.json] -o page.html",
+        )
     with Progress("drawing", quiet=quiet or as_json) as bar:
 
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
-        if all(map(is_net, paths)) and picture is None:
+        if nets:
             result: dict[str, Any] = network.report(
                 paths, out or Path("report.html"), png, svg, drawn
             )

@@ -80,6 +80,10 @@ def collect(
                 "import each by itself, with its own --out",
             )  # fmt: skip
         chosen = _one_program(members, pairs, left_out)
+        left_out += [
+            f"{line.place}: the benchmark found wrong results; left out"
+            for member in chosen for line in member.table.lines if not line.correct
+        ]  # fmt: skip
         _refuse_unlike(chosen, asked, pairs)
         out[name] = _result(layout, chosen, asked, pairs, command)
     return out

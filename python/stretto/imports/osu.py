@@ -297,7 +297,8 @@ def _pairs_run(title: re.Match[str], place: str) -> Printed:
 
 
 def _left_out(place: str, title: str) -> str:
-    return f"{place}: {title.lstrip('# ')}: not one of {', '.join(SAME_SIZES)}; left out"
+    known = ", ".join((*SAME_SIZES, *(program for program, _ in _PAIRS.values())))
+    return f"{place}: {title.lstrip('# ')}: not one of {known}; left out"
 
 
 def _unknown_columns(place: str, heading: str) -> str:

@@ -10,7 +10,16 @@ from statistics import median
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.net import Latency, Messages, NetFile, Ranks, Streams, read_net
+from stretto.files.net import (
+    CorePair,
+    Latency,
+    Messages,
+    NetFile,
+    NodeCores,
+    Ranks,
+    Streams,
+    read_net,
+)
 from stretto.files.outcome import Verdict
 from stretto.files.product import titled
 from stretto.measure.stats import FEWEST, Interval, median_interval
@@ -35,11 +44,18 @@ _WORDS = {
     "latency-mt": "latency of one thread with several",
     "overlap": "overlap of messages",
 }
+_SHARING = {
+    "core": "one core",
+    "cache": "one cache",
+    "numa": "one NUMA domain",
+    "socket": "one socket",
+    "node": "the node",
+}
 
 
 @dataclass(frozen=True, order=True)
 class NetFigure:
-    """One thing that a result has a figure of; `unit`: us, MB/s, Gb/s or %."""
+    """One thing that a result has a figure of; `unit`: us, ns, MB/s, Gb/s, GB/s or %."""
 
     what: str
     bytes: int
@@ -47,7 +63,12 @@ class NetFigure:
 
     @property
     def lower_is_better(self) -> bool:
-        return self.unit == "us"
+        return self.unit in ("us", "ns")
+
+    @property
+    def size(self) -> str:
+        """The message size in words; a flag has none."""
+        return "" if self.unit == "ns" else size_words(self.bytes)
 
 
 @dataclass(frozen=True)
@@ -67,6 +88,8 @@ class NetSystem:
         if hosts:
             more = f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""
             words.append(f"TCP between {', '.join(hosts[:4])}{more}")
+        if self.result.cores is not None:
+            words.append(f"cores of {self.result.host.name}, {self.result.host.cpu}")
         if imported is not None:
             words.append(f"measured by {', '.join(imported.software)}")
         return "; ".join(words)
@@ -154,14 +177,13 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
             "the results in this directory have several MPIs, placements or sources", place,
             "give each system a directory of its own",
         )  # fmt: skip
-    messages: dict[object, Messages] = {}
+    messages, threaded = (
+        _merged([r.ranks.messages for r in results if r.ranks]),
+        _merged([r.ranks.with_thread for r in results if r.ranks]),
+    )
     streams: dict[object, Streams] = {}
     latencies: dict[object, Latency] = {}
     for result in results:
-        for m in result.ranks.messages if result.ranks else ():
-            key = (m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit)
-            first = messages.setdefault(key, replace(m, launches=[]))
-            first.launches.extend(m.launches)
         for s in result.streams:
             stream = streams.setdefault((s.pair, s.setting, s.tool), replace(s, runs=[]))
             stream.runs.extend(s.runs)
@@ -171,11 +193,38 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
     hosts = {host.name: host for result in results for host in result.hosts}
     ranks = next((r.ranks for r in results if r.ranks is not None), None)
     if ranks is not None:
-        ranks = replace(ranks, messages=list(messages.values()))
+        ranks = replace(ranks, messages=messages, with_thread=threaded)
     return replace(
         results[0], hosts=list(hosts.values()), ranks=ranks, streams=list(streams.values()),
-        latencies=list(latencies.values()),
+        latencies=list(latencies.values()), cores=_cores([r.cores for r in results if r.cores]),
     )  # fmt: skip
+
+
+def _merged(found: Sequence[Sequence[Messages]]) -> list[Messages]:
+    """Return the messages of several results, launches one after the other."""
+    out: dict[object, Messages] = {}
+    for m in (m for messages in found for m in messages):
+        key = (m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit)
+        first = out.setdefault(key, replace(m, launches=[], pure_us=[], overall_us=[]))
+        first.launches.extend(m.launches)
+        first.pure_us.extend(m.pure_us)
+        first.overall_us.extend(m.overall_us)
+    return list(out.values())
+
+
+def _cores(found: Sequence[NodeCores]) -> NodeCores | None:
+    """Return the cores of several results, runs of a pair one after the other."""
+    pairs: dict[tuple[int, int], CorePair] = {}
+    for pair in (pair for cores in found for pair in cores.pairs):
+        first = pairs.setdefault((pair.a, pair.b), replace(pair, flag_ns=[], copies=[]))
+        first.flag_ns.extend(pair.flag_ns)
+        copies = {(copy.way, copy.bytes): copy for copy in first.copies}
+        for copy in pair.copies:
+            if (copy.way, copy.bytes) not in copies:
+                first.copies.append(replace(copy, bytes_s=list(copy.bytes_s)))
+            else:
+                copies[copy.way, copy.bytes].bytes_s.extend(copy.bytes_s)
+    return replace(found[0], pairs=list(pairs.values())) if found else None
 
 
 def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, list[float]]:
@@ -192,6 +241,12 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
         NetFigure(message_words(m), m.bytes, m.unit): [float(median(run)) for run in m.launches]
         for m in (result.ranks.messages if result.ranks else ())
     }
+    out |= {
+        NetFigure(f"{message_words(m)}, progress thread", m.bytes, m.unit): [
+            float(median(run)) for run in m.launches
+        ]
+        for m in (result.ranks.with_thread if result.ranks else ())
+    }
     runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
     for s in result.streams:
         if pairs is None or s.pair in pairs:
@@ -202,6 +257,13 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
         if pairs is None or latency.pair in pairs:
             what = f"TCP latency{_beside(latency.beside)}"
             runs[NetFigure(what, latency.bytes, "us")].append([r.median_us for r in latency.runs])
+    for pair in result.cores.pairs if result.cores else ():
+        near = _SHARING[pair.share]
+        runs[NetFigure(f"flag between cores of {near}", 0, "ns")].append(pair.flag_ns)
+        for copy in pair.copies:
+            what = f"copy between cores of {near} ({copy.way})"
+            rates = [1e-9 * rate for rate in copy.bytes_s]
+            runs[NetFigure(what, copy.bytes, "GB/s")].append(rates)
     for figure, found in runs.items():
         out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
     return dict(sorted(out.items(), key=lambda item: _order(item[0])))
@@ -245,7 +307,7 @@ def lines(found: NetCompared) -> list[str]:
     for row in found.rows:
         figure = row.figure
         values = [three(v.median) for v in row.values]
-        table.append([figure.what, size_words(figure.bytes), figure.unit, *values, row.words])
+        table.append([figure.what, figure.size, figure.unit, *values, row.words])
     return [*out, *aligned(table), "", *(f"note: {note}" for note in found.notes)]
 
 
@@ -253,7 +315,7 @@ def _order(figure: NetFigure) -> tuple[object, ...]:
     """Return where a figure stands: latency, bandwidth, others, TCP last."""
     what = figure.what
     return (
-        what.startswith("TCP"), not what.startswith("latency"),
+        what.startswith("copy"), what.startswith(("TCP", "flag")), not what.startswith("latency"),
         not what.startswith("bandwidth"), what != "bandwidth",
         [(int(w), "") if w.isdecimal() else (-1, w) for w in what.split()], figure.bytes,
     )  # fmt: skip
@@ -310,7 +372,8 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
         and not by_what.keys() & {"bandwidth", *many}
         and rows[0].figure.what[:3] != "TCP"
     ):
-        yield f"{size_words(rows[0].figure.bytes)} {rows[0].figure.what} {_said(rows[0])}"
+        first = rows[0].figure
+        yield f"{first.size} {first.what} {_said(rows[0])}".strip()
 
 
 def _bandwidth(what: str, rows: Sequence[NetRow]) -> str:
@@ -365,6 +428,9 @@ def _notes(
             f"the pairs of hosts differ; compared are {counted(same, 'pair')} of both" if same else
             "the systems have other pairs of hosts: medians over the pairs of each are compared"
         )  # fmt: skip
+    cpus = [s.result.host.cpu for s in pair if s.result.cores is not None]
+    if len(set(cpus)) > 1:
+        yield "the processors differ: a class of cores need not be the same on both"
     places = [_where(s.result.ranks) for s in pair if s.result.ranks is not None]
     if len(set(places)) > 1:
         yield f"{pair[0].name} was measured {places[0]}, {pair[1].name} {places[1]}"

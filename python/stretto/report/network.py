@@ -11,6 +11,7 @@ from typing import Any
 
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
+from stretto.net.cores_show import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings, size_words, three
 from stretto.net.p2p_show import mpi_page
 from stretto.report import format as fmt
@@ -63,7 +64,7 @@ def compared(found: net.NetCompared) -> NetPage:
     a, b = found.systems
     rows = [["figure", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
     rows += [
-        [r.figure.what, size_words(r.figure.bytes), r.figure.unit,
+        [r.figure.what, r.figure.size, r.figure.unit,
          *(three(v.median) for v in r.values), r.words]
         for r in found.rows
     ]  # fmt: skip
@@ -85,11 +86,14 @@ def alone(system: net.NetSystem) -> NetPage:
         said = answer(result)
         sentences.append(said.text[:1].upper() + said.text[1:])
         remarks += [(said.remedy, said.next_command)] if said.remedy else []
+    if result.cores is not None:
+        sentences += list(cores_answer(result.cores))
+        remarks += [(f.text, f.remedy) for f in cores_findings(result.cores)]
     rows = [["figure", "size", "unit", "median", "95 % interval", "launches or runs"]]
     for figure, values in net.figures(result).items():
         value = median_interval(values)
         spread = "" if value.low is None else f"{three(value.low)} to {three(value.high or 0)}"
-        rows.append([figure.what, size_words(figure.bytes), figure.unit, three(value.median),
+        rows.append([figure.what, figure.size, figure.unit, three(value.median),
                      spread, str(value.n)])  # fmt: skip
     unknown = result.imported.unknown if result.imported else []
     notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
@@ -136,6 +140,7 @@ def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Fig
         ("latency", "Latency against message size", _over_sizes(systems, "us")),
         ("bandwidth", "Bandwidth against message size", _over_sizes(systems, "MB/s")),
         ("streams", "Bandwidth against TCP streams", _streams(systems)),
+        ("cores", "Cores of a node", [f for s in systems for f in _cores(s, len(systems) > 1)]),
         ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, len(systems) > 1)]),
     )
     return [(key, title, figures) for key, title, figures in sections if figures]
@@ -205,5 +210,27 @@ def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:
         draw.pairs_heat(
             f"net-pairs-latency{key}", f"Latency of {size_words(least)}{whose}", latency, "us"
         ),
+    )
+    return [figure for figure in found if figure is not None]
+
+
+def _cores(system: net.NetSystem, several: bool) -> list[Figure]:
+    """Return flags and copies between hardware threads; a pair was measured in one direction."""
+    if system.result.cores is None:
+        return []
+    whose = f" of {system.name}" if several else ""
+    key = f"-{fmt.identifier(system.name)}" if several else ""
+    flags: dict[tuple[str, str], float] = {}
+    copies: dict[tuple[str, str], float] = {}
+    for pair in system.result.cores.pairs:
+        both = [(str(pair.a), str(pair.b)), (str(pair.b), str(pair.a))]
+        flags |= dict.fromkeys(both, float(median(pair.flag_ns)))
+        shared = [copy for copy in pair.copies if copy.way == "shared"]
+        if shared:
+            large = max(shared, key=lambda copy: copy.bytes)
+            copies |= dict.fromkeys(both, 1e-9 * float(median(large.bytes_s)))
+    found = (
+        draw.pairs_heat(f"net-cores-flag{key}", f"Flag between cores{whose}", flags, "ns"),
+        draw.pairs_heat(f"net-cores-copy{key}", f"Copy between cores{whose}", copies, "GB/s"),
     )
     return [figure for figure in found if figure is not None]

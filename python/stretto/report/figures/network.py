@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import altair as alt
@@ -126,6 +127,10 @@ def _at(axis: alt.Y, field: str) -> alt.Y:
     return out
 
 
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(w), "") if w.isdecimal() else (-1, w) for w in re.split(r"(\d+)", name)]
+
+
 def pairs_heat(
     name: str, title: str, values: Mapping[tuple[str, str], float], unit: str
 ) -> Figure | None:
@@ -135,7 +140,7 @@ def pairs_heat(
     whole = list(dict.fromkeys(host for pair in values for host in pair))
     short = [host.partition(".")[0] for host in whole]
     called = dict(zip(whole, short if len(set(short)) == len(whole) else whole, strict=True))
-    hosts = list(called.values())
+    hosts = sorted(called.values(), key=_natural)
     rows = [
         {"x": called[target], "y": called[source], "v": value, "t": fmt.significant(value),
          "dark": value > 0.6 * max(values.values()),
