@@ -93,8 +93,9 @@ def place_command(
         write_order(directory, nodes, found.best)
         write_picture(traffic_of(profile), found, directory / "matrix.html")
         if session.o.dry_run:
+            typed = _typed(session, found, nodes, directory)
             tried = "dry run: the order was not tried"
-            return PlacedCommand(found, nodes, tried, directory, _typed(session, found, nodes, directory))
+            return PlacedCommand(found, nodes, tried, directory, typed)
         return _both_ways(session, profile, found, nodes, directory)
 
 
