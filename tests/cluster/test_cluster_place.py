@@ -14,9 +14,10 @@ import pytest
 import clusters
 from clusters import testbed
 from mpis import MPICH_YIELDS, MPIS, REPOSITORY, rarely
+from stretto.check.facts import collect_facts
 from stretto.place.order import Traffic, best_order, block, placement
 from stretto.place.output import launch, write_order
-from stretto.place.site import JobNodes
+from stretto.place.site import site_of
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
@@ -74,7 +75,7 @@ def test_order_of_a_hidden_torus_halves_what_the_cards_send(
     name: str, nodes: testbed.Cluster, tmp_path: Path
 ) -> None:
     traffic, names = torus(), tuple(n.name for n in nodes.nodes)
-    site = JobNodes(names, ((None,) * PPN,) * 4)
+    site = site_of(names, [PPN] * 4, True, collect_facts())
     best, _ = best_order(traffic, site, None)
     first = placement("block", block(site.sizes))
     folder = nodes.shared / f"order-{name}"

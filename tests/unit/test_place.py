@@ -184,6 +184,23 @@ def test_best_order_of_a_good_order_has_nothing_to_gain() -> None:
     assert not find_order(traffic, plain("abcd", 4), block([4] * 4)).gain
 
 
+def test_site_of_too_many_ranks_gives_all_the_whole_node(tmp_path: Path) -> None:
+    site = site_of(["a"], [9], True, made(tmp_path))
+    assert site.known and not site.bound
+    assert {core_list(s.cores) for s in site.seats[0] if s} == {"0-7"}
+    assert not site_of(["a"], [9], True, None).known
+
+
+def test_place_profile_of_other_nodes_ends_at_the_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recorded_torus(tmp_path / "halo.profile.json", 4, 4, cores=4096)
+    assert cli.main(["place", "--profile", str(path), "-o", str(tmp_path / "o")]) == 0
+    both = capsys.readouterr()
+    assert "the recorded nodes have 4096 processors" in both.err
+    assert "Open MPI: mpirun --map-by seq" in both.out
+
+
 def test_best_order_within_a_node_keeps_bytes_on_sockets_and_caches(tmp_path: Path) -> None:
     node = made(tmp_path)
     at = np.random.default_rng(3).permutation(8)
@@ -328,7 +345,7 @@ def test_placed_words_replace_what_places_ranks(
     assert tuple(found[1 : 1 + len(given_.words)]) == given_.words
 
 
-def recorded_torus(path: Path, width: int, nodes: int) -> Path:
+def recorded_torus(path: Path, width: int, nodes: int, cores: int | None = None) -> Path:
     """Write a profile of a hidden torus on so many nodes."""
     size = width * width
     traffic = torus(width, width, np.random.default_rng(5).permutation(size))
@@ -338,7 +355,7 @@ def recorded_torus(path: Path, width: int, nodes: int) -> Path:
         Profile(
             "x", "2026-11-27T00:00:00", Host("h", "cpu", 2, "6.1", 1),
             MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI"), ["mpirun", "./halo"], size,
-            [Node(f"n{i}", list(range(i * size // nodes, (i + 1) * size // nodes)))
+            [Node(f"n{i}", list(range(i * size // nodes, (i + 1) * size // nodes)), None, cores)
              for i in range(nodes)],
             True, [], zero, zero, zero, zero, [], [],
             Matrix([(int(s), int(t), int(m), int(b)) for s, t, m, b in cells]),
@@ -362,6 +379,11 @@ def test_place_profile_prints_an_answer_first(
     assert cli.main(["place", "--profile", str(path), "--nodes", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["gain"] and sorted(found["node_of_rank"]) == ["node1"] * 8 + ["node2"] * 8
+    (tmp_path / "m.xml").write_text(hwloc_xml())
+    words = ["--profile", str(path), "--machine", str(tmp_path / "m.xml"), "--nodes", "2"]
+    assert cli.main(["place", *words, "-o", str(out)]) == 0
+    assert "--rankfile" in capsys.readouterr().out
+    assert (out / "rankfile").read_text().startswith("rank 0=node1 slot=0\n")
     assert cli.main(["place", "--profile", str(path), "--nodes", "1"]) == 0
     assert capsys.readouterr().out.startswith("nothing to gain: ranks 0..15 are on one node")
 

@@ -153,10 +153,16 @@ def _profile(
     from stretto.place.output import write_order
     from stretto.place.picture import write_picture
     from stretto.place.show import order_json, order_lines, typed_lines
-    from stretto.place.site import site_of, sizes_of
+    from stretto.place.site import like_recorded, site_of, sizes_of
 
     run = read_profile(profile)
-    site = site_of(*sizes_of(run, *layout), _node(node[0]), node[1])
+    machine, threads = node
+    facts: Facts | None = _node(machine)
+    assert facts is not None
+    if machine is None and (unlike := like_recorded(run, facts)) is not None:
+        say(f"stretto: note: {unlike}")
+        facts = None
+    site = site_of(*sizes_of(run, *layout), facts, threads)
     traffic = traffic_of(run)
     found = find_order(traffic, site, recorded(run, site), platform, seed)
     if out is not None and found.gain:

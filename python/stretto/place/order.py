@@ -26,8 +26,8 @@ from stretto.place.partition import (
 )
 from stretto.place.site import JobNodes
 
-#: orders that are tried, and for how long a new one may begin
-MOST_TRIES, TRY_S = 20, 6.0
+#: orders that are tried, for how long a new one may begin, and how long pairs of nodes are refined
+MOST_TRIES, TRY_S, REFINE_S = 20, 6.0, 3.0
 #: a smaller part of the bytes between nodes is no reason to move ranks
 LEAST = 0.01
 
@@ -134,7 +134,7 @@ def best_order(
     for start in _starts(graph, sizes, tuple(found), seed, tries):
         part = start()
         if part is not None:
-            found.append(improve(graph, part, time.monotonic() + TRY_S))
+            found.append(improve(graph, part, time.monotonic() + REFINE_S))
         if time.monotonic() - begin > TRY_S:
             break
     best = min(found, key=lambda part: between(graph, part))

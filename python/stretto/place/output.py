@@ -71,7 +71,7 @@ def write_order(directory: Path, site: JobNodes, placed: Placement) -> list[Path
         ),
         "rankmap": rankmap_of(placed) + "\n",
     }
-    if site.bound:
+    if site.known:
         texts["rankfile"] = _rankfile(site, placed)
     for name, text in texts.items():
         write_atomic(directory / name, text, "the order of ranks")
@@ -128,7 +128,7 @@ def launch(
         return LaunchOptions(words)
     if kind == "intel":
         return LaunchOptions(("-machinefile", str(directory / "hosts"), *bound))
-    if not site.bound:
+    if not site.known:
         return LaunchOptions(("--map-by", "seq", "--hostfile", str(directory / "hosts")))
     ranks, nodes = str(directory / "rankfile"), str(directory / "openmpi.nodes")
     by = ("--rankfile", ranks) if major < 5 else ("--map-by", f"rankfile:file={ranks}")

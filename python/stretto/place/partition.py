@@ -283,16 +283,21 @@ def improve(graph: Graph, part: Array, until: float) -> Array:
 
 
 def metis(graph: Graph, sizes: Sequence[int]) -> Array | None:
-    """Return METIS's parts, moved to exactly `sizes`; None where pymetis is not installed."""
+    """Return METIS's parts, moved to exactly `sizes`; None where pymetis is not installed.
+
+    On grids its recursive bisection is better than its k-way method, and faster than ours.
+    """
     try:
         pymetis = importlib.import_module("pymetis")
     except ImportError:
         return None
     scale = 1e6 / max(float(graph.bytes.max(initial=0.0)), 1.0)
     whole = np.maximum(graph.bytes * min(scale, 1.0), 1).astype(np.int64)
+    options = pymetis.Options()
+    options.ufactor = 1
     _, found = pymetis.part_graph(
-        len(sizes), xadj=graph.first.tolist(), adjncy=graph.peers.tolist(),
-        eweights=whole.tolist(), tpwgts=[s / graph.size for s in sizes],
+        len(sizes), pymetis.CSRAdjacency(graph.first, graph.peers), eweights=whole.tolist(),
+        tpwgts=[s / graph.size for s in sizes], recursive=True, options=options,
     )  # fmt: skip
     return fitted(graph, np.asarray(found, np.int64), sizes)
 

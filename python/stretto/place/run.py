@@ -93,8 +93,8 @@ def place_command(
         write_order(directory, nodes, found.best)
         write_picture(traffic_of(profile), found, directory / "matrix.html")
         if session.o.dry_run:
-            tried = "dry run: the order was not tried"
             typed = _typed(session, found, nodes, directory)
+            tried = "dry run: the order was not tried"
             return PlacedCommand(found, nodes, tried, directory, typed)
         return _both_ways(session, profile, found, nodes, directory)
 

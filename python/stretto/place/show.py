@@ -121,7 +121,7 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
     if not site.named:
         out.append("node1, node2, ... stand for the nodes: --hosts A,B,... gives the real names")
     if not site.bound:
-        out.append("ranks are not bound: they outnumber the cores of a node")
+        out.append("ranks get no cores of their own: there are too few, or they are not known")
     return out
 
 

@@ -14,9 +14,9 @@ from stretto.place.cores import Seat, cores_of, seats
 
 @dataclass(frozen=True)
 class JobNodes:
-    """The nodes of a job: names, and for each of a node's ranks its seat (None: not bound).
+    """The nodes of a job: names, and for each of a node's ranks its seat.
 
-    `named`: the names are real ones.
+    A seat is None where the cores of the node are not known. `named`: the names are real ones.
     """
 
     names: tuple[str, ...]
@@ -28,22 +28,29 @@ class JobNodes:
         return [len(seats) for seats in self.seats]
 
     @property
-    def bound(self) -> bool:
+    def known(self) -> bool:
+        """Whether the cores of all ranks are known."""
         return all(seat is not None for node in self.seats for seat in node)
+
+    @property
+    def bound(self) -> bool:
+        """Whether each rank has cores of its own."""
+        return self.known and all(len(set(node)) == len(node) for node in self.seats)
 
 
 def site_of(
     names: Sequence[str],
     sizes: Sequence[int],
     named: bool,
-    like: Facts,
+    like: Facts | None,
     width: int | None = None,
     facts: Mapping[str, Facts] | None = None,
 ) -> JobNodes:
     """Return the nodes with the seats of their ranks.
 
-    `facts`: of nodes that are known; the others are `like` one. `width`: cores of each rank; None:
-    an equal share of the node's. Ranks that outnumber the cores of their node are not bound.
+    `facts`: of nodes that are known; the others are `like` one (None: not known). `width`: cores of
+    each rank; None: an equal share of the node's. Ranks that outnumber the cores of their node
+    share them all.
     """
     facts = facts or {}
     known: dict[tuple[str, int], tuple[Seat | None, ...]] = {}
@@ -53,17 +60,19 @@ def site_of(
     return JobNodes(tuple(names), tuple(known[key] for key in keys), named)
 
 
-def _seats(node: Facts, size: int, width: int | None) -> tuple[Seat | None, ...]:
-    room = len(cores_of(node))
-    wide = width or max(1, room // size)
-    if size * wide <= room:
+def _seats(node: Facts | None, size: int, width: int | None) -> tuple[Seat | None, ...]:
+    if node is None:
+        return (None,) * size
+    cores = tuple(cores_of(node))
+    wide = width or max(1, len(cores) // size)
+    if size * wide <= len(cores):
         return tuple(seats(node, size, wide))
     if width is not None and width > 1:
         raise UsageError(
-            f"{size} ranks of {width} cores do not fit on {node.name}, which has {room} cores",
-            "--threads", f"give at most {room // size or 1}",
+            f"{size} ranks of {width} cores do not fit on {node.name}, which has {len(cores)} "
+            "cores", "--threads", f"give at most {len(cores) // size or 1}",
         )  # fmt: skip
-    return (None,) * size
+    return (Seat(cores),) * size
 
 
 def sizes_of(
@@ -100,3 +109,14 @@ def sizes_of(
     if not names and len(recorded) == len(sizes):
         names = recorded
     return names or [f"node{i + 1}" for i in range(len(sizes))], sizes, bool(names)
+
+
+def like_recorded(profile: Profile, facts: Facts) -> str | None:
+    """Return why this machine is not like the recorded nodes, None where it may be."""
+    known = {node.cores for node in profile.nodes if node.cores is not None}
+    if known <= {facts.threads}:
+        return None
+    return (
+        f"the recorded nodes have {max(known)} processors, and {facts.name} has {facts.threads}: "
+        "without --machine the order ends at the nodes, not at their cores"
+    )
