@@ -99,7 +99,7 @@ def test_net_where_each_stream_is_capped_reports_the_cap(nodes: testbed.Cluster)
     assert by_streams[4] == pytest.approx(4 * by_streams[1], rel=0.15)
     text = found["answer"]["text"]
     said = re.search(r"each stream is capped at about ([\d.]+) Mb/s", text)
-    assert said and float(said[1]) == pytest.approx(by_streams[1], rel=0.05), text
+    assert said and float(said[1]) == pytest.approx(by_streams[1], rel=0.15), text
     assert "btl_tcp_links 4" in found["answer"]["remedy"]
     assert (nodes.shared / "cap.net.json").is_file()
 

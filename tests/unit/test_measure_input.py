@@ -90,7 +90,7 @@ def test_a_number_that_python_does_not_read(tmp_path: Path) -> None:
 
 
 def test_at_the_limits(here: FakeMPI, tmp_path: Path) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     words = [
         "campaign",
         "plan",
@@ -107,7 +107,7 @@ def test_at_the_limits(here: FakeMPI, tmp_path: Path) -> None:
     one = range(1, 17)
     found = made({"nodes": list(one), "ppn": list(one)}).layouts
     assert len(found) == limits.MOST_LAYOUTS - 1 and len(ordered(found)) == len(found)
-    assert time.monotonic() - begun < 60
+    assert time.process_time() - begun < 60
 
 
 def test_nodes_as_the_option_has_them(tmp_path: Path) -> None:

@@ -77,14 +77,14 @@ def test_what_is_no_name_is_refused_in_a_dry_run(
 
 
 def test_brackets_without_end_are_refused_at_once() -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     for word in ("n[1-999999999999999999]", "n[1-300]x[1-300]", "n" + "[0-9]" * 40):
         with pytest.raises(UsageError, match=f"more than {names.MOST_NAMES} nodes"):
             read_names([word], "hosts")
     with pytest.raises(UsageError, match="more than"):
         read_names(["a[1-60000]", "b[1-60000]"], "hosts")
     assert len(read_names([f"n[1-{names.MOST_NAMES}]"], "hosts")) == names.MOST_NAMES
-    assert time.monotonic() - begun < 60
+    assert time.process_time() - begun < 60
 
 
 def test_names_of_an_allocation_are_written_out_by_slurm_alone(

@@ -311,7 +311,7 @@ def test_agents_measure_streams_threads_and_latency(agents: Agents) -> None:
 def test_agents_whose_peer_dies_or_stops_end_within_seconds(
     agents: Agents, number: signal.Signals, reason: str
 ) -> None:
-    plan = plan_of(NetSetting(2, 1, 131072), seconds=60)
+    plan = plan_of(NetSetting(2, 1, 131072), seconds=900)
     results = NetResults(plan)
     peer = agents.by_name["b"].process.pid
     stop = threading.Timer(1, os.kill, (peer, number))
@@ -323,7 +323,7 @@ def test_agents_whose_peer_dies_or_stops_end_within_seconds(
         stop.cancel()
         agents.by_name["b"].process.kill()
     ((_, failed),) = results.failed.items()
-    assert time.monotonic() - begin < 40 and failed.remedy
+    assert time.monotonic() - begin < 400 and failed.remedy
     assert any(word in failed.reason for word in reason.split("|")), failed.reason
     step(agents, plan, results, [("a", "b")], plan.settings[0])  # it is not tried again
 
