@@ -110,12 +110,10 @@ API int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t s
     else if (!d->row)
         snprintf(text, size, "%s: no row in %s", choice,
                  *stretto_the_table.name ? stretto_the_table.name : "any table");
-    else if (d->row->line < 0)
-        snprintf(text, size, "%s: STRETTO_REPRODUCIBLE", choice);
-    else if (d->row->line)
+    else if (d->row->line > 0)
         snprintf(text, size, "%s: %s:%d", choice, stretto_the_table.name, d->row->line);
     else
-        snprintf(text, size, "%s: forced", choice);
+        snprintf(text, size, "%s: %s", choice, stretto_row_origin(d->row));
     const size_t used = size ? strlen(text) : 0;
     if (which == STRETTO_ALLTOALLV && stretto_exchange_was_known(c))
         snprintf(text + used, size - used, "; sizes known from before");

@@ -95,12 +95,20 @@ static void read_environment(void) {
         .reorder = number("STRETTO_REORDER", 0, 0, 1),
         .domains = number("STRETTO_DOMAINS", 1, 0, 2),
         .fake_domains = number("STRETTO_FAKE_DOMAINS", 0, -(1 << 20), 1 << 20),
+        .learn = number("STRETTO_LEARN", 0, 0, 1),
+        .learn_after = number("STRETTO_LEARN_AFTER", 200, 1, 1 << 30),
+        .learn_block = number("STRETTO_LEARN_BLOCK", 0, 0, 4),
         .nonblocking = word("STRETTO_NONBLOCKING", nonblocking_words),
     };
     const char *cpus = getenv("STRETTO_NONBLOCKING_CPU");
     if (cpus)
         snprintf(stretto_config.nonblocking_cpus, sizeof stretto_config.nonblocking_cpus, "%s",
                  cpus);
+    if (stretto_config.learn) { /* shapes are learned from blocking calls alone */
+        stretto_config.nonblocking = 0;
+        if (!getenv("STRETTO_AFTER")) /* a communicator that is used seldom costs nothing */
+            stretto_config.after = 50;
+    }
     /* from the first call on, or the first ones would be evaluated otherwise */
     if (stretto_config.reproducible && stretto_config.after > 1)
         stretto_config.after = 1;

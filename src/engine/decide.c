@@ -7,6 +7,7 @@
  * the argument for each collective.
  */
 #include "engine/engine.h"
+#include "engine/learn.h"
 #include "engine/memory.h"
 
 #include <limits.h>
@@ -77,7 +78,7 @@ static const struct {
 
 /* STRETTO_REPRODUCIBLE: how a reduction is evaluated, whatever table and layout say. These work in
  * an order that depends on the number of ranks alone when they are told that the operation does not
- * commute. Line -1: no row of a table. */
+ * commute. */
 static const stretto_row *reproducible_row(stretto_collective collective) {
     static const char *const fixed[STRETTO_COLLECTIVES] = {[STRETTO_ALLREDUCE] = "knomial(2)",
                                                            [STRETTO_REDUCE] = "knomial(2)",
@@ -98,7 +99,7 @@ static const stretto_row *reproducible_row(stretto_collective collective) {
         row->high = SIZE_MAX;
         if (stretto_choice_parse(collective, fixed[collective], &row->choice, error, sizeof error))
             stretto_say("STRETTO_REPRODUCIBLE: %s", error);
-        row->line = -1;
+        row->line = STRETTO_LINE_REPRODUCIBLE;
     }
     pthread_mutex_unlock(&once);
     return row;
@@ -147,7 +148,7 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
     if (d->row && d->row->line > 0)
         snprintf(where, sizeof where, "%s:%d", stretto_the_table.name, d->row->line);
     else if (d->row)
-        snprintf(where, sizeof where, d->row->line ? "STRETTO_REPRODUCIBLE" : "forced");
+        snprintf(where, sizeof where, "%s", stretto_row_origin(d->row));
     stretto_say("%s of %s on %d ranks (%d x %d): %s (%s%s%s)", stretto_collective_name(collective),
                 size, c->nranks, c->layout.nnodes, c->ppn, text, where, *d->why ? "; but " : "",
                 d->why);
@@ -237,22 +238,13 @@ static bool mpi_reduces(MPI_Op op, MPI_Datatype datatype) {
     return yes;
 }
 
-static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
-    d->run = STRETTO_RUN_NATIVE;
-    d->row = NULL;
-    d->why = "";
-    d->reduce = NULL;
-    d->store = NULL;
-    d->bytes = d->extent = 0;
-    if (!c->coll[collective].looked_at)
-        return; /* an invalid datatype is the MPI's to find, too */
+/* What becomes of the row that was found. */
+static void carry_out(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     bool user_op = false, commutative = !stretto_config.reproducible;
-    if (!measure(c, collective, d))
-        return;
-    d->row = row_for(c, collective, d->bytes);
     if (!d->row || d->row->choice.kind == STRETTO_CHOICE_NATIVE)
         return;
-    if (d->row->line >= 0 && d->bytes > vectors_limit(c, collective, &d->row->choice)) {
+    if (d->row->line != STRETTO_LINE_REPRODUCIBLE &&
+        d->bytes > vectors_limit(c, collective, &d->row->choice)) {
         because(d, "too large for this algorithm");
         return;
     }
@@ -261,7 +253,8 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
         if (!d->reduce) {
             bool predefined = stretto_is_predefined_op(d->op);
             if (d->op == MPI_OP_NULL ||
-                (predefined && !(d->row->line < 0 && mpi_reduces(d->op, d->datatype)))) {
+                (predefined &&
+                 !(d->row->line == STRETTO_LINE_REPRODUCIBLE && mpi_reduces(d->op, d->datatype)))) {
                 because(d, "no kernel for this operation on this datatype");
                 return;
             }
@@ -291,7 +284,53 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
                                                                       : STRETTO_RUN_PLAN;
 }
 
+/* d's key is set. False: the MPI's, and what is left of d says why. */
+static bool begin(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
+    d->run = STRETTO_RUN_NATIVE;
+    d->row = NULL;
+    d->why = "";
+    d->reduce = NULL;
+    d->store = NULL;
+    d->learning = NULL;
+    d->bytes = d->extent = 0;
+    /* an invalid datatype is the MPI's to find, too */
+    return c->coll[collective].looked_at && measure(c, collective, d);
+}
+
+static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
+    if (!begin(c, collective, d))
+        return;
+    d->row = row_for(c, collective, d->bytes);
+    if (stretto_config.learn && !c->coll[collective].is_forced && stretto_learns(collective))
+        stretto_learn_take(c, collective, d);
+    carry_out(c, collective, d);
+}
+
 const stretto_decision stretto_undecided = {.why = ""};
+
+/* A derived type or a user operation can be freed, and its handle come again as another: such a
+ * decision is for once. So is one that may have to be another after some calls. */
+static bool lasts(const stretto_comm *c, stretto_collective collective, MPI_Datatype datatype,
+                  MPI_Op op) {
+    return (datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype)) &&
+           (!stretto_collective_reduces(collective) || stretto_is_predefined_op(op)) &&
+           !stretto_memory_counts(c, collective);
+}
+
+void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
+                       long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row) {
+    const bool is_lasting = lasts(c, collective, datatype, op);
+    d->collective = collective;
+    d->count = d->elements = count;
+    d->datatype = datatype;
+    d->op = op;
+    if (begin(c, collective, d)) {
+        d->row = row;
+        carry_out(c, collective, d);
+    }
+    if (!is_lasting)
+        d->count = LLONG_MIN;
+}
 
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op) {
@@ -304,15 +343,10 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             d->op == op)
             return c->coll[collective].last = d;
     }
-    /* A derived type or a user operation can be freed, and its handle come again as another: such a
-     * decision is for once, and does not take the place of those that last. So is one that may
-     * have to be another after some calls. */
-    bool lasts = datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype);
-    if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(op))
-        lasts = false;
-    lasts = lasts && !stretto_memory_counts(c, collective);
+    /* what is for once does not take the place of those that last */
+    const bool is_lasting = lasts(c, collective, datatype, op);
     int place = STRETTO_DECISIONS - 1;
-    if (lasts) {
+    if (is_lasting) {
         place = c->coll[collective].next;
         c->coll[collective].next = (place + 1) % (STRETTO_DECISIONS - 1);
     }
@@ -324,7 +358,7 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
     make(c, collective, d);
     if (__builtin_expect(stretto_config.verbose, 0))
         tell(c, collective, d);
-    if (!lasts)
+    if (!is_lasting)
         d->count = LLONG_MIN;
     c->coll[collective].last = d;
     return d;

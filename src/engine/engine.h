@@ -27,6 +27,7 @@
 typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
     int check_calls, check_seconds, reproducible, reorder;
+    int learn, learn_after, learn_block; /* learn.h; calls before, calls in the first blocks */
     int domains, fake_domains;
     int nonblocking; /* 0: to the MPI, 1: progressed in the application's calls, 2: by a thread too
                       */
@@ -142,6 +143,8 @@ typedef enum {
     STRETTO_RUN_PLAN    /* the executor */
 } stretto_run;
 
+typedef struct stretto_learning stretto_learning;
+
 /* How calls of one shape are done. */
 typedef struct {
     stretto_run run;
@@ -153,9 +156,10 @@ typedef struct {
     size_t bytes;       /* type size x count; must stay below 2^31 times the ranks */
     size_t extent;      /* bytes of one element as kernels and wires see it */
     stretto_reduce_fn reduce;
-    stretto_store_fn store; /* pairs with a gap: brings a result past it; NULL: it has none */
-    const stretto_row *row; /* NULL: no row; its choice is what is done unless run is NATIVE */
-    const char *why;        /* a reason to be native that is not the table's, or ""; lasts */
+    stretto_store_fn store;     /* pairs with a gap: brings a result past it; NULL: it has none */
+    const stretto_row *row;     /* NULL: no row; its choice is what is done unless run is NATIVE */
+    const char *why;            /* a reason to be native that is not the table's, or ""; lasts */
+    stretto_learning *learning; /* learns which choice is best for such calls; NULL: it stands */
 } stretto_decision;
 
 enum { STRETTO_DECISIONS = 8, STRETTO_PLANS = 64 };
@@ -247,6 +251,7 @@ typedef struct stretto_comm {
     struct stretto_comm *under_way;         /* the next communicator that has some */
     stretto_cached_plan *pinned;            /* being carried out */
     struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
+    stretto_learning *learning, *timing;    /* shapes; of the call at hand, when it is measured */
 } stretto_comm;
 
 enum {
@@ -296,6 +301,17 @@ void stretto_evidence_end(void);                  /* at Finalize, communicators 
  * root does not matter. What they are for each collective: docs/explanation/calls.md. */
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op);
+/* The same by a row that is not asked for here: fills *d in, for this key. */
+void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
+                       long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row);
+/* For a decision of which d->learning is not NULL: how this call is done. Its end is told when
+ * c->timing is not NULL then (learn.c). */
+const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
+void stretto_learn_call_ended(stretto_comm *c);
+void stretto_learn_forget(stretto_comm *c);
+/* The communicator goes, or the job ends: what was learned there is kept, and at the end told. */
+void stretto_learned_add(const stretto_comm *c);
+void stretto_learned_end(void);
 /* Whether a choice can be carried out on this communicator for calls of that size, of which `wire`
  * bytes travel: NULL, or why not (valid until the next call; the same on all ranks). */
 const char *stretto_choice_refused(stretto_comm *c, stretto_collective collective,

@@ -52,6 +52,8 @@ bool stretto_memory_counts(const stretto_comm *c, stretto_collective collective)
 bool stretto_comm_world_ranks(MPI_Comm comm, int nranks, int *world);
 /* Whether all of comm are well. Collective. */
 bool stretto_agree(MPI_Comm comm, bool mine);
+/* Whether the application may be in the MPI with several threads at once. */
+bool stretto_in_threads(void);
 /* While we ask the MPI for something that we can do without, it must not end the job: errors are
  * returned, unless the application has several threads. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm);

@@ -3,6 +3,7 @@
  * Happens inside the N-th blocking collective of the application on the communicator, which is the
  * same call on all ranks; everything that could fail on one rank only is agreed with one Allgather.
  */
+#include "engine/learn.h"
 #include "engine/memory.h"
 #include "engine/operation.h"
 #include "engine/outstanding.h"
@@ -132,7 +133,7 @@ static bool make_layout(stretto_comm *c, const int *world) {
 
 /* Which resources some row could ask for here; the same on all ranks. */
 static void wants(const stretto_comm *c, bool *node, bool *shadow) {
-    *node = *shadow = stretto_config.api != 0;
+    *node = *shadow = stretto_config.api || stretto_config.learn;
     *shadow |= stretto_config.check_calls || stretto_config.reproducible;
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
@@ -149,8 +150,7 @@ bool stretto_agree(MPI_Comm comm, bool mine) {
     return PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && out;
 }
 
-/* Whether the application may be in the MPI with several threads at once. */
-static bool in_threads(void) {
+bool stretto_in_threads(void) {
     int provided = MPI_THREAD_MULTIPLE;
     PMPI_Query_thread(&provided);
     return provided >= MPI_THREAD_MULTIPLE &&
@@ -165,7 +165,7 @@ bool stretto_threads_make_communicators(void) {
 #ifdef STRETTO_ABI_OPENMPI
     static atomic_bool seen;
     int main_one = 1;
-    if (in_threads() && PMPI_Is_thread_main(&main_one) == MPI_SUCCESS && !main_one)
+    if (stretto_in_threads() && PMPI_Is_thread_main(&main_one) == MPI_SUCCESS && !main_one)
         atomic_store_explicit(&seen, true, memory_order_relaxed);
     return atomic_load_explicit(&seen, memory_order_relaxed);
 #else
@@ -177,7 +177,7 @@ bool stretto_threads_make_communicators(void) {
  * one: then it stays. */
 MPI_Errhandler stretto_be_quiet(MPI_Comm comm) {
     MPI_Errhandler before = MPI_ERRHANDLER_NULL;
-    if (!in_threads() && PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
+    if (!stretto_in_threads() && PMPI_Comm_get_errhandler(comm, &before) == MPI_SUCCESS)
         PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return before;
 }
@@ -271,7 +271,8 @@ static void prepare_calls(stretto_comm *c) {
         /* with STRETTO_VERBOSE each shape is explained, native ones too */
         c->coll[i].looked_at =
             stretto_config.verbose > 0 ||
-            (stretto_config.reproducible && stretto_collective_reduces((stretto_collective)i));
+            (stretto_config.reproducible && stretto_collective_reduces((stretto_collective)i)) ||
+            (stretto_config.learn && stretto_learns((stretto_collective)i));
     }
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
@@ -299,6 +300,8 @@ STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
 
 void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     stretto_evidence_add(c);
+    stretto_learned_add(c);
+    stretto_learn_forget(c);
     stretto_plans_forget(c);
     stretto_comm_graph_forget(c);
     if (c->arena >= 0)

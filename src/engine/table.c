@@ -255,3 +255,9 @@ const stretto_row *stretto_table_find_any_size(const stretto_table *table,
                                                stretto_collective collective, int nodes, int ppn) {
     return find(table, collective, nodes, ppn, 0, SIZE_MAX);
 }
+
+const char *stretto_row_origin(const stretto_row *row) {
+    return row->line == STRETTO_LINE_LEARNED        ? "learned in this run"
+           : row->line == STRETTO_LINE_REPRODUCIBLE ? "STRETTO_REPRODUCIBLE"
+                                                    : "forced";
+}

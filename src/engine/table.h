@@ -8,12 +8,14 @@
 
 #include "coll/coll.h"
 
+enum { STRETTO_LINE_FORCED = 0, STRETTO_LINE_REPRODUCIBLE = -1, STRETTO_LINE_LEARNED = -2 };
+
 typedef struct {
     stretto_collective collective;
     int nodes, ppn;   /* 0 = any ("*") */
     size_t low, high; /* bytes, inclusive; SIZE_MAX = "inf" */
     stretto_choice choice;
-    int line; /* where it stands, 1-based */
+    int line; /* where it stands, 1-based; or one of these */
 } stretto_row;
 
 typedef struct {
@@ -37,6 +39,8 @@ int stretto_table_force(stretto_table *table, const char *choices, char *error, 
  * the two, before wildcards in both; among those the narrowest size range, then the first. */
 const stretto_row *stretto_table_find(const stretto_table *table, stretto_collective collective,
                                       int nodes, int ppn, size_t bytes);
+/* Of a row that no table has: "forced". */
+const char *stretto_row_origin(const stretto_row *row);
 /* The same for a call whose size the ranks do not know alike: only rows for every size (0-inf)
  * count. */
 const stretto_row *stretto_table_find_any_size(const stretto_table *table,

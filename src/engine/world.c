@@ -260,7 +260,7 @@ STRETTO_COLD void stretto_engine_init(void) {
         return;
     if (stretto_config.disable ||
         !(stretto_config.has_table || stretto_config.api || stretto_config.check_calls ||
-          stretto_config.reproducible || stretto_config.reorder))
+          stretto_config.reproducible || stretto_config.reorder || stretto_config.learn))
         return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
         PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS) {

@@ -14,7 +14,8 @@
                 sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf; /* one rank's own mistake */          \
             STRETTO_TRY(c, d, stretto_call_allreduce(c, d, in, recvbuf));                          \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
+        return stretto_through(                                                                    \
+            c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm)));          \
     }
 
 #define REDUCE(name, COUNT)                                                                        \
@@ -54,8 +55,9 @@
             STRETTO_TRY(c, d,                                                                      \
                         stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));      \
         }                                                                                          \
-        return STRETTO_NATIVE(                                                                     \
-            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
+        return stretto_through(c,                                                                  \
+                               STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
+                                                          recvcount, recvtype, comm)));            \
     }
 
 #define ALLGATHERV(name, COUNT, DISPL, LARGE)                                                      \
@@ -100,5 +102,5 @@ int MPI_Barrier(MPI_Comm comm) {
             stretto_decision_for(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
         STRETTO_TRY(c, d, stretto_call_barrier(c, d));
     }
-    return STRETTO_NATIVE(PMPI_Barrier(comm));
+    return stretto_through(c, STRETTO_NATIVE(PMPI_Barrier(comm)));
 }

@@ -55,6 +55,8 @@ static inline const stretto_decision *stretto_decision_for(stretto_comm *c,
                              d->run == STRETTO_RUN_UNDECIDED,
                          0))
         d = stretto_decide(c, collective, count, datatype, op);
+    if (__builtin_expect(d->learning != NULL, 0))
+        d = stretto_learn_pick(c, d);
     if (d->run == STRETTO_RUN_NATIVE) {
         c->coll[collective].native++;
         return NULL;
@@ -80,12 +82,19 @@ static inline void stretto_count_passed(stretto_comm *c, const stretto_decision 
     c->coll[d->collective].native++;
 }
 
+/* The end of a call on c (or on none): it may be one that is measured. */
+static inline int stretto_through(stretto_comm *c, int rc) {
+    if (__builtin_expect(c && c->timing, 0))
+        stretto_learn_call_ended(c);
+    return rc;
+}
+
 /* A call on c that was ours, and the end of the function unless it is the MPI's after all. */
 #define STRETTO_TRY(c, d, call)                                                                    \
     do {                                                                                           \
         int rc = (d) ? (call) : STRETTO_PASS;                                                      \
         if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                    \
-            return rc;                                                                             \
+            return stretto_through(c, rc);                                                         \
         if (d)                                                                                     \
             stretto_count_passed((c), (d));                                                        \
     } while (0)

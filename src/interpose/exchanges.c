@@ -12,8 +12,9 @@
                 stretto_decision_for(c, STRETTO_ALLTOALL, recvcount, recvtype, MPI_OP_NULL);       \
             STRETTO_TRY(c, d, stretto_call_alltoall(c, d, sendbuf, sendcount, sendtype, recvbuf)); \
         }                                                                                          \
-        return STRETTO_NATIVE(                                                                     \
-            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));        \
+        return stretto_through(c,                                                                  \
+                               STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
+                                                          recvcount, recvtype, comm)));            \
     }
 
 /* Both are alltoallv to us; the key is the communicator alone. */

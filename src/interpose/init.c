@@ -77,6 +77,7 @@ int MPI_Query_thread(int *provided) {
 int MPI_Finalize(void) {
     stretto_outstanding_drain_all();
     stretto_evidence_end();
+    stretto_learned_end();
     stretto_engine_finalize();
     return PMPI_Finalize();
 }

@@ -11,7 +11,8 @@
                 stretto_decision_for(c, STRETTO_REDUCE_SCATTER_BLOCK, recvcount, datatype, op);    \
             STRETTO_TRY(c, d, stretto_call_reduce_scatter_block(c, d, sendbuf, recvbuf));          \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm));       \
+        return stretto_through(                                                                    \
+            c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm)));      \
     }
 
 #define REDUCE_SCATTER(name, COUNT, LARGE)                                                         \

@@ -23,6 +23,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("profile", "Run CMD with the recorder: collectives, messages, waiting, I/O."),
     ("bench", "Measure collectives: native algorithms and those of Stretto."),
     ("tune", "Tune the collectives of CMD, and verify the gain on CMD."),
+    ("learn", "Run CMD once: it learns while it runs, and leaves a table."),
     ("settings", "Try settings of the MPI on CMD, and keep the fastest."),
     ("table", "Tables for all applications: make, decide, simulate, show."),
     ("campaign", "Tables for all layouts of a cluster: plan, run, status, submit."),

@@ -14,7 +14,7 @@ from stretto.files.trust import distrust
 from stretto.launch.inject import Applied
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
-from stretto.launch.naming import INTERPRETER, app_name, tuned_directory
+from stretto.launch.naming import INTERPRETER, app_name, learned_table, tuned_directory
 from stretto.light import TYPE_CHECKING, later, replace
 from stretto.output import say
 
@@ -27,7 +27,9 @@ else:
     shlex = later("shlex")
 
 #: with one of them the library has something to do without a table, too
-_SWITCHES = ("STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_REPRODUCIBLE", "STRETTO_REORDER")
+_SWITCHES = (
+    "STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_LEARN", "STRETTO_REORDER", "STRETTO_REPRODUCIBLE",
+)  # fmt: skip
 
 
 def applied_to(
@@ -199,11 +201,13 @@ def _told(job: Job) -> dict[str, str]:
 
 
 def _own_table(job: Job) -> Path | None:
-    """Return what `stretto tune -- CMD` has left for this very job in the working directory."""
+    """Return what `stretto tune` or `stretto learn` has left for this very job here."""
     if not job.command.applications:
         return None
     directory = tuned_directory(job)
     path = directory / f"{app_name(job)}.table"
+    if not path.is_file():
+        path = learned_table(job)
     if not path.is_file():
         return None
     why = distrust(path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.cli.apply import applied_to
-from stretto.errors import EXIT_COMMAND, StrettoError
+from stretto.errors import EXIT_COMMAND, StrettoError, from_oserror
 from stretto.launch.inject import prepare, with_settings
-from stretto.launch.job import understand
+from stretto.launch.job import Job, understand
+from stretto.launch.naming import learned_table
 from stretto.output import say
 
 
@@ -20,9 +22,18 @@ def start(
     settings: Path | None = None,
     mpi: str | None = None,
     verbose: bool = False,
+    learn: bool = False,
+    out: Path | None = None,
+    fixed: bool = False,
 ) -> None:
-    """Become the command, with what applies to it."""
+    """Become the command, with what applies to it.
+
+    `learn`, `out`, `fixed`: learning while it runs, the table that this leaves, and with the order
+    of sums kept.
+    """
     job = understand(words, mpi=mpi)
+    if learn:
+        job = _learning(job, out, fixed)
     for note in job.notes:
         say(f"stretto: note: {note}")
     applied = applied_to(job, table, choice, verbose, settings)
@@ -36,6 +47,19 @@ def start(
     job = with_settings(job, applied.settings)
     argv, environ = prepare(job, applied.libraries, applied.variables)
     execute(argv, environ)
+
+
+def _learning(job: Job, out: Path | None, fixed: bool) -> Job:
+    """Return the job with the variables by which the library learns."""
+    path = job.cwd / (out or learned_table(job))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise from_oserror(error, "cannot make the directory", path.parent) from error
+    more = {"STRETTO_LEARN": "1", "STRETTO_LEARN_TABLE": str(path)}
+    if fixed:
+        more["STRETTO_REPRODUCIBLE"] = "1"
+    return replace(job, environ={**job.environ, **more})
 
 
 def execute(argv: list[str], environ: dict[str, str]) -> None:

@@ -41,6 +41,11 @@ def command_name(command: Command) -> str:
     return re.sub(r"[^\w.-]+", "_", name) or "job"
 
 
+def learned_table(job: Job) -> Path:
+    """Return the table that `stretto learn -- CMD` writes when not told another."""
+    return tuned_directory(job) / f"{app_name(job)}.learned.table"
+
+
 def tuned_directory(job: Job) -> Path:
     """Return where `stretto tune -- CMD` puts its files when not told: in the working directory."""
     return Path(f"stretto-{app_name(job)}")

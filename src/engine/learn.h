@@ -1,0 +1,37 @@
+/* Learning while the job runs (STRETTO_LEARN): learn.c, and what is left of it: learned.c. */
+#ifndef STRETTO_LEARN_H
+#define STRETTO_LEARN_H
+
+#include "engine/engine.h"
+#include "learn/learner.h"
+
+/* Calls of one shape on a communicator: a collective, and sizes up to twice one another. */
+struct stretto_learning {
+    struct stretto_learning *next;
+    stretto_collective collective;
+    size_t low, high; /* bytes, inclusive */
+    stretto_learner learner;
+    stretto_row rows[STRETTO_LEARN_CANDIDATES];    /* the first is native */
+    stretto_decision by[STRETTO_LEARN_CANDIDATES]; /* the last call's, by each of them */
+    bool from_table;                               /* rows[1] is the table's */
+    double begun, seconds[STRETTO_LEARN_BLOCK];    /* of the block at hand */
+    int measured;
+    long long counted; /* of learner.calls, those in the process's total */
+};
+
+/* Whether shapes of this collective are learned: those that end on no rank before all have begun
+ * them. There, the shortest of the ranks' times is the last one's to arrive, and without waiting.
+ */
+bool stretto_learns(stretto_collective collective);
+/* d->bytes and d->row are known, from the table: says what the learner wants instead. The same on
+ * all ranks. */
+void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_decision *d);
+
+/* ---- learned.c ------------------------------------------------------------------------------- */
+
+/* The exploring of this process in seconds, and that of its collectives in which it learned. */
+void stretto_learned_spent(double lost, double taken, double *all_lost, double *all_taken);
+/* Where it is time, on rank 0 of the world: writes what is known into the table. */
+void stretto_learned_write(bool now);
+
+#endif

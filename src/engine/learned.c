@@ -1,0 +1,340 @@
+/* What was learned: said at the end, and written into a table for the next run, on rank 0 of
+ * MPI_COMM_WORLD alone, of the communicators that it was in. Output only.
+ */
+#include "files/regular.h"
+#include "engine/learn.h"
+#include "engine/memory.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Communicators of one layout together. */
+typedef struct {
+    stretto_collective collective;
+    int nodes, ppn;
+    size_t low, high;
+    stretto_choice choice;          /* of the communicator with the most pairs */
+    bool chosen, open, other_order; /* open: candidates are being tried */
+    int pairs, anew;
+    double native, time, low_gain, high_gain; /* of that one */
+    double saved, spread2;                    /* of all */
+    unsigned long long calls, chosen_calls;
+} result;
+
+typedef struct {
+    int n, room;
+    result *all;
+} results;
+
+enum { WRITE_SECONDS = 60 };
+
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* for all that follows */
+static results gone;                                        /* of communicators that were freed */
+static double total_lost, total_taken;
+static time_t written;
+
+void stretto_learned_spent(double lost, double taken, double *all_lost, double *all_taken) {
+    pthread_mutex_lock(&keeping);
+    *all_lost = total_lost += lost;
+    *all_taken = total_taken += taken;
+    pthread_mutex_unlock(&keeping);
+}
+
+static result *place_for(results *rs, const result *key) {
+    for (int i = 0; i < rs->n; i++) {
+        result *r = &rs->all[i];
+        if (r->collective == key->collective && r->nodes == key->nodes && r->ppn == key->ppn &&
+            r->low == key->low)
+            return r;
+    }
+    if (rs->n == rs->room) {
+        const int room = rs->room ? 2 * rs->room : 16;
+        result *more = realloc(rs->all, (size_t)room * sizeof *more);
+        if (!more)
+            return NULL; /* it goes untold */
+        rs->all = more;
+        rs->room = room;
+    }
+    rs->all[rs->n] = (result){.collective = key->collective,
+                              .nodes = key->nodes,
+                              .ppn = key->ppn,
+                              .low = key->low,
+                              .high = key->high,
+                              .pairs = -1};
+    return &rs->all[rs->n++];
+}
+
+static void merge(results *rs, const result *one) {
+    result *r = place_for(rs, one);
+    if (!r)
+        return;
+    const result before = *r;
+    if (one->pairs > r->pairs)
+        *r = *one;
+    r->saved = before.saved + one->saved;
+    r->spread2 = before.spread2 + one->spread2;
+    r->calls = before.calls + one->calls;
+    r->chosen_calls = before.chosen_calls + one->chosen_calls;
+    r->anew = before.anew + one->anew;
+    r->other_order |= before.other_order;
+}
+
+static void add(results *rs, const stretto_comm *c) {
+    for (const stretto_learning *l = c->learning; l; l = l->next) {
+        const stretto_learner *learner = &l->learner;
+        if (learner->phase == STRETTO_LEARN_WAIT)
+            continue;
+        const stretto_learned_gain g = stretto_learner_gain(learner);
+        merge(rs,
+              &(const result){
+                  .collective = l->collective,
+                  .nodes = c->layout.nnodes,
+                  .ppn = c->ppn,
+                  .low = l->low,
+                  .high = l->high,
+                  .choice = l->rows[learner->chosen].choice,
+                  .chosen = learner->chosen != 0,
+                  .other_order =
+                      stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
+                  .pairs = g.pairs,
+                  .anew = learner->learned_anew,
+                  .native = g.pairs ? g.native : learner->reference,
+                  .time = g.chosen,
+                  .low_gain = g.low,
+                  .high_gain = g.high,
+                  .saved = g.saved,
+                  .spread2 = g.spread * g.spread,
+                  .calls = (unsigned long long)(learner->calls + learner->length - learner->left),
+                  .chosen_calls = (unsigned long long)g.calls,
+              });
+    }
+}
+
+void stretto_learned_add(const stretto_comm *c) {
+    if (stretto_the_world.rank || !c->learning)
+        return;
+    pthread_mutex_lock(&keeping);
+    add(&gone, c);
+    pthread_mutex_unlock(&keeping);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const char *path(void) {
+    const char *name = getenv("STRETTO_LEARN_TABLE");
+    return name && *name ? name : "stretto-learned.table";
+}
+
+/* A value of /proc/cpuinfo without quotation marks. */
+static void processor(char *text, size_t size) {
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    *text = '\0';
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(text, size, "%s", strchr(line, ':') + 2);
+            text[strcspn(text, "\n\"")] = '\0';
+            break;
+        }
+    if (file)
+        fclose(file);
+}
+
+/* "5.0.11" of the MPI's own words, "?" without any. */
+static void version(char *text, size_t size) {
+    char words[8192] = "";
+    int length;
+    snprintf(text, size, "?");
+    if (PMPI_Get_library_version(words, &length) != MPI_SUCCESS)
+        return;
+    const char *at = strpbrk(words, "0123456789");
+    if (at)
+        snprintf(text, size, "%.*s", (int)strspn(at, "0123456789."), at);
+}
+
+static void put_header(FILE *file) {
+    char mpi[64], cpu[256], host[65] = "", when[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    gethostname(host, sizeof host - 1);
+    version(mpi, sizeof mpi);
+    processor(cpu, sizeof cpu);
+    gmtime_r(&now, &utc);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fprintf(file, "stretto-table 1\nmpi %s %s\nlayout nodes=* ppn=*\n", stretto_host_family(), mpi);
+    fprintf(file, "created %s stretto 0.1.0 host %s cpu \"%s\"\n", when, *host ? host : "?", cpu);
+    fprintf(file, "# collective nodes ppn bytes choice evidence\n");
+}
+
+static void put_row(FILE *file, const result *r) {
+    char choice[256], high[32] = "inf";
+    stretto_choice_format(&r->choice, choice, sizeof choice);
+    if (r->high != SIZE_MAX)
+        snprintf(high, sizeof high, "%zu", r->high);
+    fprintf(file, "row %s %d %d %zu-%s %s source=learned calls=%llu",
+            stretto_collective_name(r->collective), r->nodes, r->ppn, r->low, high, choice,
+            r->calls);
+    if (r->native > 0)
+        fprintf(file, " native_us=%.4g", 1e6 * r->native);
+    if (r->chosen && r->pairs > 0)
+        fprintf(file, " us=%.4g ratio=%.4g low=%.4g high=%.4g pairs=%d", 1e6 * r->time,
+                r->time / r->native, r->high_gain < r->native ? 1 - r->high_gain / r->native : 0,
+                1 - r->low_gain / r->native, r->pairs);
+    if (r->saved > 0 || r->saved < 0)
+        fprintf(file, " saved_s=%.4g", r->saved);
+    fputc('\n', file);
+}
+
+/* What the table of before says of other calls. */
+static void put_earlier(FILE *file, const stretto_row *row) {
+    char choice[256], nodes[16] = "*", ppn[16] = "*", high[32] = "inf";
+    stretto_choice_format(&row->choice, choice, sizeof choice);
+    if (row->nodes)
+        snprintf(nodes, sizeof nodes, "%d", row->nodes);
+    if (row->ppn)
+        snprintf(ppn, sizeof ppn, "%d", row->ppn);
+    if (row->high != SIZE_MAX)
+        snprintf(high, sizeof high, "%zu", row->high);
+    fprintf(file, "row %s %s %s %zu-%s %s source=earlier\n",
+            stretto_collective_name(row->collective), nodes, ppn, row->low, high, choice);
+}
+
+static bool is_told(const results *rs, const stretto_row *row) {
+    for (int i = 0; i < rs->n; i++) {
+        const result *r = &rs->all[i];
+        if (!r->open && r->collective == row->collective && r->nodes == row->nodes &&
+            r->ppn == row->ppn && r->low == row->low && r->high == row->high)
+            return true;
+    }
+    return false;
+}
+
+/* By rename: who is killed meanwhile leaves the table of before. */
+static void put_table(const results *rs) {
+    char other[PATH_MAX];
+    const char *why = "the name is too long";
+    const int length = snprintf(other, sizeof other, "%s.%ld.part", path(), (long)getpid());
+    int fd = -1;
+    if (length > 0 && (size_t)length < sizeof other)
+        fd = stretto_open_regular(other, O_WRONLY | O_CREAT | O_EXCL, &why);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file) {
+        stretto_say("what was learned cannot be written to %s: %s", path(), why);
+        return;
+    }
+    put_header(file);
+    int rows = 0;
+    for (int i = 0; i < rs->n; i++)
+        if (!rs->all[i].open && ++rows)
+            put_row(file, &rs->all[i]);
+    for (int i = 0; i < stretto_the_table.nrows; i++) {
+        const stretto_row *row = &stretto_the_table.rows[i];
+        if (row->line > 0 && !is_told(rs, row) && ++rows)
+            put_earlier(file, row);
+    }
+    fprintf(file, "end %d\n", rows);
+    const bool well = !ferror(file);
+    if (fclose(file) || !well || rename(other, path())) {
+        stretto_say("what was learned cannot be written to %s: %s", path(), strerror(errno));
+        unlink(other);
+    }
+}
+
+static results *collecting;
+
+static void collect(const stretto_comm *c) {
+    add(collecting, c);
+}
+
+/* What is known now, of living communicators too. With `keeping` held; free ->all. */
+static results all_now(void) {
+    results rs = {0};
+    for (int i = 0; i < gone.n; i++)
+        merge(&rs, &gone.all[i]);
+    collecting = &rs;
+    stretto_comms_each(collect);
+    return rs;
+}
+
+void stretto_learned_write(bool now) {
+    if (stretto_the_world.rank || (!now && stretto_in_threads()))
+        return; /* others may be in the middle of a block */
+    const time_t t = time(NULL);
+    pthread_mutex_lock(&keeping);
+    if (!written)
+        written = t;
+    if (now || t - written >= WRITE_SECONDS) {
+        const results rs = all_now();
+        if (rs.n)
+            put_table(&rs);
+        free(rs.all);
+        written = t;
+    }
+    pthread_mutex_unlock(&keeping);
+}
+
+/* ---- the words ------------------------------------------------------------------------------- */
+
+static void root_of(double square, double *value) {
+    double r = square > 1 ? square : 1;
+    for (int i = 0; i < 100; i++)
+        r = (r + square / r) / 2;
+    *value = square > 0 ? r : 0;
+}
+
+static void say_result(const result *r) {
+    char choice[256], sizes[64] = "";
+    stretto_choice_format(&r->choice, choice, sizeof choice);
+    if (r->high != SIZE_MAX)
+        snprintf(sizes, sizeof sizes, " of %zu to %zu bytes", r->low, r->high);
+    const char *name = stretto_collective_name(r->collective);
+    if (r->open)
+        stretto_say("learned: %s%s on %d x %d: %llu calls are too few to choose", name, sizes,
+                    r->nodes, r->ppn, r->calls);
+    else if (!r->chosen)
+        stretto_say("learned: %s%s on %d x %d: native stays; nothing that was tried is faster",
+                    name, sizes, r->nodes, r->ppn);
+    else if (r->pairs < 3)
+        stretto_say("learned: %s%s on %d x %d: %s, not yet compared with native", name, sizes,
+                    r->nodes, r->ppn, choice);
+    else
+        stretto_say("learned: %s%s on %d x %d: %s, %.4g -> %.4g us (%.4g to %.4g us less), %llu "
+                    "calls%s",
+                    name, sizes, r->nodes, r->ppn, choice, 1e6 * r->native, 1e6 * r->time,
+                    1e6 * r->low_gain, 1e6 * r->high_gain, r->chosen_calls,
+                    r->anew ? "; another choice was best before" : "");
+}
+
+STRETTO_COLD void stretto_learned_end(void) {
+    if (!stretto_config.learn || stretto_the_world.rank)
+        return;
+    stretto_learned_write(true);
+    pthread_mutex_lock(&keeping);
+    const results rs = all_now();
+    double saved = 0, spread2 = 0, spread;
+    bool other_order = false;
+    for (int i = 0; i < rs.n; i++) {
+        say_result(&rs.all[i]);
+        saved += rs.all[i].saved;
+        spread2 += rs.all[i].spread2;
+        other_order |= rs.all[i].other_order;
+    }
+    root_of(spread2, &spread);
+    if (rs.n == 0)
+        stretto_say("nothing was learned: no call shape came more than %d times",
+                    stretto_config.learn_after);
+    else
+        stretto_say(
+            "learned: %.3g s saved in this run (%.3g to %.3g); exploring cost %.2g s; table "
+            "for the next run: %s",
+            saved, saved - spread, saved + spread, total_lost, path());
+    if (other_order)
+        stretto_say("learned: the order of the sums in reductions changed during the run "
+                    "(STRETTO_REPRODUCIBLE=1 keeps one)");
+    free(rs.all);
+    pthread_mutex_unlock(&keeping);
+}

@@ -1,0 +1,346 @@
+/* The way of a learner through its phases; see learner.h. */
+#include "learn/learner.h"
+
+#include <string.h>
+
+enum {
+    SHORT_BASE = 4,     /* calls of a first block */
+    OFTEN = 64,         /* blocks between checks, the first times */
+    SELDOM = 512,       /* and later */
+    OFTEN_CHECKS = 8,   /* so many times */
+    DOUBTFUL = 4,       /* after one that shows no gain */
+    DOUBTS = 6,         /* so many of those in a row are tested */
+    FIRST_PAUSE = 1024, /* calls */
+    REST = 15           /* where native stays: tried again after so many times the calls so far */
+};
+static const double LONG_CALL = 1e-3, /* seconds: one call is a block */
+    HOPELESS = 3,                     /* times the best of a pass: not tried again */
+    WORSE = 1.25,                     /* times native after a round */
+    WORTH = 0.01,                     /* part of native's time that a choice must gain */
+    T_TEST = 3.25,                    /* Student's t, 9 degrees of freedom, 0.5 % on one side */
+    T_RECENT = 3.37;                  /* 5 degrees of freedom, 1 % */
+
+static uint64_t next_random(stretto_learner *l) {
+    uint64_t z = l->random += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+double stretto_learn_median(double *values, int n) {
+    for (int i = 1; i < n; i++) {
+        double v = values[i];
+        int j = i;
+        for (; j > 0 && values[j - 1] > v; j--)
+            values[j] = values[j - 1];
+        values[j] = v;
+    }
+    return n == 0 ? 0 : n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* No libm in an application's process. */
+static double root(double x) {
+    double r = x > 1 ? x : 1;
+    if (!(x > 0))
+        return 0;
+    for (int i = 0; i < 200; i++) {
+        const double next = (r + x / r) / 2;
+        if (next >= r)
+            break;
+        r = next;
+    }
+    return r;
+}
+
+static void add_pair(stretto_learn_pairs *p, double native, double other, double calls) {
+    const double d = native - other;
+    if (p->n++)
+        p->steps2 += (d - p->last) * (d - p->last);
+    p->last = d;
+    p->calls += calls;
+    p->calls2 += calls * calls;
+    p->native += native * calls;
+    p->other += other * calls;
+    p->difference += d * calls;
+}
+
+/* Variance of one difference: from step to step, so that a slow drift is none. */
+static double variance(const stretto_learn_pairs *p) {
+    return p->steps2 / (2 * (p->n - 1));
+}
+
+static void begin_calls(stretto_learner *l, stretto_learn_phase phase, int candidate,
+                        long long calls, bool timed) {
+    l->phase = phase;
+    l->now = candidate;
+    l->length = l->left = calls;
+    l->timed = timed;
+}
+
+static int block_of(const stretto_learner *l, int doublings) {
+    const int n = l->base << doublings;
+    return n > STRETTO_LEARN_BLOCK ? STRETTO_LEARN_BLOCK : n;
+}
+
+void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed) {
+    memset(l, 0, sizeof *l);
+    l->after = after;
+    l->base = base;
+    l->random = seed;
+    l->ncandidates = 1;
+    l->pause = FIRST_PAUSE;
+    begin_calls(l, STRETTO_LEARN_WAIT, 0, after, false);
+}
+
+void stretto_learner_candidates(stretto_learner *l, int n, int chosen) {
+    l->ncandidates = n;
+    l->chosen = chosen;
+}
+
+static void quiet(stretto_learner *l) {
+    long long calls = REST * (l->calls + 1);
+    if (l->chosen)
+        calls = (long long)block_of(l, 3) * (l->doubts                     ? DOUBTFUL
+                                             : l->checked.n < OFTEN_CHECKS ? OFTEN
+                                                                           : SELDOM);
+    begin_calls(l, STRETTO_LEARN_QUIET, l->chosen, calls, false);
+}
+
+static void stay_native(stretto_learner *l) {
+    l->chosen = 0;
+    quiet(l);
+}
+
+static void next_block(stretto_learner *l) {
+    begin_calls(l, STRETTO_LEARN_EXPLORE, l->order[l->at], block_of(l, l->round), true);
+}
+
+static void begin_pass(stretto_learner *l) {
+    l->norder = l->at = 0;
+    for (int i = 0; i < l->ncandidates; i++)
+        if (l->alive[i])
+            l->order[l->norder++] = i;
+    for (int i = l->norder - 1; i > 0; i--) {
+        const int j = (int)(next_random(l) % (uint64_t)(i + 1)), other = l->order[j];
+        l->order[j] = l->order[i];
+        l->order[i] = other;
+    }
+    next_block(l);
+}
+
+static void begin_round(stretto_learner *l, int round) {
+    l->round = round;
+    l->pass = 0;
+    memset(l->sum, 0, sizeof l->sum);
+    begin_pass(l);
+}
+
+static void explore(stretto_learner *l) {
+    const stretto_learned_gain until_now = stretto_learner_gain(l);
+    l->past = until_now.saved;
+    l->past_spread = until_now.spread * until_now.spread;
+    l->chosen = 0;
+    l->chosen_calls = 0;
+    memset(&l->tested, 0, sizeof l->tested);
+    memset(&l->checked, 0, sizeof l->checked);
+    l->checked_calls = 0;
+    l->doubts = 0;
+    for (int i = 0; i < l->ncandidates; i++)
+        l->alive[i] = true;
+    begin_round(l, 0);
+}
+
+/* One of the pair at random first: what changes in between counts for both alike. */
+static void begin_pair(stretto_learner *l, stretto_learn_phase phase, int other) {
+    const bool native_first = next_random(l) & 1;
+    l->best = other;
+    l->second = native_first ? other : 0;
+    begin_calls(l, phase, native_first ? 0 : other, block_of(l, 3), true);
+}
+
+static void end_round(stretto_learner *l) {
+    int left = 0, keep;
+    for (int i = 1; i < l->ncandidates; i++) {
+        l->alive[i] = l->alive[i] && l->sum[i] <= WORSE * l->pass;
+        left += l->alive[i];
+    }
+    keep = (left + 1) / 2;
+    while (left > keep) {
+        int worst = 0;
+        for (int i = 1; i < l->ncandidates; i++)
+            if (l->alive[i] && (!worst || l->sum[i] > l->sum[worst]))
+                worst = i;
+        l->alive[worst] = false;
+        left--;
+    }
+    if (!left) {
+        stay_native(l);
+    } else if (left > 1) {
+        begin_round(l, l->round + 1);
+    } else {
+        int best = 1;
+        while (!l->alive[best])
+            best++;
+        begin_pair(l, STRETTO_LEARN_TEST, best);
+    }
+}
+
+static void end_pass(stretto_learner *l) {
+    double least = l->value[0];
+    for (int i = 1; i < l->ncandidates; i++)
+        if (l->alive[i] && l->value[i] < least)
+            least = l->value[i];
+    for (int i = 1; i < l->ncandidates; i++) {
+        if (!l->alive[i])
+            continue;
+        l->sum[i] += l->value[0] > 0 ? l->value[i] / l->value[0] : 1;
+        l->alive[i] = l->value[i] <= HOPELESS * least;
+    }
+    l->reference = l->value[0];
+    if (++l->pass < 3 + l->round)
+        begin_pass(l);
+    else
+        end_round(l);
+}
+
+static void end_test(stretto_learner *l) {
+    const stretto_learn_pairs *p = &l->tested;
+    const double mean = p->difference / p->calls, native = p->native / p->calls;
+    if (mean <= WORTH * native || mean * mean * p->n <= T_TEST * T_TEST * variance(p)) {
+        stay_native(l);
+        return;
+    }
+    l->chosen = l->best;
+    l->gained = mean / native;
+    quiet(l);
+}
+
+/* Whether the last pairs say that the choice gains less than half of what it did. */
+static bool is_gone(const stretto_learner *l) {
+    const int n = l->doubts < STRETTO_LEARN_RECENT ? l->doubts : STRETTO_LEARN_RECENT;
+    const double *last = l->recent + STRETTO_LEARN_RECENT - n;
+    double mean = 0, m2 = 0;
+    if (n < DOUBTS)
+        return false;
+    for (int i = 0; i < n; i++)
+        mean += last[i] / n;
+    for (int i = 0; i < n; i++)
+        m2 += (last[i] - mean) * (last[i] - mean);
+    const double below = l->gained / 2 - mean;
+    return below > 0 && below * below * n > T_RECENT * T_RECENT * m2 / (n - 1);
+}
+
+static void end_check(stretto_learner *l, double native, double other) {
+    const double gain = native > 0 ? (native - other) / native : 0;
+    /* the pair stands for the quiet calls before it */
+    add_pair(&l->checked, native, other, (double)(l->chosen_calls - l->checked_calls));
+    l->checked_calls = l->chosen_calls;
+    memmove(l->recent, l->recent + 1, sizeof l->recent - sizeof *l->recent);
+    l->recent[STRETTO_LEARN_RECENT - 1] = gain;
+    l->doubts = gain < l->gained / 2 || gain <= 0 ? l->doubts + 1 : 0;
+    if (l->gained == 0 && l->checked.n == STRETTO_LEARN_RECENT) /* the choice is of another run */
+        l->gained = l->checked.difference / l->checked.native;
+    if (is_gone(l)) {
+        l->learned_anew++;
+        explore(l);
+    } else {
+        quiet(l);
+    }
+}
+
+static void end_of_pair(stretto_learner *l, double seconds) {
+    const bool first = l->second >= 0;
+    if (first) {
+        const int second = l->second;
+        l->first_value = seconds;
+        l->second = -1;
+        begin_calls(l, l->phase, second, block_of(l, 3), true);
+        return;
+    }
+    const double native = l->now == 0 ? seconds : l->first_value,
+                 other = l->now == 0 ? l->first_value : seconds;
+    l->reference = native;
+    if (l->phase == STRETTO_LEARN_CHECK) {
+        end_check(l, native, other);
+        return;
+    }
+    add_pair(&l->tested, native, other, 1);
+    if (l->tested.n < STRETTO_LEARN_PAIRS)
+        begin_pair(l, STRETTO_LEARN_TEST, l->best);
+    else
+        end_test(l);
+}
+
+static void end_first(stretto_learner *l, double seconds) {
+    l->reference = seconds;
+    if (!l->base)
+        l->base = seconds < LONG_CALL ? SHORT_BASE : 1;
+    if (l->ncandidates < 2) {
+        stay_native(l);
+    } else if (l->chosen) {
+        quiet(l);
+    } else {
+        explore(l);
+    }
+}
+
+void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
+    const stretto_learn_phase phase = l->phase;
+    l->calls += l->length;
+    l->chosen_calls += l->chosen && l->now == l->chosen ? l->length : 0;
+    switch (phase) {
+    case STRETTO_LEARN_WAIT:
+        begin_calls(l, STRETTO_LEARN_FIRST, 0, l->base ? l->base : SHORT_BASE, true);
+        break;
+    case STRETTO_LEARN_FIRST: end_first(l, seconds); break;
+    case STRETTO_LEARN_EXPLORE:
+        l->value[l->now] = seconds;
+        if (++l->at < l->norder)
+            next_block(l);
+        else
+            end_pass(l);
+        break;
+    case STRETTO_LEARN_TEST:
+    case STRETTO_LEARN_CHECK: end_of_pair(l, seconds); break;
+    case STRETTO_LEARN_QUIET:
+        if (l->chosen)
+            begin_pair(l, STRETTO_LEARN_CHECK, l->chosen);
+        else if (l->ncandidates > 1)
+            explore(l);
+        else
+            quiet(l);
+        break;
+    case STRETTO_LEARN_PAUSE:
+        l->pause *= 2;
+        begin_calls(l, STRETTO_LEARN_ASK, 0, block_of(l, 0), true);
+        break;
+    case STRETTO_LEARN_ASK:
+        l->reference = seconds;
+        next_block(l);
+        break;
+    }
+    if (!may && l->phase == STRETTO_LEARN_EXPLORE && phase != STRETTO_LEARN_QUIET)
+        begin_calls(l, STRETTO_LEARN_PAUSE, 0, l->pause, false);
+}
+
+stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
+    stretto_learned_gain g = {.saved = l->past, .spread = root(l->past_spread)};
+    /* the pairs of the test made the choice: others are better evidence, once there are some */
+    const stretto_learn_pairs *p = l->checked.n >= 6 || l->tested.n < 3 ? &l->checked : &l->tested;
+    if (!l->chosen || p->n < 3)
+        return g;
+    const double f = p->n - 1, t = 1.96 + 2.372 / f + 2.82 / (f * f), /* Student's, 97.5 % */
+        half = t * root(variance(p) * p->calls2) / p->calls;
+    const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
+    const double calls = (double)(l->chosen_calls + at_hand);
+    g.pairs = p->n;
+    g.native = p->native / p->calls;
+    g.chosen = p->other / p->calls;
+    g.mean = p->difference / p->calls;
+    g.low = g.mean - half;
+    g.high = g.mean + half;
+    g.calls = l->chosen_calls + at_hand;
+    g.saved += g.mean * calls;
+    g.spread = root(l->past_spread + half * calls * half * calls);
+    return g;
+}

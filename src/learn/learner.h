@@ -1,0 +1,96 @@
+/* Which candidate the calls of one shape are carried out by, while the job runs. No MPI.
+ *
+ * A learner goes through phases of consecutive calls. All that it depends on is a counter of calls
+ * and values that all ranks have agreed on, so that learners on all ranks go the same way without
+ * asking. Candidate 0 is the MPI's own.
+ *
+ *   WAIT     so many calls natively: a shape that is called seldom is never touched
+ *   EXPLORE  passes over the candidates in random order, native in each; the better half stays
+ *   TEST     pairs of blocks, native and the one that is left: a test on new values
+ *   QUIET    what was chosen, unmeasured
+ *   CHECK    a pair of blocks now and then: the proof of the gain, and the warning when it is gone
+ *   PAUSE    exploring has cost more than it may: native, then ASK, one native block
+ */
+#ifndef STRETTO_LEARNER_H
+#define STRETTO_LEARNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    STRETTO_LEARN_CANDIDATES = 12,
+    STRETTO_LEARN_BLOCK = 32, /* calls in a block, at most */
+    STRETTO_LEARN_PAIRS = 10, /* of the test */
+    STRETTO_LEARN_RECENT = 8  /* pairs that warn */
+};
+
+typedef enum {
+    STRETTO_LEARN_WAIT,
+    STRETTO_LEARN_FIRST,
+    STRETTO_LEARN_EXPLORE,
+    STRETTO_LEARN_TEST,
+    STRETTO_LEARN_QUIET,
+    STRETTO_LEARN_CHECK,
+    STRETTO_LEARN_PAUSE,
+    STRETTO_LEARN_ASK
+} stretto_learn_phase;
+
+/* Pairs of blocks, native and another, each weighed by the calls that it stands for. */
+typedef struct {
+    int n;
+    double calls, calls2;             /* weights: sum, sum of squares */
+    double native, other, difference; /* weighed sums, seconds */
+    double last, steps2;              /* the last difference; sum of the squares of its steps */
+} stretto_learn_pairs;
+
+typedef struct {
+    int ncandidates, after, base; /* base: calls of the first blocks */
+    uint64_t random;
+    stretto_learn_phase phase;
+    int now;                /* the candidate of the calls at hand */
+    long long length, left; /* calls at hand, and how many are to come before _ended */
+    bool timed;             /* they are measured */
+    int chosen;
+    int learned_anew;         /* times that a choice was given up */
+    long long calls;          /* in phases that have ended */
+    long long chosen_calls;   /* of them, by the choice that stands, unless it is native */
+    long long checked_calls;  /* of them, those that pairs stand for */
+    double reference, gained; /* seconds of a call natively, when last measured; part gained then */
+    /* EXPLORE */
+    bool alive[STRETTO_LEARN_CANDIDATES];
+    int round, pass, at, norder, order[STRETTO_LEARN_CANDIDATES];
+    double value[STRETTO_LEARN_CANDIDATES], sum[STRETTO_LEARN_CANDIDATES];
+    /* TEST and CHECK */
+    int best, second;
+    double first_value;
+    stretto_learn_pairs tested, checked;
+    double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
+    int doubts;               /* of them, so many in a row are less than half of `gained` */
+    long long pause;          /* length of the next one */
+    double past, past_spread; /* seconds saved by choices that were given up; its square error */
+} stretto_learner;
+
+/* `after`: calls before anything is tried; `chosen`: from an earlier run, or 0; `seed`: equal on
+ * all ranks. `base` 0: 4 calls for short ones, 1 for long ones. */
+void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed);
+/* Candidates are known (before the first block is measured): so many, `chosen` is used at once. */
+void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
+/* The calls at hand are through. `seconds`: of one call, agreed by all ranks; not looked at when
+ * they were not timed. `may`: exploring has cost less than it may so far, agreed. */
+void stretto_learner_ended(stretto_learner *l, double seconds, bool may);
+
+/* What is known of the gain by the choice that stands: seconds of a call, and of all its calls. */
+typedef struct {
+    int pairs;
+    double native, chosen;  /* means, seconds a call */
+    double low, mean, high; /* native - chosen: 95 % interval of the mean */
+    long long calls;        /* by the choice */
+    double saved, spread;   /* seconds, by earlier choices too, and half of its 95 % interval */
+} stretto_learned_gain;
+/* Without three pairs of the choice that stands, only of earlier ones. */
+stretto_learned_gain stretto_learner_gain(const stretto_learner *l);
+
+/* Median of n values (sorts them). */
+double stretto_learn_median(double *values, int n);
+
+#endif

@@ -1,0 +1,175 @@
+/* Learners on simulated calls with known truth: the choice, what exploring costs, and the gain that
+ * is told. Noise, spikes, drift, another phase of the application; fixed seeds. */
+#include "learn/learner.h"
+#include "../check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t state;
+
+static double uniform(void) {
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(state >> 11) / 9007199254740992.0;
+}
+
+static double normal(void) {
+    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
+}
+
+typedef struct {
+    int ncandidates, phases; /* phases > 1: the second half of the calls has other times */
+    double seconds[2][STRETTO_LEARN_CANDIDATES];
+    double noise, spikes, drift;
+    long long calls;
+    int chosen; /* of an earlier run */
+} application;
+
+typedef struct {
+    stretto_learner learner;
+    double took, native, lost,
+        saved; /* seconds: of all calls, had they been native, by exploring, truly saved */
+} outcome;
+
+static double call(const application *a, int phase, int candidate, long long i) {
+    double t = a->seconds[phase][candidate] * exp(a->noise * normal());
+    if (uniform() < a->spikes)
+        t += 20 * a->seconds[phase][0];
+    return t * (1 + a->drift * sin((double)i / 5000.0));
+}
+
+static outcome run(const application *a, uint64_t seed) {
+    outcome o = {.took = 0};
+    double values[STRETTO_LEARN_BLOCK];
+    int n = 0;
+    double explored = 0, all = 0;
+    state = seed * 77 + 1;
+    stretto_learner_begin(&o.learner, 200, 0, seed);
+    for (long long i = 0; i < a->calls; i++) {
+        stretto_learner *l = &o.learner;
+        const int phase = a->phases > 1 && i >= a->calls / 2;
+        if (!l->timed && l->left == 0) {
+            if (l->phase == STRETTO_LEARN_WAIT)
+                stretto_learner_candidates(l, a->ncandidates, a->chosen);
+            stretto_learner_ended(l, 0, true);
+        }
+        const double t = call(a, phase, l->now, i);
+        o.took += t;
+        o.native += a->seconds[phase][0];
+        all += t;
+        if (l->chosen && l->now == l->chosen)
+            o.saved += (a->seconds[phase][0] - a->seconds[phase][l->now]) *
+                       (1 + a->drift * sin((double)i / 5000.0));
+        if (l->timed && l->phase != STRETTO_LEARN_CHECK && l->now != l->chosen) {
+            const double loss = a->seconds[phase][l->now] - a->seconds[phase][l->chosen];
+            o.lost += loss > 0 ? loss : 0;
+            explored += loss > 0 ? loss : 0;
+        }
+        l->left--;
+        if (l->timed) {
+            values[n++] = t;
+            if (l->left == 0) {
+                const double seconds = stretto_learn_median(values, n);
+                n = 0;
+                stretto_learner_ended(l, seconds, explored <= 0.02 * all + 0.02);
+            }
+        }
+    }
+    return o;
+}
+
+/* Candidates between a third and ten times native. */
+static application random_application(uint64_t seed) {
+    state = seed;
+    application a = {.ncandidates = 2 + (int)(10.99 * uniform()),
+                     .phases = 1,
+                     .noise = 0.02 + 0.2 * uniform(),
+                     .spikes = 0.02 * uniform(),
+                     .drift = 0.2 * uniform(),
+                     .calls = 60000};
+    a.seconds[0][0] = exp(log(2e-6) + uniform() * log(500));
+    for (int k = 1; k < a.ncandidates; k++)
+        a.seconds[0][k] = a.seconds[0][0] * exp(log(0.33) + uniform() * log(30));
+    return a;
+}
+
+static void finds_the_best(void) {
+    int near = 0, known = 0, told = 0, runs = 300;
+    double worst = 0, most = 0;
+    for (int s = 1; s <= runs; s++) {
+        const application a = random_application((uint64_t)s);
+        const outcome o = run(&a, (uint64_t)s);
+        double best = a.seconds[0][0];
+        for (int k = 1; k < a.ncandidates; k++)
+            best = a.seconds[0][k] < best ? a.seconds[0][k] : best;
+        near += a.seconds[0][o.learner.chosen] <= 1.03 * best;
+        worst = fmax(worst, a.seconds[0][o.learner.chosen] / a.seconds[0][0]);
+        most = fmax(most, (o.lost - 0.02) / o.took);
+        const stretto_learned_gain g = stretto_learner_gain(&o.learner);
+        if (g.pairs) {
+            known++;
+            told += fabs(g.saved - o.saved) <= g.spread;
+        }
+    }
+    printf("choice within 3 %% of the best: %d of %d; worst against native %.3f; lost %.2f %%; "
+           "gain in its interval: %d of %d\n",
+           near, runs, worst, 100 * most, told, known);
+    CHECK(near >= 285);
+    CHECK(worst <= 1.0);
+    CHECK(most <= 0.021);
+    CHECK(known > 150 && told >= known * 9 / 10);
+}
+
+static void learns_anew(void) {
+    int right = 0;
+    for (uint64_t s = 1; s <= 40; s++) {
+        application a = {.ncandidates = 3, .phases = 2, .noise = 0.1, .calls = 400000};
+        const double times[2][3] = {{10e-6, 5e-6, 12e-6}, {10e-6, 14e-6, 6e-6}};
+        for (int p = 0; p < 2; p++)
+            for (int k = 0; k < 3; k++)
+                a.seconds[p][k] = times[p][k];
+        const outcome o = run(&a, s);
+        right += o.learner.chosen == 2 && o.learner.learned_anew >= 1;
+        CHECK(o.took < 0.66 * o.native);
+        CHECK(stretto_learner_gain(&o.learner).saved > 0.5);
+    }
+    printf("other phase: %d of 40 found the other one\n", right);
+    CHECK(right >= 38);
+}
+
+static void goes_on_from_a_table(void) {
+    application a = {.ncandidates = 3, .phases = 1, .noise = 0.1, .calls = 200000, .chosen = 1};
+    a.seconds[0][0] = 10e-6, a.seconds[0][1] = 5e-6, a.seconds[0][2] = 4.9e-6;
+    outcome o = run(&a, 3);
+    CHECK(o.learner.chosen == 1 && o.learner.learned_anew == 0);
+    CHECK_MSG(o.lost < 1e-4 && o.took < 0.54 * o.native, "%g %g", o.lost, o.took / o.native);
+    CHECK(stretto_learner_gain(&o.learner).pairs >= 6);
+    a.seconds[0][1] = 11e-6; /* the table is of another machine */
+    o = run(&a, 3);
+    CHECK(o.learner.chosen == 2 && o.learner.learned_anew == 1);
+}
+
+static void leaves_alone(void) {
+    application a = {.ncandidates = 12, .phases = 1, .noise = 0.1, .calls = 200};
+    for (int k = 0; k < 12; k++)
+        a.seconds[0][k] = 1e-6 * (12 - k);
+    const outcome few = run(&a, 1);
+    CHECK(few.took > 0.9 * few.native && few.lost == 0); /* seldom called: native */
+    a.calls = 100000;
+    for (int k = 1; k < 12; k++)
+        a.seconds[0][k] = 20e-6 * k; /* nothing is as good as native */
+    a.seconds[0][0] = 1e-6;
+    const outcome slow = run(&a, 1);
+    CHECK(slow.learner.chosen == 0 && slow.lost <= 0.02 * slow.took + 0.025);
+    a.ncandidates = 1;
+    const outcome none = run(&a, 1);
+    CHECK(none.lost == 0 && none.learner.chosen == 0);
+}
+
+int main(void) {
+    finds_the_best();
+    learns_anew();
+    goes_on_from_a_table();
+    leaves_alone();
+    return check_report("learners");
+}

@@ -1,0 +1,101 @@
+"""Learning while a job runs: never another result, the better choice, and a table that holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+from stretto.files.table import read_table
+
+APPS = REPOSITORY / "tests" / "programs"
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("learn")
+
+    def compiled(mpi: Mpi, name: str) -> str:
+        program = folder / f"{name}-{mpi.name}"
+        if not program.exists():
+            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
+        return str(program)
+
+    return compiled
+
+
+def learning(mpi: Mpi, folder: Path, **settings: object) -> dict[str, str]:
+    table = str(folder / "learned.table")
+    more = {"STRETTO_LEARN": "1", "STRETTO_LEARN_TABLE": table}
+    return (
+        {"LD_PRELOAD": str(library(mpi.family))} | more | {k: str(v) for k, v in settings.items()}
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("ranks", "ppn"), [(3, 0), (4, 2)])
+def test_learning_with_blocks_of_one_call_changes_no_result(
+    build, name: str, ranks: int, ppn: int, tmp_path: Path
+) -> None:
+    """Every call by another candidate, on communicators of all kinds."""
+    mpi = ALL[name].require()
+    env = learning(
+        mpi, tmp_path, STRETTO_LEARN_AFTER=1, STRETTO_LEARN_BLOCK=1, STRETTO_AFTER=1,
+        STRETTO_FAKE_PPN=ppn,
+    )  # fmt: skip
+    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "400", "20000"], rank_env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)
+    assert found and int(found[1]) > 300, done.stdout
+    assert "learned: " in done.stderr, done.stderr
+
+
+def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = learning(mpi, tmp_path, STRETTO_AFTER=3)
+    done = mpi.run(2, [build(mpi, "learning"), "30000"], rank_env=env)
+    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    assert "the order of the sums in reductions changed" in done.stderr
+    assert re.search(r"s saved in this run \(.* to .*\)", done.stderr), done.stderr
+    first = read_table(tmp_path / "learned.table")
+    rows = {(r.collective, r.low): r for r in first.rows}
+    assert all(r.evidence["source"] == "learned" and r.nodes == 1 for r in first.rows)
+    assert ("allreduce", 8) in rows and ("barrier", 0) in rows
+    assert not any(r.collective == "bcast" for r in first.rows), "its root returns early"
+    chosen = [r for r in first.rows if r.choice != "native"]
+    assert all(int(r.evidence["pairs"]) >= 10 and float(r.evidence["us"]) > 0 for r in chosen)
+
+    start = tmp_path / "start.table"
+    text = (tmp_path / "learned.table").read_text("utf-8").splitlines()
+    kept = [line for line in text if not line.startswith(("row", "end"))]
+    kept += ["row allreduce 1 2 8-15 shm -", "row bcast 1 2 0-inf shm -", "end 2"]
+    start.write_text("\n".join(kept) + "\n", "utf-8")
+    env = learning(mpi, tmp_path, STRETTO_AFTER=3, STRETTO_TABLE=start, STRETTO_VERBOSE=1)
+    done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
+    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"allreduce of 8 bytes on 2 ranks \(1 x 2\): shm \(", done.stderr)
+    second = {(r.collective, r.low): r for r in read_table(tmp_path / "learned.table").rows}
+    assert second["bcast", 0].choice == "shm" and second["bcast", 0].evidence["source"] == "earlier"
+    assert second["allreduce", 8].choice == "shm"
+
+
+def test_learning_with_one_order_of_sums_leaves_reductions_alone(build, tmp_path: Path) -> None:
+    mpi = MPIS["mpich"].require()
+    env = learning(mpi, tmp_path, STRETTO_REPRODUCIBLE=1)
+    done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
+    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    assert "order of the sums" not in done.stderr
+    assert {r.collective for r in read_table(tmp_path / "learned.table").rows} <= {
+        "allgather", "alltoall", "barrier",
+    }  # fmt: skip
+
+
+def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    env = learning(mpi, tmp_path)
+    done = mpi.run(2, [build(mpi, "learning"), "100"], rank_env=env)
+    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    assert "nothing was learned: no call shape came more than 200 times" in done.stderr
+    assert not (tmp_path / "learned.table").exists()

@@ -1,0 +1,70 @@
+/* Calls of a few shapes, often: what an application looks like to STRETTO_LEARN. On the world, on a
+ * half of it, on communicators that are made and freed. Usage: learning CALLS. Prints how many
+ * results were wrong.
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static long wrong;
+static int rank, size;
+
+static void calls(MPI_Comm comm, long i) {
+    static int mine[1024], all[64 * 1024];
+    int me, n;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    double x = me + (double)(i % 7), sum = 0;
+    MPI_Allreduce(&x, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+    wrong += sum != n * (n - 1) / 2.0 + n * (double)(i % 7);
+    if (i % 4 == 0) {
+        const int count = 1 + (int)(i % 900);
+        mine[0] = mine[count - 1] = me + (int)i;
+        MPI_Allgather(mine, count, MPI_INT, all, count, MPI_INT, comm);
+        for (int r = 0; r < n; r++)
+            wrong += all[r * count] != r + (int)i || all[r * count + count - 1] != r + (int)i;
+    }
+    if (i % 8 == 0)
+        MPI_Barrier(comm);
+    if (i % 3 == 0) {
+        int value = me == 0 ? (int)i : -1;
+        MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+        wrong += value != (int)i;
+    }
+    if (i % 16 == 0) {
+        for (int r = 0; r < n; r++)
+            mine[r] = 100 * me + r;
+        MPI_Alltoall(mine, 1, MPI_INT, all, 1, MPI_INT, comm);
+        for (int r = 0; r < n; r++)
+            wrong += all[r] != 100 * r + me;
+    }
+}
+
+int main(int argc, char **argv) {
+    long many = argc > 1 ? atol(argv[1]) : 1000, total = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm half, brief = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    for (long i = 0; i < many; i++) {
+        calls(MPI_COMM_WORLD, i);
+        if (i % 10 == 0)
+            calls(half, i);
+        if (i % (many / 4 + 1) == 0) {
+            if (brief != MPI_COMM_NULL)
+                MPI_Comm_free(&brief);
+            MPI_Comm_dup(MPI_COMM_WORLD, &brief);
+        }
+        if (i % 5 == 0)
+            calls(brief, i);
+    }
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&brief);
+    MPI_Reduce(&wrong, &total, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%ld wrong\n", total);
+    MPI_Finalize();
+    return total != 0;
+}
