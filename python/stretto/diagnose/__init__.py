@@ -38,6 +38,7 @@ from stretto.diagnose.files import FileCauses
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
+from stretto.launch.job import LONG_JOB_S
 from stretto.profile.join import rank_words
 from stretto.profile.show import seconds, threads_note, whole_s
 
@@ -188,7 +189,9 @@ class _Study(FileCauses):
             )
             if dark:
                 out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
-            out.next_command = f"stretto tune -- {self.command}"
+            # `tune` runs CMD about a dozen times, `learn` once
+            tool = "learn" if self.wall > LONG_JOB_S else "tune"
+            out.next_command = f"stretto {tool} -- {self.command}"
         elif dark:
             out.can_help = None
             out.verdict = (

@@ -41,6 +41,9 @@ else:
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?\Z")
 _SCRIPT_LIMIT = 1 << 20
 
+#: s: nobody runs a longer job a dozen times to tune it
+LONG_JOB_S = 600.0
+
 
 @dataclass(frozen=True)
 class Job:

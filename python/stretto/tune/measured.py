@@ -12,7 +12,7 @@ from stretto.files.identity import collect
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
 from stretto.launch.inject import prepare
-from stretto.launch.job import understand
+from stretto.launch.job import LONG_JOB_S, understand
 from stretto.measure.baseline import fair, with_bare
 from stretto.measure.candidates import default_candidates
 from stretto.measure.commandline import Starter
@@ -159,6 +159,10 @@ def state_cost(session: Session, needs: Needs) -> None:
         f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
         f"for runs of CMD ({duration(session.run_s)} each)"
     )
+    if session.run_s > LONG_JOB_S:
+        session.say(
+            "stretto: note: CMD is a long job; stretto learn -- CMD learns during one run of it"
+        )
     if not session.o.dry_run:
         ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
 
