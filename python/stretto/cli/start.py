@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from stretto.cli.apply import applied_to
@@ -12,6 +11,7 @@ from stretto.errors import EXIT_COMMAND, StrettoError, from_oserror
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.naming import learned_table
+from stretto.light import replace
 from stretto.output import say
 
 
