@@ -35,7 +35,7 @@ def learning(mpi: Mpi, folder: Path, **settings: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(("ranks", "ppn"), [(3, 0), (4, 2)])
+@pytest.mark.parametrize(("ranks", "ppn"), [(3, 0), (5, 2)])
 def test_learning_with_blocks_of_one_call_changes_no_result(
     build, name: str, ranks: int, ppn: int, tmp_path: Path
 ) -> None:
@@ -45,10 +45,14 @@ def test_learning_with_blocks_of_one_call_changes_no_result(
         mpi, tmp_path, STRETTO_LEARN_AFTER=1, STRETTO_LEARN_BLOCK=1, STRETTO_AFTER=1,
         STRETTO_FAKE_PPN=ppn,
     )  # fmt: skip
-    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "400", "20000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)
-    assert found and int(found[1]) > 300, done.stdout
+    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "1000", "2000"], rank_env=env)
+    # Intel MPI's own MPI_Reduce of MPI_DOUBLE_INT differs from itself, also without Stretto
+    differing = set(re.findall(r"rank \d+ of \d+: (\w+) ", done.stderr))
+    assert differing <= ({"reduce"} if mpi.family == "intel" else set()), done.stderr
+    found = re.search(r"(\d+) comparisons", done.stdout)
+    assert found and int(found[1]) > 2000, done.stdout + done.stderr
+    ours = re.search(r"(\d+) calls carried out by Stretto", done.stdout)
+    assert ours and int(ours[1]) > 100, done.stdout
     assert "learned: " in done.stderr, done.stderr
 
 
