@@ -48,7 +48,7 @@ def test_learning_with_blocks_of_one_call_changes_no_result(
     done = mpi.run(ranks, [build(mpi, "conformance"), "31", "1000", "2000"], rank_env=env)
     # Intel MPI's own MPI_Reduce of MPI_DOUBLE_INT differs from itself, also without Stretto
     differing = set(re.findall(r"rank \d+ of \d+: (\w+) ", done.stderr))
-    assert differing <= ({"reduce"} if mpi.family == "intel" else set()), done.stderr
+    assert differing <= ({"reduce"} if "intel" in name else set()), done.stderr
     found = re.search(r"(\d+) comparisons", done.stdout)
     assert found and int(found[1]) > 2000, done.stdout + done.stderr
     ours = re.search(r"(\d+) calls carried out by Stretto", done.stdout)
