@@ -28,8 +28,12 @@ else:
 
 #: with one of them the library has something to do without a table, too
 _SWITCHES = (
-    "STRETTO_API", "STRETTO_CHECK_CALLS", "STRETTO_LEARN", "STRETTO_REORDER", "STRETTO_REPRODUCIBLE",
-)  # fmt: skip
+    "STRETTO_API",
+    "STRETTO_CHECK_CALLS",
+    "STRETTO_LEARN",
+    "STRETTO_REORDER",
+    "STRETTO_REPRODUCIBLE",
+)
 
 
 def applied_to(
