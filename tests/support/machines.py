@@ -148,7 +148,12 @@ def _write(root: Path, files: dict[str, str | None]) -> None:
 
 
 def hwloc_xml(
-    sockets: int = 2, l3s: int = 2, cores: int = 2, threads: int = 2, cards: Mapping[str, int] = {}
+    sockets: int = 2,
+    l3s: int = 2,
+    cores: int = 2,
+    threads: int = 2,
+    version: int = 2,
+    cards: Mapping[str, int] = {},
 ) -> str:
     """Return what ``lstopo --of xml`` writes of a node, a NUMA domain for each socket.
 
@@ -170,7 +175,7 @@ def hwloc_xml(
     out = ['<?xml version="1.0" encoding="UTF-8"?>', '<!DOCTYPE topology SYSTEM "hwloc2.dtd">']
     every = sets(range(everything), range(sockets))
     all_cpus, all_nodes = (every.split('"')[i] for i in (1, 5))
-    out += ['<topology version="2.0">', f'<object type="Machine" os_index="0" {every} '
+    out += [f'<topology version="{version}.0">', f'<object type="Machine" os_index="0" {every} '
             f'allowed_cpuset="{all_cpus}" allowed_nodeset="{all_nodes}" gp_index="1">',
             '<info name="HostName" value="made"/>']  # fmt: skip
     for s in range(sockets):
@@ -203,6 +208,6 @@ def hwloc_xml(
                        'pci_type="0207 [15b3:1017] [15b3:0007] 00" '
                        'pci_link_speed="15.75">')  # fmt: skip
             out.append(f'<object type="OSDev" gp_index="{next(index)}" name="{name}" '
-                       'osdev_type="3"/></object></object>')  # fmt: skip
+                       f'osdev_type="{3 if version == 2 else 48}"/></object></object>')  # fmt: skip
         out.append("</object>")
     return "\n".join([*out, "</object>", "</topology>"]) + "\n"

@@ -75,6 +75,11 @@ def figures(found: NetFile) -> Figures:
              ("bandwidth", 4096, 1, 64, 1): [pytest.approx(402.83, 1e-4)],
              ("bidirectional", 1024, 1, 64, 1): [pytest.approx(54.27, 1e-4)]}, 22, id="IMB-MPI1",
         ),
+        pytest.param(
+            (*IMB[:1], str(DATA / "imb-mt.log"), *IMB[2:]), "intel-2021.18-1x2",
+            {("threads", 1024, 1, 1, 2): [12.14],
+             ("bandwidth", 1024, 1, 64, 2): [9.84]}, 9, id="IMB-MT",
+        ),
     ],
 )  # fmt: skip
 def test_import_of_real_logs_gives_their_figures(

@@ -41,8 +41,9 @@ def made(tmp_path: Path, **how: int) -> Facts:
 # -- one node
 
 
-def test_read_machine_gives_hwlocs_objects(tmp_path: Path) -> None:
-    found = made(tmp_path)
+@pytest.mark.parametrize("version", [2, 3])
+def test_read_machine_gives_hwlocs_objects(version: int, tmp_path: Path) -> None:
+    found = made(tmp_path, version=version)
     assert (found.cores, found.threads, found.sockets) == (8, 16, 2)
     assert found.siblings[1] == (1, 9) and found.packages[9] == 1
     assert found.numa[1] == (1, 3, 5, 7, 9, 11, 13, 15)
@@ -72,6 +73,13 @@ def test_read_machine_of_hwloc_1_gives_the_same(tmp_path: Path) -> None:
     assert found.numa == {0: (0,), 1: (32, 33)} and found.l3 == ((0,), (32, 33))
     assert [(i.name, i.numa) for i in found.interfaces] == [("eth0", 1)]
     assert seats(found, 1)[0].card == "eth0" and seats(found, 2)[0].far
+
+
+def test_read_machine_without_cores_takes_each_thread_for_one(tmp_path: Path) -> None:
+    path = tmp_path / "small.xml"
+    units = "".join(f'<object type="PU" os_index="{i}"/>' for i in range(2))
+    path.write_text(f'<topology><object type="Machine">{units}</object></topology>')
+    assert read_machine(path).siblings == ((0,), (1,))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +123,8 @@ def test_seats_of_ec2_instances_use_every_card(tmp_path: Path) -> None:
     found = seats(hpc7a, 24)
     assert [s.card for s in found] == ["rdmap0"] * 12 + ["rdmap1"] * 12
     assert [s.cpus for s in found[:2]] == [(0,), (8,)] and found[12].cpus == (96,)
+    caches = replace(hpc7a, l3=tuple(tuple(range(i, i + 8)) for i in range(0, 192, 8)))
+    assert [s.cpus[0] for s in seats(caches, 8)] == [0, 24, 48, 72, 96, 120, 144, 168]
     c5n = instance(tmp_path / "b", "c5n.18xlarge", 36, 2, 1)
     assert [s.far for s in seats(c5n, 4)] == [False, False, True, True]
 

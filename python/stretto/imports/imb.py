@@ -7,9 +7,9 @@ given; before that, and of a barrier itself, the calls of a size are a loop. The
 2019 unless ``-root_shift on`` was given (counted, too); before that each call has the next rank as
 its root, by the users' guide of those versions: ``i%num_procs in iteration i``.
 
-Of messages between ranks, PingPong's time is half of a round trip; Uniband and Biband have 64
-messages in flight, and Sendrecv and Exchange are rings whose slowest rank's time is taken. A MB is
-10^6 bytes or 2^20, by version, and is taken from the message rate beside it.
+Of messages between ranks (IMB-MPI1, IMB-MT), PingPong's time is half of a round trip; Uniband and
+Biband have 64 messages in flight, and Sendrecv and Exchange are rings whose slowest rank's time is
+taken. A MB of IMB-MPI1 is 10^6 bytes or 2^20, by version: the message rate beside it is taken.
 
 Left out is what is no collective of ranks that fill node after node (``-map PxQ``), of whole
 buffers (``-contig_type``) in the host's memory (``IMB-MPI1-GPU``).
@@ -48,7 +48,7 @@ _GROUP = "Group"
 _RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
 _WAITING = re.compile(r"#\s*\(\s*(\d+) additional process(?:es)? waiting")
 _FACTS = {
-    "tool": re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks\s*(.*?)(?:, MPI-1 part)?\s*$"),
+    "tool": re.compile(r"#\s*Intel ?\(R\) MPI Benchmarks\s*(.*?)(?:, \S+ part)?\s*$"),
     "date": re.compile(r"#\s*Date\s*:\s*(.+?)\s*$"),
     "kernel": re.compile(r"#\s*Release\s*:\s*(\S+)\s*$"),
     "datatype": re.compile(r"#\s*MPI_Datatype\s+:\s*(\w+)"),
@@ -70,7 +70,7 @@ _SIZES = re.compile(r"\s-msg(?:len|size)\s")
 _WORDS_END = re.compile(r"Minimum message length|Message lengths were user defined")
 _OFF = ("0", "off", "no", "disable")
 _SIZE, _TIMES, _LARGEST, _AVERAGE = "#bytes", "#repetitions", "t_max[usec]", "t_avg[usec]"
-_TIME, _RATE = "t[usec]", "Msg/sec"
+_TIME, _RATE, _BANDWIDTH = "t[usec]", "Msg/sec", "Mbytes/sec"
 _PAIRS = {
     "pingpong": MessageKind("latency", "us", 1),
     "pingping": MessageKind("pingping", "us", 1),
@@ -78,7 +78,13 @@ _PAIRS = {
     "exchange": MessageKind("exchange", "us"),
     "uniband": MessageKind("bandwidth", "MB/s", None, 64),
     "biband": MessageKind("bidirectional", "MB/s", None, 64),
+    # IMB-MT, several threads of a rank, a communicator each; bytes are those of all threads
+    "pingpongmt": MessageKind("threads", "us", None, 1, None, "multiple"),
+    "unibandmt": MessageKind("bandwidth", "MB/s", None, 64, None, "multiple"),
+    "bibandmt": MessageKind("bidirectional", "MB/s", None, 64, None, "multiple"),
 }
+_THREADS = re.compile(r"\(threads: (\d+)\)")
+_WINDOW = re.compile(r"#\s*window_size\s*=\s*(\d+)")
 _DEFECTS = "defects"
 #: the largest defect that IMB itself lets pass
 _TOLERANCE = 0.01
@@ -139,11 +145,11 @@ class _Reader:
                 self.table = None
             elif self.table is not None:
                 self.table.nranks = count(ranks.group(1))
-                if self.table.exchange is not None and (self.table.nranks or 0) % 2:
-                    self.out.problems.append(
-                        f"{place}: {self.table.collective} of an odd number of ranks; left out"
-                    )
-                    self.table = None
+                if self.table.exchange is not None:
+                    self._pairs(self.table, self.table.exchange, line, place)
+        elif (window := _WINDOW.match(line)) and self.table is not None:
+            if self.table.exchange is not None:
+                self.table.exchange = replace(self.table.exchange, window=int(window[1]))
         elif waiting := _WAITING.match(line):
             if self.table is not None:
                 self.table.waiting = count(waiting.group(1)) or 0
@@ -153,6 +159,21 @@ class _Reader:
         else:
             return False
         return True
+
+    def _pairs(self, table: Printed, kind: MessageKind, line: str, place: str) -> None:
+        """Take the number of threads; leave out what is no pairs of ranks, or of one thread."""
+        threads = _THREADS.search(line)
+        several = threads is not None and int(threads[1]) > 1
+        if kind.threads is None and threads is not None and several:
+            table.exchange = replace(kind, threads=int(threads[1]))
+        why = ""
+        if kind.threads is None and not several:
+            why = "of one thread, or of a number that is not printed"
+        elif (table.nranks or 0) % 2:
+            why = "of an odd number of ranks"
+        if why:
+            self.out.problems.append(f"{place}: {table.collective} {why}; left out")
+            self.table = None
 
     def _row(self, line: str, place: str) -> bool:
         """Take a line of a table, or the empty one behind it; return whether it is one."""
@@ -183,8 +204,9 @@ class _Reader:
 
     def _line(self, words: list[str]) -> TableLine | None:
         assert self.table is not None and self.columns is not None
-        read = _line if self.table.exchange is None else _message_line
-        return read(words, self.columns)
+        if self.table.exchange is None:
+            return _line(words, self.columns)
+        return _message_line(words, self.columns, self.table.exchange)
 
 
 def _begin(name: str, place: str, facts: dict[str, str], out: Reading) -> Printed | None:
@@ -267,17 +289,22 @@ def _line(words: list[str], columns: list[str]) -> TableLine | None:
     return TableLine(size, average, number(row[_LARGEST]), times, correct, digits)
 
 
-def _message_line(words: list[str], columns: list[str]) -> TableLine | None:
+def _message_line(words: list[str], columns: list[str], kind: MessageKind) -> TableLine | None:
     if len(words) != len(columns):
         return None
     row = dict(zip(columns, words, strict=True))
     size, times = count(row.get(_SIZE, "")), count(row.get(_TIMES, ""))
-    name = next((n for n in (_TIME, _LARGEST, _RATE) if n in row), None)
+    threads = kind.threads or 1
+    rate = _RATE if threads == 1 else _BANDWIDTH  # in IMB-MT a MB has always been 10^6 bytes
+    name = next((n for n in (_TIME, _LARGEST, rate) if n in row), None)
     value = number(row[name]) if name else None
     if size is None or times is None or name is None or value is None:
         return None
+    size //= threads
     if name == _RATE:  # to the message, and in no unit that has changed
         value *= 1e-6 * size
         if not size:
             return None
+    elif kind.test == "threads":
+        value *= 2  # of half of a round trip
     return TableLine(size, value, None, times, decimals=decimals(row[name]))

@@ -117,18 +117,27 @@ def _spread(
         ranks = min(ranks, len(cores) // width)
         starts = [i * len(cores) // max(ranks, 1) for i in range(ranks)]
         return [tuple(cores[at : at + width]) for at in starts]
+    close = [g for g, mine in groups.items() if any(c.threads[0] in near for c in mine)]
+    away = [g for g in groups if g not in close]
+    first = _evenly(close, ranks) + _evenly(away, ranks - len(close))
+    turn = {g: first.index(g) if g in first else len(groups) for g in groups}
     shares = dict.fromkeys(groups, 0)
-    away = {g: not any(c.threads[0] in near for c in mine) for g, mine in groups.items()}
     for _ in range(ranks):
         free = [g for g in groups if (shares[g] + 1) * width <= len(groups[g])]
         if not free:
             break
-        shares[min(free, key=lambda g: (shares[g] / len(groups[g]), away[g]))] += 1
+        shares[min(free, key=lambda g: (shares[g] / len(groups[g]), turn[g]))] += 1
     return [
         seat
         for g, mine in groups.items()
         for seat in _spread(mine, shares[g], width, near, level + 1)
     ]
+
+
+def _evenly(groups: Sequence[int], number: int) -> list[int]:
+    """Return so many of the groups, or all, at equal distances."""
+    number = max(0, min(number, len(groups)))
+    return [groups[i * len(groups) // number] for i in range(number)]
 
 
 def _with_cards(facts: Facts, chosen: Sequence[tuple[Core, ...]]) -> list[Seat]:

@@ -13,12 +13,14 @@ from stretto.errors import StrettoError, from_oserror
 from stretto.files.regular import read_regular
 
 _MOST_BYTES = 1 << 26
-#: osdev_type of a network interface, and of an RDMA device
-_INTERFACE, _FABRIC = "2", "3"
+#: osdev_type of a network interface and of an RDMA device; in hwloc 3 bits of a mask
+_INTERFACE, _FABRIC = 2, 3
+_INTERFACE_BIT, _FABRIC_BIT = 16, 32
 
 
 @dataclass
 class _Objects:
+    version: str = ""
     packages: dict[int, int] = field(default_factory=dict)
     siblings: list[tuple[int, ...]] = field(default_factory=list)
     numa: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -28,7 +30,7 @@ class _Objects:
 
 
 def read_machine(path: Path) -> Facts:
-    """Return the node that an hwloc XML file describes, of hwloc 1 or 2.
+    """Return the node that an hwloc XML file describes, of hwloc 1, 2 or 3.
 
     What hwloc does not write (limits, kernel settings, speeds) is as if unlimited or unknown.
     """
@@ -45,13 +47,14 @@ def read_machine(path: Path) -> Facts:
             root = None
     machine = root.find("object") if root is not None and root.tag == "topology" else None
     found = _Objects()
-    if machine is not None:
+    if root is not None and machine is not None:
+        found.version = root.get("version", "")
         _walk(machine, None, frozenset(), found)
-    if machine is None or not found.siblings:
+    if root is None or machine is None or not found.siblings:
         raise StrettoError(
             "this is not the XML of hwloc", path, "write it on the node: lstopo --of xml > node.xml"
         )
-    info = {i.get("name", ""): i.get("value", "") for i in machine.iter("info")}
+    info = {i.get("name", ""): i.get("value", "") for i in root.iter("info")}
     threads = sorted(cpu for core in found.siblings for cpu in core)
     allowed = _bits(machine.get("allowed_cpuset", "")) & set(threads)
     memory = sum(int(n.get("local_memory", "0")) for n in machine.iter("object"))
@@ -107,6 +110,8 @@ def _walk(one: Xml.Element, package: int | None, nodes: frozenset[int], found: _
         found.siblings.append(_threads(one))
     elif kind == "PU":
         found.packages[number] = package or 0
+        if not any(number in core for core in found.siblings[-1:]):
+            found.siblings.append((number,))  # a machine without cores
     elif kind == "OSDev":
         _card(one, next(iter(nodes)) if len(nodes) == 1 else None, found)
     for below in _objects(one):
@@ -118,8 +123,10 @@ def _objects(one: Xml.Element) -> Iterator[Xml.Element]:
 
 
 def _card(one: Xml.Element, numa: int | None, found: _Objects) -> None:
-    name = one.get("name", "")
-    if one.get("osdev_type") == _FABRIC:
+    name, kind = one.get("name", ""), int(one.get("osdev_type", "0"))
+    if found.version.startswith("3"):
+        kind = _FABRIC if kind & _FABRIC_BIT else _INTERFACE if kind & _INTERFACE_BIT else 0
+    if kind == _FABRIC:
         found.fabrics.append(Fabric(name, "", "unknown", "unknown", numa))
-    elif one.get("osdev_type") == _INTERFACE and name != "lo":
+    elif kind == _INTERFACE and name != "lo":
         found.interfaces.append(Interface(name, None, 0, "unknown", numa))

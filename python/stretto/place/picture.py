@@ -27,10 +27,12 @@ def write_picture(traffic: Traffic, found: Ordering, path: Path) -> Path:
     text = (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Stretto: order of ranks</title>"
         f"<style>{theme.css_variables()}body{{background:var(--paper);color:var(--ink);"
-        f"font-family:{theme.FONT};margin:2em}}figure{{display:inline-block;margin:1em}}"
+        f"font-family:{theme.FONT};margin:2em}}"
+        "figure{display:inline-block;margin:1em;max-width:33em;vertical-align:top}"
         "svg{width:var(--w);max-width:100%;height:auto;background:#fff}</style>"
         f"<h1>Order of ranks</h1><p>{heading}</p>{''.join(parts)}"
-        "<p>Bytes near the diagonal stay inside a node.</p></html>\n"
+        "<p>The numbers are places: ranks are sorted by node, then by core. Bytes near the "
+        "diagonal stay inside a node.</p></html>\n"
     )
     return render.save(path, text, "the picture")
 
