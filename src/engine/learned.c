@@ -129,19 +129,29 @@ static const char *path(void) {
     return name && *name ? name : "stretto-learned.table";
 }
 
-/* A value of /proc/cpuinfo without quotation marks. */
+/* As stretto.files.identity names it on x86-64; "unknown" elsewhere. */
 static void processor(char *text, size_t size) {
-    char line[512];
+    char line[512], family[16] = "?", model[16] = "?";
     FILE *file = fopen("/proc/cpuinfo", "re");
-    *text = '\0';
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
-            snprintf(text, size, "%s", strchr(line, ':') + 2);
-            text[strcspn(text, "\n\"")] = '\0';
-            break;
-        }
+    snprintf(text, size, "unknown");
+    while (file && fgets(line, sizeof line, file) && *line != '\n') {
+        char *value = strchr(line, ':');
+        if (!value || !value[1])
+            continue;
+        value += 2;
+        value[strcspn(value, "\n\"")] = '\0';
+        if (strncmp(line, "model name", 10) == 0)
+            snprintf(text, size, "%s", value);
+        else if (strncmp(line, "cpu family", 10) == 0)
+            snprintf(family, sizeof family, "%s", value);
+        else if (strncmp(line, "model\t", 6) == 0)
+            snprintf(model, sizeof model, "%s", value);
+    }
     if (file)
         fclose(file);
+    const size_t used = strlen(text);
+    if (*family != '?' && !strpbrk(text, "0123456789")) /* a virtual machine hides it */
+        snprintf(text + used, size - used, " (family %s, model %s)", family, model);
 }
 
 /* "5.0.11" of the MPI's own words, "?" without any. */

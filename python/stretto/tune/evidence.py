@@ -87,7 +87,7 @@ def rows_lines(rows: Sequence[Row]) -> list[str]:
         words += weaker_words(e) + (f", {source}" if source != "measured" else "")
         out.append(
             f"  {r.collective:10} {where}{size_words(r.low)}-{high} B: {r.choice}, "
-            f"time x {e.get('ratio')}{words}"
+            + (f"time x {e['ratio']}{words}" if "ratio" in e else f"not measured{words}")
         )
     return ["faster than native, and in the table:", *out] if out else []
 
