@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,22 @@ def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: P
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
     assert "nothing was learned: no call shape came more than 200 times" in done.stderr
     assert not (tmp_path / "learned.table").exists()
+
+
+def test_learn_command_leaves_a_table_that_run_and_learn_find(build, tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    command = ["--", *mpi.launcher(2), build(mpi, "learning")]
+    stretto = [sys.executable, "-m", "stretto"]
+    table = f"stretto-learning-{mpi.name}/learning-{mpi.name}.learned.table"
+    for words, calls in ((["learn"], "4000"), (["learn", "--reproducible"], "400"), (["run"], "9")):
+        done = subprocess.run(
+            [*stretto, *words, *command, calls],
+            cwd=tmp_path, env={**os.environ, **mpi.environment}, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+        applied = f"and table {table}" if words[0] == "learn" else f"with table {table}"
+        assert (applied in done.stderr) == (calls != "4000"), done.stderr
+        assert ("learned: " in done.stderr) == (words[0] == "learn"), done.stderr
+    rows = read_table(tmp_path / table).rows
+    assert "allreduce" in {r.collective for r in rows}, "earlier rows stay"
