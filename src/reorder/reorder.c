@@ -212,6 +212,16 @@ static void divide_among_domains(state *s) {
     }
 }
 
+/* Exchanges the names of two groups of one size, so that process 0 comes where rank 0 is: much
+ * starts at rank 0, and programs read there what they send from rank 0 of the new communicator. */
+static void keep_first(int n, int *group, const groups *g) {
+    const int mine = group[0], wanted = g->of[0];
+    if (mine == wanted || g->size[mine] != g->size[wanted])
+        return;
+    for (int v = 0; v < n; v++)
+        group[v] = group[v] == mine ? wanted : group[v] == wanted ? mine : group[v];
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 int stretto_reorder(const stretto_traffic *t, int keys, const int *node, const int *domain,
@@ -223,7 +233,10 @@ int stretto_reorder(const stretto_traffic *t, int keys, const int *node, const i
         return -1;
     }
     divide_among_nodes(&s);
+    keep_first(t->n, s.node, &s.nodes);
     divide_among_domains(&s);
+    if (s.node[0] == s.nodes.of[0])
+        keep_first(t->n, s.domain, &s.domains);
     *result = (stretto_reordering){.total = t->total,
                                    .nodes_before = stretto_traffic_between(t, s.nodes.of),
                                    .nodes_after = stretto_traffic_between(t, s.node),

@@ -37,7 +37,8 @@ typedef struct {
 
 /* Gives each process v of the topology a rank, rank_of[v], so that less is sent between nodes, and
  * where that stays the same, less between domains. node and domain: [t->n] of each rank, any
- * numbers from 0 to keys - 1 (the first rank there, say); domain NULL: each node is one. 1: rank_of
+ * numbers from 0 to keys - 1 (the first rank there, say); domain NULL: each node is one.
+ * Process 0 keeps rank 0 where all nodes, and all domains, are of one size. 1: rank_of
  * is better than the given order; 0: it is the given order, because nothing better was found; -1:
  * no memory. */
 int stretto_reorder(const stretto_traffic *t, int keys, const int *node, const int *domain,

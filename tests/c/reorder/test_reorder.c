@@ -16,6 +16,8 @@ static int below(int n) {
     return (int)((random_state >> 33) % (unsigned long long)n);
 }
 
+static int first; /* the rank of process 0 in the last result */
+
 static void shuffle(int *numbers, int n) {
     for (int i = n - 1; i > 0; i--) {
         const int j = below(i + 1), kept = numbers[i];
@@ -59,6 +61,7 @@ static int check_result(const char *name, const stretto_traffic *t, int keys, co
               "%s: worse inside nodes", name);
     CHECK_MSG(!better || r->nodes_after < r->nodes_before || r->domains_after < r->domains_before,
               "%s: another order that is no better", name);
+    first = rank_of[0];
     free(rank_of);
     free(given);
     free(seen);
@@ -137,6 +140,10 @@ static void check_optima(void) {
                   o->name, (long long)r.domains_after, o->domains_after);
         CHECK_MSG(better == (r.domains_before != r.domains_after || o->before != o->after),
                   "%s: %d", o->name, better);
+        bool alike = true;
+        for (int k = 1; k < 16 && o->nodes[k]; k++)
+            alike = alike && o->nodes[k] == o->nodes[0];
+        CHECK_MSG(!alike || first == 0, "%s: process 0 has rank %d", o->name, first);
         /* the same as a graph whose processes are numbered anyhow */
         int names[64], edges[3 * 512];
         int64_t nedges = 0;
@@ -219,6 +226,37 @@ static void check_random(int cases) {
     CHECK_MSG(10 * found >= 9 * possible, "%lld of %lld optima found", found, possible);
 }
 
+/* Small grids over nodes of any sizes: always the optimum. */
+static void check_grids(int cases) {
+    int node[16], *at = malloc(16 * sizeof *at), found = 0;
+    for (int i = 0; i < cases; i++) {
+        int dims[3], periods[3], room[4] = {0}, n = 1;
+        const int ndims = 1 + below(3), nodes = 2 + below(3), most = below(8);
+        for (int d = 0; d < ndims; d++) {
+            dims[d] = 1 + below(d ? 4 : 10);
+            periods[d] = below(3) == 0;
+            n *= dims[d];
+        }
+        if (n > 10)
+            continue;
+        for (int r = 0; r < n; r++) {
+            node[r] = below(10) < most ? below(nodes) : r % nodes;
+            room[node[r]]++;
+        }
+        stretto_traffic t;
+        stretto_reordering r;
+        CHECK(stretto_traffic_of_grid(&t, ndims, dims, periods));
+        check_result("small grid", &t, nodes, node, NULL, &r);
+        const long long optimum = least(&t, room, nodes, at, 0, 0, r.nodes_after + 1);
+        CHECK_MSG(optimum == r.nodes_after, "grid of %d processes: %lld, and %lld is possible", n,
+                  (long long)r.nodes_after, optimum);
+        found++;
+        stretto_traffic_free(&t);
+    }
+    free(at);
+    printf("%d small grids\n", found);
+}
+
 /* 8192 ranks with 20 neighbours each, near in a plane, numbered anyhow. The time is printed, not
  * judged. */
 static void check_cost(int n) {
@@ -257,6 +295,7 @@ static void check_cost(int n) {
 int main(void) {
     check_optima();
     check_random(2000);
+    check_grids(4000);
     check_cost(8192);
     return check_report("reorder");
 }
