@@ -26,7 +26,7 @@ from stretto.launch.layout import JobLayout
 from stretto.tune import settings
 from stretto.tune.place import COPIES, Place
 from stretto.tune.profiled import _asked_layout, _wall_file, profile_of
-from stretto.tune.session import Options, Session
+from stretto.tune.session import Options, Tuning
 from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.trials import Trial
 from stretto.tune.unchanged import newer, program_files
@@ -68,14 +68,14 @@ def script(case: Path, text: str) -> None:
     (case / "job.sh").chmod(0o755)
 
 
-def session(case: Path, monkeypatch: pytest.MonkeyPatch, runs: Runs) -> tuple[Session, list[str]]:
+def session(case: Path, monkeypatch: pytest.MonkeyPatch, runs: Runs) -> tuple[Tuning, list[str]]:
     """A session with a table that says shm, as of a start now, and what it says."""
     out, said = case / "out", list[str]()
     out.mkdir(exist_ok=True)
     options = Options(
         ["./job.sh", "../mesh"], out, Metric(), Place(case, out / COPIES), pairs=1, mpi="/usr"
     )
-    made = Session(options, said.append)
+    made = Tuning(options, said.append)
     mpi = made.job.mpi
     row = Row("allreduce", 1, 2, 0, None, "shm")
     write_table(Table(mpi.family, mpi.version, 1, 2, OLD, "0", "h", "c", [row]), made.path("table"))
@@ -96,7 +96,7 @@ def profile() -> Profile:
     )  # fmt: skip
 
 
-def profiled(made: Session, programs: bool) -> None:
+def profiled(made: Tuning, programs: bool) -> None:
     """Leave a finished profile, of what the program is now (or of an earlier version)."""
     found = profile()
     if programs:
@@ -199,7 +199,7 @@ def test_files_of_the_case_that_changed_are_named(
     assert newer([case / "input", case / "none"], "2999-01-01T00:00:00Z") == []
 
 
-def on(made: Session, nodes: int, ppn: int) -> None:
+def on(made: Tuning, nodes: int, ppn: int) -> None:
     """Let CMD's line show another layout, as the same line does in another job."""
     made.job = dataclasses.replace(made.job, layout=JobLayout(nodes * ppn, nodes, ppn))
 
@@ -367,7 +367,7 @@ def test_a_profile_of_a_program_outside(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(case)
     words = [*mpi.launcher(2), "../build/app"]
     options = Options(words, case / "out", Metric(), Place(Path.cwd(), case / "out" / COPIES))
-    stage = Session(options, lambda text: None)
+    stage = Tuning(options, lambda text: None)
     with beside_others():
         found = profile_of(stage)
     assert found.command == words and found == read_profile(stage.path("profile.json"))

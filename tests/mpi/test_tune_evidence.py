@@ -16,7 +16,7 @@ from stretto.files.verdict import Metric
 from stretto.launch.evidence import Evidence, read_evidence, require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.tune.place import COPIES, Place
-from stretto.tune.session import Options, Session
+from stretto.tune.session import Options, Tuning
 from stretto.tune.verify import verify
 
 PROGRAM = r"""
@@ -83,13 +83,13 @@ def test_a_run_that_was_not_tuned_is_refused(found: Evidence, words: str) -> Non
         require_native(Evidence(2, 2, 2), "./app")
 
 
-def verifying(tmp_path: Path, words: list[str], pairs: int = 1) -> tuple[Session, Table]:
+def verifying(tmp_path: Path, words: list[str], pairs: int = 1) -> tuple[Tuning, Table]:
     """Return the last stage of a tuning whose table says shm, in a directory of the case."""
     out = tmp_path / "out"
     out.mkdir()
     place = Place(Path.cwd(), out / COPIES)
     options = Options(words, out, Metric(), place, pairs=pairs, mpi="/usr")
-    stage = Session(options, lambda text: None)
+    stage = Tuning(options, lambda text: None)
     mpi = stage.job.mpi
     table = Table(
         mpi.family, mpi.version, 1, 2, "2026-11-21T20:00:00Z", "0", "h", "c",

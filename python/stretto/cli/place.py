@@ -180,9 +180,9 @@ def _command(
     """Record CMD, order its ranks, and run it both ways."""
     from stretto.place.run import place_command
     from stretto.place.show import order_json, order_lines
-    from stretto.tune.session import Session
+    from stretto.tune.session import Tuning
 
-    placed = place_command(Session(options, say), threads, platform)
+    placed = place_command(Tuning(options, say), threads, platform)
     if placed is None:
         return
     found, nodes = placed.ordering, placed.nodes

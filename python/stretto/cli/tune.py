@@ -55,7 +55,7 @@ def command(
     from stretto.measure.settings import parse_tunable
     from stretto.tune.application import tune
     from stretto.tune.evidence import rows_lines
-    from stretto.tune.session import Session
+    from stretto.tune.session import Tuning
 
     options = trials(
         cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
@@ -66,7 +66,7 @@ def command(
     only = None if collective is None else parse_tunable(collective)
     names = None if candidates is None else split_candidates(candidates)
     asked = replace(options, launches=launches, only=only, candidates=names)
-    found = tune(Session(asked, say))
+    found = tune(Tuning(asked, say))
     if as_json:
         print_json(encode(found))
         return

@@ -34,7 +34,7 @@ from stretto.tune import outputs
 from stretto.tune.alone import alone_in
 from stretto.tune.place import keep_input
 from stretto.tune.profiled import has_profile, profile_of
-from stretto.tune.session import Session
+from stretto.tune.session import Tuning
 from stretto.tune.trials import Kind, gain
 from stretto.tune.verify import earlier, finished, outputs_of, take_turns, write_result
 from stretto.tune.words import conclude
@@ -71,7 +71,7 @@ class PlacedCommand:
 
 
 def place_command(
-    session: Session, width: int | None = None, platform: Platform | None = None
+    session: Tuning, width: int | None = None, platform: Platform | None = None
 ) -> PlacedCommand | None:
     """Go through all steps; None in a dry run that has no profile yet."""
     _refuse(session.job)
@@ -123,7 +123,7 @@ def _refuse(job: Job) -> None:
         )
 
 
-def _nodes_of(session: Session, profile: Profile, width: int | None) -> JobNodes:
+def _nodes_of(session: Tuning, profile: Profile, width: int | None) -> JobNodes:
     """Return the recorded nodes, their facts as the launcher's ranks give them."""
     here = collect_facts()
     started = probe(session.job)
@@ -143,7 +143,7 @@ def _nodes_of(session: Session, profile: Profile, width: int | None) -> JobNodes
 
 
 def _both_ways(
-    session: Session, profile: Profile, found: Ordering, nodes: JobNodes, directory: Path
+    session: Tuning, profile: Profile, found: Ordering, nodes: JobNodes, directory: Path
 ) -> PlacedCommand:
     command, job = session.job.command, session.job
     assert command.kind is not None
@@ -191,7 +191,7 @@ def _both_ways(
     return PlacedCommand(found, nodes, text, directory, typed, verdict.outcome != "slower")
 
 
-def _typed(session: Session, found: Ordering, nodes: JobNodes, directory: Path) -> str:
+def _typed(session: Tuning, found: Ordering, nodes: JobNodes, directory: Path) -> str:
     """Return the command in the best order, as it is typed."""
     job = session.job
     assert job.command.kind is not None

@@ -22,12 +22,12 @@ from stretto.tune.needs import find_needs
 from stretto.tune.place import keep_input
 from stretto.tune.predict import predict
 from stretto.tune.profiled import has_profile, profile_of
-from stretto.tune.session import Session
+from stretto.tune.session import Tuning
 from stretto.tune.verify import TuneResult, verify, write_result
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 
 
-def tune(session: Session) -> TuneResult:
+def tune(session: Tuning) -> TuneResult:
     _prepare(session)
     if session.o.dry_run:
         return _steps(session) if has_profile(session) else _dry(session)
@@ -35,11 +35,11 @@ def tune(session: Session) -> TuneResult:
         return _steps(session)
 
 
-def _dry(session: Session) -> TuneResult:
+def _dry(session: Tuning) -> TuneResult:
     return TuneResult("dry run: nothing was run or measured", False)
 
 
-def _steps(session: Session) -> TuneResult:
+def _steps(session: Tuning) -> TuneResult:
     profile = profile_of(session)
     needs = find_needs(profile, session.o.only)
     reason = no_help(needs)
@@ -71,7 +71,7 @@ def _steps(session: Session) -> TuneResult:
     return verify(session, profile, table, predicted, benches)
 
 
-def _prepare(session: Session) -> None:
+def _prepare(session: Tuning) -> None:
     """Refuse what cannot work, and say what will be done, before anything runs."""
     session.check()
     for kind in ("interposer", "bench", "record"):
@@ -82,7 +82,7 @@ def _prepare(session: Session) -> None:
 
 
 def _stays(
-    session: Session, profile: Profile, comparisons: Sequence[Comparison], benches: Sequence[Path]
+    session: Tuning, profile: Profile, comparisons: Sequence[Comparison], benches: Sequence[Path]
 ) -> TuneResult:
     """Write the verdict that native stays: nothing is faster, or it cannot be told."""
     text = "native algorithms stay for all that CMD uses"
@@ -96,7 +96,7 @@ def _stays(
 
 
 def _nothing(
-    session: Session,
+    session: Tuning,
     profile: Profile,
     reason: str,
     benches: Sequence[Path] = (),
@@ -110,7 +110,7 @@ def _nothing(
 
 
 def _tiny(
-    session: Session,
+    session: Tuning,
     profile: Profile,
     table: Table,
     predicted: GainInterval,

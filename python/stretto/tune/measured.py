@@ -26,7 +26,7 @@ from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_cas
 from stretto.tune.complete import CallShape, calls_of
 from stretto.tune.decide import SizeRange, decide
 from stretto.tune.needs import Need, Needs
-from stretto.tune.session import PAIRS, Session
+from stretto.tune.session import PAIRS, Tuning
 
 LAUNCHES, FEWEST_LAUNCHES = 10, 6
 
@@ -49,7 +49,7 @@ class Planned:
         )
 
 
-def planned(session: Session, needs: Needs) -> list[Planned]:
+def planned(session: Tuning, needs: Needs) -> list[Planned]:
     groups: dict[tuple[int, int, int], list[Need]] = defaultdict(list)
     for need in needs.chosen:
         groups[need.nranks, need.nodes, need.ppn].append(need)
@@ -79,7 +79,7 @@ def planned(session: Session, needs: Needs) -> list[Planned]:
     return out
 
 
-def measure_needs(session: Session, needs: Needs) -> tuple[list[Row], list[Comparison], list[Path]]:
+def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Comparison], list[Path]]:
     """Measure what is needed, layout by layout, and decide."""
     rows: list[Row] = []
     comparisons: list[Comparison] = []
@@ -118,7 +118,7 @@ def measure_needs(session: Session, needs: Needs) -> tuple[list[Row], list[Compa
     return rows, comparisons, [plan.path for plan in plans]
 
 
-def _cases(session: Session, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:
+def _cases(session: Tuning, members: Sequence[Need], nodes: int, nranks: int) -> list[Case]:
     cases = []
     for need in members:
         if session.o.candidates:
@@ -137,7 +137,7 @@ def _cases(session: Session, members: Sequence[Need], nodes: int, nranks: int) -
     return cases
 
 
-def say_plan(session: Session) -> None:
+def say_plan(session: Tuning) -> None:
     """Say what will be run and measured, before anything is."""
     budget = "" if session.o.budget_s is None else f", all within about {session.o.budget_s:.0f} s"
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
@@ -148,7 +148,7 @@ def say_plan(session: Session) -> None:
     )
 
 
-def state_cost(session: Session, needs: Needs) -> None:
+def state_cost(session: Tuning, needs: Needs) -> None:
     """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
     seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
@@ -167,7 +167,7 @@ def state_cost(session: Session, needs: Needs) -> None:
         ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
 
 
-def _bench_budget(session: Session) -> float | None:
+def _bench_budget(session: Tuning) -> float | None:
     left = session.left_s()
     if left is None:
         return None
@@ -175,7 +175,7 @@ def _bench_budget(session: Session) -> float | None:
     return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 
 
-def _starter(session: Session) -> Starter | None:
+def _starter(session: Tuning) -> Starter | None:
     """Return how to start stretto-bench as CMD is: same launcher, options, hosts, binding."""
     command = session.job.command
     if command.launcher_at is None or len(command.applications) != 1:
@@ -191,7 +191,7 @@ def _starter(session: Session) -> Starter | None:
     return start
 
 
-def make_table(session: Session, profile: Profile, rows: list[Row]) -> Table:
+def make_table(session: Tuning, profile: Profile, rows: list[Row]) -> Table:
     identity = collect(session.job.mpi.identity)
     return Table(
         family=session.job.mpi.family,

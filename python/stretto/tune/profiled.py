@@ -18,12 +18,12 @@ from stretto.launch.said import telling
 from stretto.profile.record import check_result, record
 from stretto.profile.show import tools_note
 from stretto.tune.place import fresh, make_output
-from stretto.tune.session import Session
+from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
 from stretto.tune.unchanged import program_files
 
 
-def has_profile(session: Session) -> bool:
+def has_profile(session: Tuning) -> bool:
     """Whether the profile of a run that ended well is there: CMD need not run for it."""
     return (
         not session.o.restart
@@ -32,7 +32,7 @@ def has_profile(session: Session) -> bool:
     )
 
 
-def profile_of(session: Session) -> Profile:
+def profile_of(session: Tuning) -> Profile:
     path = session.path("profile.json")
     if path.exists() and not session.o.restart:
         found = read_profile(path)
@@ -102,14 +102,14 @@ def profile_of(session: Session) -> Profile:
     return found
 
 
-def _asked_layout(session: Session) -> str:
+def _asked_layout(session: Tuning) -> str:
     """What the command and the job that it is in ask for, as far as they show it."""
     layout = session.job.layout
     parts = (layout.nodes, layout.ppn, layout.nranks)
     return "{} x {}, {} ranks".format(*("?" if n is None else n for n in parts))
 
 
-def _require_layout(session: Session, found: Profile) -> None:
+def _require_layout(session: Tuning, found: Profile) -> None:
     """Refuse a profile of other nodes or ranks, such as of the same line in another job."""
     then, now = _recorded(session)[1:2], _asked_layout(session)
     if then == [now]:
@@ -122,7 +122,7 @@ def _require_layout(session: Session, found: Profile) -> None:
     )
 
 
-def _check_metric(session: Session, result: Result) -> None:
+def _check_metric(session: Tuning, result: Result) -> None:
     """Refuse a metric that CMD does not print before anything is measured for it."""
     if find_value(session.o.metric, result) is not None:
         return
@@ -135,12 +135,12 @@ def _check_metric(session: Session, result: Result) -> None:
     )
 
 
-def _wall_file(session: Session) -> Path:
+def _wall_file(session: Tuning) -> Path:
     """Wall time and layout of the profiled run; there only when that run ended well."""
     return session.o.out / "outputs" / "profiled-wall-s"
 
 
-def _recorded_wall(session: Session, profile: Profile) -> float:
+def _recorded_wall(session: Tuning, profile: Profile) -> float:
     """Return the wall time of the profiled run, its start included."""
     try:
         return float("".join(_recorded(session)[:1]))
@@ -148,7 +148,7 @@ def _recorded_wall(session: Session, profile: Profile) -> float:
         return float(np.median(profile.wall_s)) + 0.5
 
 
-def _recorded(session: Session) -> list[str]:
+def _recorded(session: Tuning) -> list[str]:
     """Return the lines of the profiled run: time and layout."""
     try:
         return _wall_file(session).read_text("utf-8").splitlines()

@@ -66,7 +66,7 @@ class Options:
     dry_run: bool = False
 
 
-class Session:
+class Tuning:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.o = options
         self.say = say

@@ -13,7 +13,7 @@ from stretto.measure.compare import compare_times
 from stretto.measure.stats import Interval, median_interval
 from stretto.mpi.settings import Setting
 from stretto.tune.outputs import Outputs
-from stretto.tune.session import Session
+from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value, times_of
 from stretto.tune.words import ended
 
@@ -24,7 +24,7 @@ TIMED_OUT = 124
 UNREACHED = -1
 
 
-class SettingRuns(Session):
+class SettingRuns(Tuning):
     """What is run and kept; `file` holds it, and is written after each run."""
 
     file: SettingsFile

@@ -29,7 +29,7 @@ from stretto.launch.library import library_for
 from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.outputs import Outputs
-from stretto.tune.session import PAIRS, Session
+from stretto.tune.session import PAIRS, Tuning
 from stretto.tune.start import start_s
 from stretto.tune.trials import Kind, Trial, find_value, gain, judged, order
 from stretto.tune.words import applied_words, conclude, ended, start_words
@@ -57,7 +57,7 @@ class TuneResult:
 
 
 def write_result(
-    session: Session,
+    session: Tuning,
     profile: Profile,
     conclusion: str,
     benches: Sequence[Path],
@@ -108,7 +108,7 @@ def write_result(
 
 
 def verify(
-    session: Session,
+    session: Tuning,
     profile: Profile,
     table: Table,
     predicted: GainInterval | None,
@@ -140,7 +140,7 @@ def verify(
 
 
 def take_turns(
-    session: Session,
+    session: Tuning,
     runs: list[Run],
     one: Callable[[Kind, int], Run | None],
     save: Callable[[str], None],
@@ -190,7 +190,7 @@ def take_turns(
 
 
 def _cost_words(
-    session: Session, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
+    session: Tuning, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
 ) -> str:
     """Say where a gain in wall time is less than what starting stretto run costs."""
     if measured is None or found.outcome != "faster" or session.o.metric.pattern is not None:
@@ -199,11 +199,11 @@ def _cost_words(
     return start_words(measured.median * statistics.median(native), start_s())
 
 
-def outputs_of(session: Session) -> Outputs:
+def outputs_of(session: Tuning) -> Outputs:
     return Outputs(session.o.out / "outputs", session.o.rules)
 
 
-def _clear_outputs(session: Session) -> None:
+def _clear_outputs(session: Tuning) -> None:
     directory = outputs_of(session).directory
     shutil.rmtree(directory / "texts", ignore_errors=True)
     for pattern in ("*-native.*", "*-tuned.*"):
@@ -211,7 +211,7 @@ def _clear_outputs(session: Session) -> None:
             path.unlink(missing_ok=True)
 
 
-def earlier(session: Session, known: str) -> list[Run]:
+def earlier(session: Tuning, known: str) -> list[Run]:
     """Return the runs of an earlier attempt at the same; `known` is what was applied in them."""
     path = session.path("verdict.json")
     if session.o.restart or not path.exists():
@@ -225,19 +225,19 @@ def earlier(session: Session, known: str) -> list[Run]:
     return old.runs
 
 
-def _affordable(session: Session) -> int:
+def _affordable(session: Tuning) -> int:
     left = session.left_s()
     if left is None:
         return PAIRS
     return max(0, min(MOST_PAIRS, int(left / (2.1 * max(session.run_s, 0.05)))))
 
 
-def _spent(session: Session) -> bool:
+def _spent(session: Tuning) -> bool:
     left = session.left_s()
     return left is not None and left < session.run_s
 
 
-def _lacking(session: Session, found: Verdict, pairs: int, made: int) -> Verdict:
+def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
     """Add to a verdict without a test how much budget it lacks."""
     wanted = max(pairs, PAIRS)
     if found.tested or session.o.budget_s is None or made >= 2 * wanted:
@@ -247,7 +247,7 @@ def _lacking(session: Session, found: Verdict, pairs: int, made: int) -> Verdict
     return replace(found, why=f"the budget ended: {found.why}", missing=missing)
 
 
-def _one(session: Session, kind: Kind, number: int, nranks: int) -> Run | None:
+def _one(session: Tuning, kind: Kind, number: int, nranks: int) -> Run | None:
     table = session.path("table").resolve()
     libraries = [library_for("interposer", session.job.mpi)] if kind == "tuned" else []
     variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
@@ -263,7 +263,7 @@ def _one(session: Session, kind: Kind, number: int, nranks: int) -> Run | None:
     return run
 
 
-def finished(session: Session, draft: Run, trial: Trial, remedy: str) -> Run:
+def finished(session: Tuning, draft: Run, trial: Trial, remedy: str) -> Run:
     """Return a run that ended well, with its value; `remedy`: where a tuned run did not."""
     result, command = trial.result, " ".join(session.o.words)
     if result.status != 0 or result.timed_out:
