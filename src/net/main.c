@@ -4,11 +4,14 @@
  *   listen address=A port=P [device=D]            {"event":"listening",...}; port 0: any
  *   run id=N address=A port=P [bind=A] [device=D] mode=... (net_format in session.c)
  *                                                 {"event":"result",...} or {"event":"error",...}
- *   quit                                          as the end of the input
+ *   rails [root=FOLDER]                           {"event":"rails",...}: bytes of each interface,
+ * of this host or of a recorded one quit                                          as the end of the
+ * input
  *
  * The first line of output says what this host is: {"event":"hello",...}.
  */
 #include "net/net.h"
+#include "net/rails.h"
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -124,6 +127,22 @@ static void hello(void) {
     free(text);
 }
 
+static void rails(const char *line) {
+    stretto_rail found[STRETTO_RAILS_MOST];
+    char root[400] = "", *text = NULL;
+    size_t size = 0;
+    net_word(line, "root", root, sizeof root);
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        exit(1);
+    fputs("{\"event\":\"rails\",\"rails\":", out);
+    stretto_rails_write(out, found, stretto_rails_read(root, found, STRETTO_RAILS_MOST));
+    fputs("}", out);
+    if (fclose(out) == 0)
+        net_print(text);
+    free(text);
+}
+
 static void *run(void *line) {
     net_run(line, token);
     free(line);
@@ -164,6 +183,8 @@ static bool obey(const char *line) {
         return false;
     if (strncmp(line, "listen ", 7) == 0) {
         listen_on(line + 7);
+    } else if (strncmp(line, "rails", 5) == 0) {
+        rails(line + 5);
     } else if (strncmp(line, "run ", 4) == 0) {
         pthread_t thread;
         char *copy = strdup(line + 4);

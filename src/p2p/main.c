@@ -27,6 +27,7 @@ typedef struct {
     FILE *out;
     int level, points, samples;
     double batch_s, budget_s, began;
+    bool counts;
     p2p_point *point;
 } job;
 
@@ -97,15 +98,20 @@ static bool late(const job *job, const p2p *self) {
 
 static void measure(job *job, p2p *self) {
     bool cut = false;
+    p2p_counters *counters = job->counts ? p2p_counters_open(self, job->points) : NULL;
     for (int i = 0; i < job->points && !(cut = late(job, self)); i++)
         calibrate(job, self, &job->point[i]);
     for (int sample = 0; sample < job->samples && !cut; sample++)
         for (int i = 0; i < job->points && !(cut = late(job, self)); i++) {
             p2p_point *point = &job->point[i];
+            p2p_counters_before(counters);
             p2p_took took = point->test->run(self, point, point->iterations);
+            p2p_counters_after(counters, i);
             if (self->rank == 0)
                 write_sample(job, point, &took);
         }
+    p2p_counters_write(counters, self, job->point, job->points, job->out);
+    p2p_counters_close(counters);
     if (self->rank == 0)
         fprintf(job->out, "{\"kind\":\"end\",\"cut\":%s}\n", cut ? "true" : "false");
 }
@@ -203,10 +209,14 @@ static int run(job *job, const char *path, int provided) {
 
 int main(int argc, char **argv) {
     char error[ERROR] = "";
-    job job = {.level = argc > 1 ? level_of(argv[1]) : -1, .began = p2p_seconds()};
+    bool counts = argc > 1 && strcmp(argv[1], "--count") == 0;
+    argc -= counts;
+    argv += counts;
+    job job = {
+        .counts = counts, .level = argc > 1 ? level_of(argv[1]) : -1, .began = p2p_seconds()};
     if (argc <= ARGUMENTS || job.level < 0) {
-        fprintf(stderr, "usage: mpirun -n N stretto-p2p-F LEVEL OUTPUT SAMPLES BATCH_US BUDGET_S "
-                        "POINT... (normally run by `stretto net`)\n");
+        fprintf(stderr, "usage: mpirun -n N stretto-p2p-F [--count] LEVEL OUTPUT SAMPLES BATCH_US "
+                        "BUDGET_S POINT... (normally run by `stretto net`)\n");
         return 2;
     }
     job.samples = atoi(argv[3]);

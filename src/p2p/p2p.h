@@ -1,12 +1,14 @@
 /* stretto-p2p: measures messages between pairs of ranks inside one launch.
  *
- *   stretto-p2p-F LEVEL OUTPUT SAMPLES BATCH_US BUDGET_S POINT...
+ *   stretto-p2p-F [--count] LEVEL OUTPUT SAMPLES BATCH_US BUDGET_S POINT...
  *
  * LEVEL is the thread level that is asked for: single, funneled, serialized, multiple. A POINT is
  * TEST:BYTES:PAIRS:WINDOW:THREADS (tests: point.c). Pair i consists of rank i and rank i + n/2: the
  * first half of the ranks sends to the second half. All points are measured in turn, SAMPLES times,
  * in batches of about BATCH_US microseconds; rank 0 writes a JSON line a batch to OUTPUT, a new
- * file or - for standard output. Statistics are Python's part.
+ * file or - for standard output. Statistics are Python's part. With --count, lines follow of the
+ * TCP connections of each pair, and of the bytes that each interface of a node moved for each
+ * point.
  *
  * The program is not linked with an MPI: every call goes through the host table (abi/host.h).
  */
@@ -53,6 +55,16 @@ typedef struct p2p_test {
 } p2p_test;
 
 double p2p_seconds(void);
+
+/* Counters of --count (counters.c); all ranks call open and write. NULL: nothing is counted. */
+typedef struct p2p_counters p2p_counters;
+p2p_counters *p2p_counters_open(const p2p *self, int points);
+void p2p_counters_before(p2p_counters *counters);
+void p2p_counters_after(p2p_counters *counters, int point);
+void p2p_counters_write(p2p_counters *counters, const p2p *self, const p2p_point *points, int count,
+                        FILE *out); /* `out`: of rank 0 */
+void p2p_counters_close(p2p_counters *counters);
+
 /* The largest value of all ranks. */
 double p2p_longest(const p2p *self, double seconds);
 bool p2p_active(const p2p *self, const p2p_point *point);

@@ -54,7 +54,7 @@ def test_only_what_all_nodes_share_and_reach_is_a_choice() -> None:
     found = read("a word of the launcher\n" + 2 * line("a", *one, sockets=2) + line("b", *two))
     assert found is not None and found.hosts == 2 and found.sockets == 2
     assert found.interfaces == {"eth0": ("10.1.0.0/24",), "eth1": ("10.2.0.0/24",)}
-    assert found.ports == ("mlx5_0:1",) and found.others
+    assert found.ports == ("mlx5_0:1",) and found.others and found.down == {"eth3": ("b",)}
     assert read("nothing") is None
     alike = read(line("a", *two[:2]) + line("b", *two[:2]))
     assert alike is not None and not alike.others
@@ -90,7 +90,9 @@ def test_choices_of_interfaces() -> None:
     assert not libfabric(around(FI_PROVIDER="psm3")) and not ucx_devices(around())
     assert names(ucx_devices(around(OMPI_MCA_pml="ucx")))[0] == "UCX_NET_DEVICES=eth0"
     rdma = Around(Nodes(2, {}, False, ("mlx5_0:1", "mlx5_1:1"), 1, 1))
-    assert names(ucx_devices(rdma)) == ["UCX_NET_DEVICES=mlx5_0:1", "UCX_NET_DEVICES=mlx5_1:1"]
+    assert names(ucx_devices(rdma)) == [
+        "UCX_NET_DEVICES=mlx5_0:1", "UCX_NET_DEVICES=mlx5_1:1", "UCX_MAX_RNDV_RAILS=1"
+    ]  # fmt: skip
     assert not ucx_devices(Around(rdma.found, {"OMPI_MCA_pml": "ob1"}))
     # MPICH built with UCX and libfabric uses the one that it was built with first, or is told
     assert names(netmods(around(), True)) == ["UCX_NET_DEVICES=eth0", "UCX_NET_DEVICES=eth1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,17 @@ from stretto.files.net import read_net
 from stretto.measure.request import where
 from stretto.mpi.detect import find_installation
 from stretto.mpi.progress import progress_thread
+from stretto.mpi.settings.names import NAMES
+from stretto.mpi.settings.nodes import Nodes
 from stretto.net import p2p
 from stretto.net.p2p import PING, P2PLaunch, Point, collected, measure, points, read_launch
+from stretto.net.rails import scan
 
 
 def launch(mpi: Mpi, ranks: int, level: str, *words: str, budget: float = 60) -> tuple[int, str]:
+    """Run stretto-p2p; `level` may have options before it."""
     abi = "openmpi" if mpi.family == "openmpi" else "mpich"
-    program = [str(library("p2p", abi)), level, "-", "2", "500", str(budget), *words]
+    program = [str(library("p2p", abi)), *level.split(), "-", "2", "500", str(budget), *words]
     env = mpi.environment | {"LD_LIBRARY_PATH": str(mpi.libmpi.parent)}
     with beside_others() if mpi.yields or ranks == 2 else alone_here():
         done = mpi.run(ranks, program, env=env, timeout=300)
@@ -29,12 +34,17 @@ def launch(mpi: Mpi, ranks: int, level: str, *words: str, budget: float = 60) ->
 
 @pytest.mark.parametrize("name", MPIS)
 def test_p2p_measures_every_point_with_each_mpi(name: str) -> None:
-    """An odd number of ranks: the last one has no partner; the buffers fit collectives as well."""
+    """An odd number of ranks: the last one has no partner; the buffers fit collectives as well.
+
+    On one node nothing goes over an interface, and an MPI may have connections that carry nothing.
+    """
     mpi = MPIS[name].require()
     wanted = points([8, 100_000], 5)
-    status, output = launch(mpi, 5, "single", *(p.word for p in wanted))
+    status, output = launch(mpi, 5, "--count single", *(p.word for p in wanted))
     assert status == 0, output
     found = read_launch(output, "mpirun")
+    assert len(found.sockets) == 2 and set(found.traffic) == set(wanted)
+    assert all(len({c.host for c in traffic}) == 1 for traffic in found.traffic.values())
     assert not found.cut and len(found.hosts) == 5
     assert set(found.batches) == set(wanted)
     assert all(len(batches) == 2 for batches in found.batches.values())
@@ -51,6 +61,49 @@ def test_p2p_threads_of_each_level(name: str) -> None:
         found: P2PLaunch = read_launch(output, "mpirun")
         assert set(found.batches) == set(wanted)
         assert found.level == level
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("openmpi4", ["btl_tcp_links=2", "btl_tcp_links=2 (spread)", "btl_tcp_links=4",
+                      "btl_tcp_links=4 (spread)", "btl_tcp_if_include=eth0",
+                      "btl_tcp_if_include=eth1", "btl_tcp_links=8", "btl_tcp_links=8 (spread)"]),
+        ("mpich", [f"UCX_NET_DEVICES={n},FI_TCP_IFACE={n}" for n in ("eth0", "eth1")]),
+        ("intel", ["FI_TCP_IFACE=eth0", "FI_TCP_IFACE=eth1"]),
+    ],
+)  # fmt: skip
+def test_rails_offers_what_the_mpi_has_and_the_user_has_not_set(
+    name: str, expected: list[str]
+) -> None:
+    place = replace(where(2, 1, None, str(MPIS[name].require().prefix)), nodes=2)
+    tcp = Nodes(2, {"eth0": ("10.0.0.0/24",), "eth1": ("10.1.0.0/24",)}, False, (), 1, 1)
+    rdma = replace(tcp, interfaces={}, ports=("mlx5_0:1", "mlx5_1:1"))
+    found = scan(place, tcp, {})
+    assert [s.name for s in found] == expected
+    assert all({n for n, _ in s.environment} <= NAMES for s in found)
+    first = dict(found[0].environment)
+    assert expected[0] not in [s.name for s in scan(place, tcp, first)]
+    ports = " ".join(s.name for s in scan(place, rdma, {}))
+    own = {"openmpi4": "btl_tcp_links=8", "mpich": "MULTI_NIC_STRIPING=1", "intel": "MULTIRAIL=1"}
+    assert own[name] in ports
+    if name == "openmpi4":
+        assert not scan(place, tcp, {"OMPI_MCA_pml": "ucx"})[2:]
+
+
+def test_net_rails_dry_run_has_cost_and_settings_and_one_node_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["net", "rails", "--mpi", str(MPIS["openmpi5"].require().prefix)]
+    assert main([*words, "--hosts", "a,b", "--dry-run"]) == 0
+    out = capsys.readouterr().err
+    assert "6 settings and native, 6 launches each: about " in out
+    assert "btl_tcp_links=4 (spread): TCP connections for each pair" in out
+    assert main([*words, "--hosts", "a,b", "--dry-run", "--candidates", "btl_tcp_links=16"]) == 0
+    assert "1 setting and native" in capsys.readouterr().err
+    for wrong in (["--hosts", "a"], [], ["--hosts", "a,b", "-n", "1"]):
+        assert main([*words, *wrong]) == 2
+        assert "links and rails are between nodes" in capsys.readouterr().err
 
 
 def test_p2p_refuses_what_does_not_fit() -> None:

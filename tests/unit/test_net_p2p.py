@@ -8,7 +8,7 @@ import pytest
 
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
-from stretto.files.net import Messages, Ranks
+from stretto.files.net import Messages, Ranks, Traffic
 from stretto.net.overlap_show import progress_answer
 from stretto.net.p2p import Point, collected, placement, points, read_launch
 from stretto.net.p2p_show import mpi_page, osu_lines, value
@@ -77,6 +77,17 @@ def test_read_launch_without_an_end_is_cut_and_without_a_head_refused() -> None:
     assert read_launch(HEAD, "mpirun").cut
     with pytest.raises(StrettoError, match="the launch measured nothing"):
         read_launch("Segmentation fault\n", "mpirun")
+
+
+def test_read_launch_with_counters_has_connections_and_bytes_by_point() -> None:
+    rails = (
+        '{"kind":"sockets","pairs":[2,4]}\n{"kind":"rails","test":"latency","bytes":8,"pairs":1,'
+        '"window":1,"threads":1,"host":"a","rails":[{"name":"eth0","rdma":false,"up":true,'
+        '"speed_mbits":0,"sent":5,"received":6}]}\n'
+    )
+    found = read_launch(HEAD + SAMPLE.format("latency", 8, 1, 1, 1, "") + rails + END, "mpirun")
+    assert found.sockets == (2, 4) and not found.cut
+    assert found.traffic == {Point("latency", 8): (Traffic("a", "eth0", False, True, 0, 5, 6),)}
 
 
 def test_page_of_two_pairs_begins_with_the_answer() -> None:

@@ -71,8 +71,8 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
                 "warning",
                 f"messages go by TCP, and one connection of these cards gets at most {limits[0]:g} "
                 f"of {speed / 1000:g} Gb/s",
-                "measure it: stretto net tcp; try more connections on the application: "
-                "stretto settings -- CMD (Open MPI: btl_tcp_links)",
+                "measure it: stretto net tcp, stretto net rails; try more connections on the "
+                "application: stretto settings -- CMD (Open MPI: btl_tcp_links)",
                 "one-stream",
                 slow,
             )

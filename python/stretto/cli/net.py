@@ -6,15 +6,17 @@ import inspect
 
 import typer
 
-from stretto.cli import net_mpi, net_node, net_tcp
+from stretto.cli import net_mpi, net_node, net_rails, net_tcp
 
 EXAMPLE = """\
 stretto net tcp --hosts node1,node2     # TCP between hosts, without an MPI
 stretto net mpi --hosts node1,node2     # messages between ranks, through the MPI
+stretto net rails --hosts node1,node2   # which settings use all connections and network cards
 stretto net node                        # between the cores of this node, without an MPI"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
-for name, module in (("tcp", net_tcp), ("mpi", net_mpi), ("node", net_node)):
+COMMANDS = (("tcp", net_tcp), ("mpi", net_mpi), ("rails", net_rails), ("node", net_node))
+for name, module in COMMANDS:
     text = (inspect.getdoc(module.command) or "").split("\n\nParameters\n")[0]
     example = "\n".join(f"  {line}" for line in module.EXAMPLE.splitlines())
     app.command(name, help=text, epilog=f"Example:\n\n\b\n{example}")(module.command)

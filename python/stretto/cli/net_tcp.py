@@ -26,6 +26,7 @@ from stretto.net.hosts import describe, find_hosts
 from stretto.net.iperf3 import Iperf3, unfit, version_of
 from stretto.net.measure import NetSetting, Plan, measure
 from stretto.net.pairs import chosen_pairs
+from stretto.net.rails_judge import between
 from stretto.net.show import as_json, page
 from stretto.output import print_json, say
 from stretto.progress import Progress
@@ -229,9 +230,11 @@ def _measure(
                     elif tool == "iperf3":
                         raise UsageError(f"iperf3 does not fit: {reason}", "--tool", "--tool own")
             bar.update(0, total=plan.total_s)
+            before = agents.traffic()
             results = measure(agents, plan, bar.advance, other)
+            moved = between(before, agents.traffic())
     return NetFile(
         __version__, now(), collect_host(), sys.argv[1:], plan.seconds, plan.warmup_s,
         plan.buffer or None, list(hosts.values()), list(results.streams.values()),
-        list(results.latencies.values()), list(results.failed.values()),
+        list(results.latencies.values()), list(results.failed.values()), traffic=moved,
     )  # fmt: skip

@@ -242,6 +242,52 @@ class NetImport:
 
 
 @dataclass
+class Traffic:
+    """Bytes that an interface or RDMA port of a host sent and received during a measurement."""
+
+    host: str
+    name: str
+    rdma: bool
+    up: bool
+    speed_mbits: int
+    sent: int
+    received: int
+
+
+@dataclass
+class RailSetting:
+    """Messages under one setting of the MPI; "native" is without any.
+
+    `sockets` has a list a launch: TCP connections of each pair. `traffic` has a list a launch:
+    bytes while the bandwidth of all pairs was measured. `failed`: why it has no more launches.
+    `dropped`: the first launch showed that the MPI ignores it.
+    """
+
+    name: str
+    what: str
+    environment: dict[str, str]
+    messages: list[Messages] = field(default_factory=list)
+    sockets: list[list[int]] = field(default_factory=list)
+    traffic: list[list[Traffic]] = field(default_factory=list)
+    failed: str | None = None
+    dropped: bool = False
+
+
+@dataclass
+class Rails:
+    """What settings of links and interfaces change; the first setting is "native".
+
+    `hosts`: of each rank, as in `Ranks`. `shared`: interfaces and RDMA ports (``mlx5_0:1``) that
+    all nodes have.
+    """
+
+    mpi: MPIIdentity
+    hosts: list[str]
+    shared: list[str]
+    settings: list[RailSetting]
+
+
+@dataclass
 class NetFile:
     """One call of `stretto net`. `host` is where it was given; times are in seconds."""
 
@@ -259,6 +305,8 @@ class NetFile:
     ranks: Ranks | None = None
     imported: NetImport | None = None
     cores: NodeCores | None = None
+    rails: Rails | None = None
+    traffic: list[Traffic] = field(default_factory=list)
 
 
 def check(found: NetFile, place: str) -> None:
@@ -293,6 +341,14 @@ def check(found: NetFile, place: str) -> None:
                 raise refuse(f"{pair.a} and {pair.b} are not a pair of its cores")
             if not pair.flag_ns or not all(copy.bytes_s for copy in pair.copies):
                 raise refuse(f"the pair {pair.a}, {pair.b} has no values")
+    if found.rails is not None:
+        for setting in found.rails.settings:
+            counts = {len(setting.sockets), len(setting.traffic)}
+            counts |= {len(m.launches) for m in setting.messages}
+            if len(counts) > 1 or not all(all(m.launches) for m in setting.messages):
+                raise refuse(f"{setting.name} has not as many values as launches")
+        if not found.rails.settings or found.rails.settings[0].name != "native":
+            raise refuse("the first setting is not native")
     if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
         raise refuse("a rate is below zero")
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from stretto.built import net_program
 from stretto.errors import StrettoError
-from stretto.files.net import NetHost
+from stretto.files.net import NetHost, Traffic
 from stretto.files.parse import json_value
 from stretto.mpi.base import MPIInstallation
 
@@ -200,6 +200,25 @@ class Agents:
             own = f" device={device}" if device else ""
             agent.ask(f"listen address={host.address} port={port}{own}")
         self._wait(lambda agent: agent.port > 0, ANSWER_S, "listen")
+
+    def traffic(self) -> list[Traffic]:
+        """Return what the interfaces of all hosts have sent and received until now.
+
+        Nothing of a host whose agent has ended, or gives no answer in time.
+        """
+        found: dict[str, list[Traffic]] = {}
+        for agent in self.by_name.values():
+            if agent.lost is None:
+                agent.ask("rails")
+        end = time.monotonic() + ANSWER_S
+        while any(a.lost is None and a.name not in found for a in self.by_name.values()):
+            taken = self.take(end - time.monotonic())
+            if taken is None:
+                break
+            agent, message = taken
+            if message is not None and message["event"] == "rails":
+                found[agent.name] = [Traffic(agent.name, **rail) for rail in message["rails"]]
+        return [one for host in found.values() for one in host]
 
     def run(self, source: str, target: str, parameters: str, device: str | None) -> int:
         """Have one host measure with another; returns the id of the answer."""

@@ -13,6 +13,7 @@ from stretto.files.net import Latency, NetFile, Streams
 from stretto.measure.hodges_lehmann import ratio_apart
 from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
 from stretto.measure.verdict import ALPHA, THRESHOLD
+from stretto.mpi.settings.openmpi import SPREAD
 from stretto.net.pairs import Pair
 
 #: a pair or host below this part of the best one is slow
@@ -30,6 +31,8 @@ ENOUGH = 0.95
 FAR = 1.5
 #: part of the time that a sender waits for a socket buffer, from which on the buffer is the limit
 WAITS = 0.5
+#: options of Open MPI without which large messages use few of the connections
+_SPREAD = " ".join(f"--mca {name.removeprefix('OMPI_MCA_')} {value}" for name, value in SPREAD)
 #: a round trip so many times the least one is spent in queues
 QUEUED = 3
 
@@ -434,7 +437,8 @@ def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) 
         following = f"{_again(result, '--streams', wider)}   (where it ends); {application}"
     return NetAnswer(
         f"{first}{more} ({found[enough].ratio.median:.1f}x): {why}.",
-        f"Use more connections per pair; Open MPI over TCP: --mca btl_tcp_links {enough}. An "
-        "application with many connections already gains nothing from it: test it.",
+        f"Use more connections per pair; Open MPI over TCP: --mca btl_tcp_links {enough} "
+        f"{_SPREAD} (stretto net rails measures it). An application with many connections already "
+        "gains nothing from it: test it.",
         following,
     )  # fmt: skip

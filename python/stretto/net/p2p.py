@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
-from stretto.files.net import Messages, Ranks
+from stretto.files.net import Messages, Ranks, Traffic
 from stretto.files.parse import json_value
 from stretto.kinds import Binding
 from stretto.launch.execute import run
@@ -98,6 +98,10 @@ class P2PLaunch:
         The budget ended before all batches were measured.
     progress
         The ranks had progress threads.
+    sockets
+        TCP connections between the ranks of each pair, where they were counted.
+    traffic
+        Bytes of each interface of each node by point, where they were counted.
     """
 
     level: Level
@@ -106,6 +110,8 @@ class P2PLaunch:
     batches: Mapping[Point, tuple[Batch, ...]]
     cut: bool = False
     progress: bool = False
+    sockets: tuple[int, ...] = ()
+    traffic: Mapping[Point, tuple[Traffic, ...]] = field(default_factory=dict)
 
 
 def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
@@ -182,6 +188,8 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     """
     head: dict[str, Any] = {}
     batches: dict[Point, list[Batch]] = {}
+    traffic: dict[Point, list[Traffic]] = {}
+    sockets: list[int] = []
     cut = True
     for line in output.splitlines():
         if not line.startswith('{"kind":'):
@@ -199,10 +207,16 @@ def read_launch(output: str, place: str) -> P2PLaunch:
             head = values
         elif kind == "end":
             cut = bool(values["cut"])
+        elif kind == "sockets":
+            sockets = values["pairs"]
         else:
             names = ("test", "bytes", "pairs", "window", "threads")
             point = Point(*(values.pop(n) for n in names))
-            batches.setdefault(point, []).append(Batch(**values))
+            if kind == "rails":
+                found = traffic.setdefault(point, [])
+                found += [Traffic(values["host"], **rail) for rail in values["rails"]]
+            else:
+                batches.setdefault(point, []).append(Batch(**values))
     if not head:
         raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
     return P2PLaunch(
@@ -211,6 +225,8 @@ def read_launch(output: str, place: str) -> P2PLaunch:
         tuple(str(h) for h in head["hosts"]),
         {p: tuple(b) for p, b in batches.items()},
         cut,
+        sockets=tuple(sockets),
+        traffic={p: tuple(c) for p, c in traffic.items()},
     )
 
 
@@ -253,7 +269,6 @@ def measure(
     """
     if where.nranks < 2:
         raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
-    program = str(library("p2p", where.installation.abi))
     by_level: dict[Level, list[Point]] = {}
     for point in wanted:
         by_level.setdefault(point.level, []).append(point)
@@ -274,25 +289,44 @@ def measure(
         for level, some, variables in kinds:
             number += 1
             report(f"launch {number} of {total}", (number - 1) / total)
-            found = _launched(where, program, level, some, oversubscribe, bind, variables)
+            found = launch(where, level, some, oversubscribe, bind, variables)
             out.append(replace(found, progress=bool(variables)))
     return out
 
 
-def _launched(
+def launch(
     where: Where,
-    program: str,
     level: Level,
-    some: Sequence[Point],
-    oversubscribe: bool,
-    bind: Binding,
-    variables: Mapping[str, str],
+    wanted: Sequence[Point],
+    oversubscribe: bool = False,
+    bind: Binding = "default",
+    variables: Mapping[str, str] | None = None,
+    count: bool = False,
+    budget_s: float | None = None,
 ) -> P2PLaunch:
-    budget = 10 * expected_s(some, 1) + _START_S
-    words = [program, level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
+    """Measure points in one launch.
+
+    Parameters
+    ----------
+    where, wanted, oversubscribe
+        As in `measure`.
+    level
+        Thread level that is asked for.
+    bind
+        Binding of the ranks.
+    variables
+        Variables of the MPI, for its launcher and the ranks.
+    count
+        Count TCP connections and the bytes of each interface, too.
+    budget_s
+        Seconds after which no further batch is measured; None: by `expected_s`.
+    """
+    budget = budget_s or 10 * expected_s(wanted, 1) + _START_S
+    program = [str(library("p2p", where.installation.abi)), *(["--count"] if count else [])]
+    program += [level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
     argv, environ = where.installation.launch(
         where.nranks,
-        [*words, *(p.word for p in some)],
+        [*program, *(p.word for p in wanted)],
         # Hydra would deal ranks out to hosts in turn, and put both of a pair on one node
         ppn=where.ppn or (where.each if where.hosts else None),
         hosts=where.hosts,
@@ -300,6 +334,7 @@ def _launched(
         variables=variables,
         oversubscribe=oversubscribe,
     )
+    environ |= variables or {}
     result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
     found = read_launch(result.stdout, argv[0])
     if not found.batches:
@@ -308,7 +343,7 @@ def _launched(
             argv[0],
             "ask for fewer and smaller --bytes",
         )
-    placement(found.hosts, max(p.pairs for p in some))
+    placement(found.hosts, max(p.pairs for p in wanted))
     return found
 
 

@@ -12,6 +12,8 @@ from stretto.counted import counted
 from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
 from stretto.files.schema import encode
 from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, size_words, three
+from stretto.net.rails_judge import pulled_findings, rails_answer, rails_findings
+from stretto.net.rails_show import traffic_lines
 from stretto.net.text import aligned
 
 #: more pairs than these are summed up: slowest, median and fastest
@@ -35,7 +37,7 @@ def page(result: NetFile) -> list[str]:
         out += [f"  {said.remedy}"] if said.remedy else []
         out += [f"  next: {said.next_command}"]
     by_topic: dict[str, list[NetFinding]] = defaultdict(list)
-    for finding in findings(result):
+    for finding in _found(result):
         by_topic[finding.topic].append(finding)
     for found in by_topic.values():
         for finding in found[:WARNINGS_MOST]:
@@ -55,8 +57,18 @@ def page(result: NetFile) -> list[str]:
     if result.latencies:
         out += ["", "Latency of one message (half of there and back)"]
         out += list(_latency_lines(result))
+    by_interface = traffic_lines(result.traffic)
+    if by_interface:
+        out += ["", "Bytes by interface meanwhile", *by_interface]
+        out.append("  --interface NAME measures another; stretto net rails: what an MPI uses")
     out += ["", *_notes(result)]
     return out
+
+
+def _found(result: NetFile) -> list[NetFinding]:
+    if result.rails is not None:
+        return rails_findings(result.rails)
+    return [*findings(result), *pulled_findings(result.traffic)]
 
 
 def _tool(point: Streams) -> str:
@@ -168,9 +180,12 @@ def _notes(result: NetFile) -> Iterator[str]:
 
 def as_json(result: NetFile, file: str | None) -> dict[str, Any]:
     """Return the result, its answer and its findings for ``--json``."""
+    said = answer(result) if result.streams or result.latencies else None
+    if result.rails is not None:
+        said = rails_answer(result.rails)
     return {
-        "answer": asdict(answer(result)) if result.streams or result.latencies else None,
-        "findings": [asdict(finding) for finding in findings(result)],
+        "answer": None if said is None else asdict(said),
+        "findings": [asdict(finding) for finding in _found(result)],
         "file": file,
         **encode(result),
     }

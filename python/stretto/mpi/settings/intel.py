@@ -24,7 +24,8 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
         _own("I_MPI_PIN", ("0",), "ranks are bound to nothing", words=_BIND),
     ]  # fmt: skip
     if around.ports:
-        out.append(_own("I_MPI_MULTIRAIL", ("1",), "messages over several ports", True))
+        # by hand from 2021.6, by itself from 2021.12: one of them is the default
+        out.append(_own("I_MPI_MULTIRAIL", ("1", "0"), "messages over several ports, one", True))
     domains = ("core", "numa", "socket") if around.parts else ("core",)
     orders = ("compact", "scatter", "spread") if around.parts else ()
     out += [

@@ -10,7 +10,7 @@ _OPENMPI = (
     "btl_sm_eager_limit", "btl_tcp_eager_limit", "btl_tcp_if_include", "btl_tcp_links",
     "btl_vader_eager_limit", "btl_vader_single_copy_mechanism", "coll_han_priority",
     "hwloc_base_binding_policy", "mpi_yield_when_idle", "opal_async_progress",
-    "rmaps_base_mapping_policy", "smsc",
+    "pml_ob1_max_rdma_per_request", "pml_ob1_use_all_rdma", "rmaps_base_mapping_policy", "smsc",
 )  # fmt: skip
 _MPICH = (
     "ASYNC_PROGRESS", "CH4_CMA_ENABLE", "CH4_IPC_CMA_P2P_THRESHOLD",
@@ -29,7 +29,16 @@ NAMES = frozenset(
         "I_MPI_PIN_DOMAIN",
         "I_MPI_PIN_ORDER", "I_MPI_SHM_CMA", "I_MPI_SHM_EAGER_THRESHOLD", "I_MPI_THREAD_YIELD",
         "I_MPI_WAIT_MODE",
-        "FI_TCP_IFACE", "UCX_NET_DEVICES",
+        "FI_TCP_IFACE", "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES",
         "SLURM_CPU_BIND", "SLURM_DISTRIBUTION",
+    }
+)  # fmt: skip
+#: those that choose connections, interfaces and ports (`stretto net rails`)
+RAILS = frozenset(
+    {
+        "OMPI_MCA_btl_tcp_links", "OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE",
+        "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "I_MPI_MULTIRAIL",
+        "MPIR_CVAR_CH4_OFI_PREF_NIC", "MPIR_CVAR_CH4_OFI_ENABLE_MULTI_NIC_STRIPING",
+        "MPIR_CVAR_CH4_OFI_ENABLE_MULTI_NIC_HASHING",
     }
 )  # fmt: skip

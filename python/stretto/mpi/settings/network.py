@@ -62,7 +62,13 @@ def netmods(around: Around, has_ucx: bool) -> list[Entry]:
 
 def _ucx(around: Around, names: tuple[str, ...]) -> list[Entry]:
     known = around.found is not None and (not around.found.ports or bool(around.ports))
-    return [_devices("UCX_NET_DEVICES", names, around, "what UCX uses")] if names and known else []
+    if not names or not known:
+        return []
+    out = [_devices("UCX_NET_DEVICES", names, around, "what UCX uses")]
+    if around.ports:  # by itself it takes two
+        values = ("1", str(len(names))) if len(names) > 2 else ("1",)
+        out.append(Entry(None, "UCX_MAX_RNDV_RAILS", values, "ports for a large message", True))
+    return out
 
 
 def libfabric(around: Around) -> list[Entry]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: interfaces of containers, virtual machines and tunnels: the same subnet on every node, which does
 #: not reach from one to the other
@@ -38,6 +39,8 @@ sockets=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id 2>/
 domains=$(ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | grep -c .)
 echo "stretto-node $(uname -n) $sockets $domains$out stretto-end"
 """
+#: `unknown`: drivers that do not tell (tunnels, some virtual ones)
+_UP = ("up", "unknown")
 _LINE = re.compile(r"stretto-node (\S+) (\d+) (\d+)((?: \S+)*?) stretto-end")
 
 
@@ -47,7 +50,8 @@ class Nodes:
 
     `interfaces`: name and subnets of each interface that is up and in the same subnet on all of
     them. `others`: an interface that is up on some node and not among these, which an MPI may take
-    by itself. `ports`: RDMA ports (``mlx5_0:1``) that are active on all of them.
+    by itself. `ports`: RDMA ports (``mlx5_0:1``) that are active on all of them. `down`: interfaces
+    that are up on some nodes and down on others, with these.
     """
 
     hosts: int
@@ -56,6 +60,7 @@ class Nodes:
     ports: tuple[str, ...]
     sockets: int
     domains: int
+    down: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read(said: str) -> Nodes | None:
@@ -77,7 +82,21 @@ def read(said: str) -> Nodes | None:
         tuple(sorted(set.intersection(*ports))),
         max(s for s, _, _ in hosts.values()),
         max(d for _, d, _ in hosts.values()),
+        _down({host: words for host, (_, _, words) in hosts.items()}),
     )
+
+
+def _down(words: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the interfaces that are down on some hosts only, with these hosts."""
+    up: dict[str, set[str]] = defaultdict(set)
+    down: dict[str, set[str]] = defaultdict(set)
+    for host, here in words.items():
+        for word in here:
+            name, _, rest = word.partition("/")
+            state = rest.rpartition("/")[2]
+            if state and not INTERNAL.match(name):
+                (up if state in _UP else down)[name].add(host)
+    return {n: tuple(sorted(down[n] - up[n])) for n in sorted(down) if up[n] and down[n] - up[n]}
 
 
 def _interfaces(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -85,8 +104,7 @@ def _interfaces(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
     out: dict[str, tuple[str, ...]] = {}
     for word in words:
         parts = word.split("/")
-        # `unknown`: drivers that do not tell (tunnels, some virtual ones)
-        if len(parts) != 4 or parts[3] not in ("up", "unknown"):
+        if len(parts) != 4 or parts[3] not in _UP:
             continue
         to, mask = (_address(p) for p in parts[1:3])
         if mask == "255.255.255.255" or to.startswith(("127.", "169.254.")):

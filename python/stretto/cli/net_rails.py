@@ -1,0 +1,128 @@
+"""``stretto net rails``: what settings of links and rails change, bytes and connections counted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from stretto.cli import options as o
+from stretto.output import print_json, say
+
+if TYPE_CHECKING:
+    from stretto.files.net import NetFile
+    from stretto.measure.request import Where
+    from stretto.mpi.settings import Setting
+    from stretto.mpi.settings.nodes import Nodes
+
+EXAMPLE = """\
+stretto net rails --hosts node1,node2                    # one pair
+stretto net rails -n 16 --ppn 8 --hosts node1,node2       # eight pairs
+stretto net rails --hosts a,b --candidates 'btl_tcp_links=16;btl_tcp_links=32'"""
+
+_Bytes = Annotated[str, o.option(o.WHAT, f"Message size in bytes: {o.SIZE}.", "--bytes")]
+_Candidates = Annotated[
+    str | None,
+    o.option(o.WHAT, "Settings to try: 'NAME=VALUE;NAME=VALUE' (default: all that fit)."),
+]
+_Launches = Annotated[
+    int, o.option(o.RUNS, "Launches of each setting (a test needs six).", min=1, max=100)
+]
+_Out = Annotated[Path | None, o.option(o.OUTPUT, "File to write (NAME.net.json).", "--out", "-o")]
+
+
+def command(
+    ranks: o.Ranks = 2,
+    ppn: o.Ppn = None,
+    hosts: o.Hosts = None,
+    mpi: o.Mpi = None,
+    size: _Bytes = "4M",
+    candidates: _Candidates = None,
+    launches: _Launches = 6,
+    out: _Out = None,
+    dry_run: o.DryRun = False,
+    as_json: o.Json = False,
+) -> None:
+    """Try settings of connections and network cards, with connections and bytes counted.
+
+    Each setting is measured in launches of its own, in turn with the others: bandwidth, message
+    rate, TCP connections of each pair of ranks, and the bytes that each interface moved.
+
+    Parameters
+    ----------
+    ranks, ppn, hosts, mpi, size, candidates, launches, out, dry_run, as_json
+        See the help text.
+    """
+    from stretto.counted import counted, duration
+    from stretto.errors import UsageError
+    from stretto.files.net import write_net
+    from stretto.measure.request import where
+    from stretto.measure.settings import parse_size
+    from stretto.net.rails import ask_nodes, cost_s, refuse_nothing, rows
+    from stretto.net.rails_show import rails_page
+    from stretto.net.show import as_json as encoded
+
+    place = where(ranks, ppn, hosts, mpi)
+    if place.nodes < 2 or ranks < 2:
+        raise UsageError(
+            "links and rails are between nodes: it takes ranks on two", "--hosts",
+            "stretto net rails --hosts a,b   (in a job: -n 2 --ppn 1)",
+        )  # fmt: skip
+    found = None if dry_run else ask_nodes(place)
+    tried = _tried(place, found, candidates)
+    wanted = rows(parse_size(size), ranks // 2)
+    cost = cost_s(tried, wanted, launches)
+    say(f"stretto: {place.installation.name}: {counted(len(tried), 'setting')} and native, "
+        f"{counted(launches, 'launch')} each: about {duration(cost)}")  # fmt: skip
+    if dry_run:
+        for one in tried:
+            say(f"stretto:   {one.name}: {one.what}")
+        say("stretto: note: a dry run does not ask the nodes which interfaces they share: those "
+            "settings come on top")  # fmt: skip
+        return
+    refuse_nothing(tried, place)
+    result = _measured(place, tried, size, launches, found)
+    if out is not None:
+        write_net(result, out)
+    if as_json:
+        print_json(encoded(result, None if out is None else str(out)))
+    else:
+        assert result.rails is not None
+        print("\n".join(rails_page(result.rails)))
+        if out is not None:
+            print(f"file: {out}")
+
+
+def _tried(place: Where, found: Nodes | None, candidates: str | None) -> list[Setting]:
+    """Return what the user named, or what the MPI has."""
+    from stretto.mpi.settings.base import parse
+    from stretto.net.rails import scan
+    from stretto.net.rails_judge import named
+    from stretto.tune.named import environment_of
+
+    if candidates is None:
+        return scan(place, found, os.environ)
+    family = place.installation.family
+    texts = [text for x in candidates.split(";") if (text := x.strip())]
+    return [parse(named(e), e) for e in (environment_of(family, text) for text in texts)]
+
+
+def _measured(
+    place: Where, tried: list[Setting], size: str, launches: int, found: Nodes | None
+) -> NetFile:
+    from stretto.files.identity import collect_host, now
+    from stretto.files.net import NetFile
+    from stretto.measure.settings import parse_size
+    from stretto.net.rails import cost_s, measure, rows
+    from stretto.progress import Progress
+    from stretto.version import __version__
+
+    wanted = rows(parse_size(size), place.nranks // 2)
+    total = cost_s(tried, wanted, launches)
+    with Progress("trying links and rails", total) as bar:
+        rails = measure(
+            place, tried, wanted, launches, found,
+            report=lambda text, done: bar.update(done * total, text),
+        )  # fmt: skip
+    return NetFile(__version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], rails=rails)
