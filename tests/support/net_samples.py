@@ -16,9 +16,12 @@ from stretto.files.net import (
     NetHost,
     NodeCore,
     NodeCores,
+    Rails,
+    RailSetting,
     Ranks,
     StreamRun,
     Streams,
+    Traffic,
 )
 from stretto.net.systems import NetSystem, together
 
@@ -67,6 +70,26 @@ def tcp(pair: tuple[str, str], rate: float, tool: str = "own", streams: int = 4)
     one = Streams(*pair, streams, 1, 65536, "nothing", tool, runs)  # type: ignore[arg-type]
     latency = Latency(*pair, 8, "nothing", [LatencyRun(1, 1, 30 * s, 40) for s in SPREAD])
     return replace(result(None), hosts=hosts, streams=[one], latencies=[latency])
+
+
+def rails(launches: int = 7) -> NetFile:
+    """Return two rails of which the default uses one, and four connections use both."""
+    settings = []
+    for name, rate, parts in (
+        ("native", 1100, (1.0, 0.0)),
+        ("btl_tcp_links=4", 2150, (0.51, 0.49)),
+    ):
+        traffic = [
+            Traffic(host, rail, int(1e9 * part), int(1e9 * part), 10_000, True, False)
+            for host in ("a", "b") for rail, part in zip(("eth0", "eth1"), parts, strict=True)
+        ]  # fmt: skip
+        environment = {} if name == "native" else {"OMPI_MCA_btl_tcp_links": "4"}
+        found = messages({("latency", 8, 1, 1): 20.0, ("bandwidth", 262144, 2, 64): rate}, launches)
+        settings.append(
+            RailSetting(name, "", environment, found, [[1, 1]] * launches, [traffic] * launches)
+        )
+    both = Rails(MPI, ["a", "a", "b", "b"], ["eth0", "eth1"], settings)
+    return replace(result(None), rails=both)
 
 
 def cluster(hosts: list[str], factor: float = 1.0) -> NetFile:

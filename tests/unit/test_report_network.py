@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from net_samples import TCP, cluster, messages, node, result, scaled, tcp
+from net_samples import TCP, cluster, messages, node, rails, result, scaled, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
 
@@ -35,6 +35,8 @@ def sections(page: Path) -> list[str]:
          ["latency", "bandwidth", "numbers", "method"]),
         (node(), "Cores that share a last-level cache: flag 60.0 ns, copy 9.00 GB/s (1 MiB).",
          ["cores", "numbers", "method"]),
+        (rails(), "Open MPI 5.0.6, 256 KiB messages: btl_tcp_links=4 moves most, 1.95x",
+         ["rails", "numbers", "method"]),
         (tcp(("a", "b"), 9e9), "A -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
     ],
 )  # fmt: skip

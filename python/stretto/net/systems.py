@@ -177,6 +177,11 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
             "the results in this directory have several MPIs, placements or sources", place,
             "give each system a directory of its own",
         )  # fmt: skip
+    if len([r for r in results if r.rails is not None]) > 1:
+        raise StrettoError(
+            "this directory has several results of net rails", place,
+            "give each of them alone: its launches are in one file",
+        )  # fmt: skip
     messages, threaded = (
         _merged([r.ranks.messages for r in results if r.ranks]),
         _merged([r.ranks.with_thread for r in results if r.ranks]),
@@ -197,6 +202,7 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
     return replace(
         results[0], hosts=list(hosts.values()), ranks=ranks, streams=list(streams.values()),
         latencies=list(latencies.values()), cores=_cores([r.cores for r in results if r.cores]),
+        rails=next((r.rails for r in results if r.rails is not None), None),
     )  # fmt: skip
 
 
@@ -246,6 +252,13 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
             float(median(run)) for run in m.launches
         ]
         for m in (result.ranks.with_thread if result.ranks else ())
+    }
+    out |= {
+        NetFigure(f"{message_words(m)}, {setting.name}", m.bytes, m.unit): [
+            float(median(run)) for run in m.launches
+        ]
+        for setting in (result.rails.settings if result.rails else ())
+        for m in setting.messages
     }
     runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
     for s in result.streams:

@@ -14,6 +14,7 @@ from stretto.net import systems as net
 from stretto.net.cores_show import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings, size_words, three
 from stretto.net.p2p_show import mpi_page
+from stretto.net.rails_judge import bandwidth, per_launch, rails_answer, rails_findings, shares_of
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import network as draw
@@ -86,6 +87,11 @@ def alone(system: net.NetSystem) -> NetPage:
         said = answer(result)
         sentences.append(said.text[:1].upper() + said.text[1:])
         remarks += [(said.remedy, said.next_command)] if said.remedy else []
+    if result.rails is not None:
+        tried = rails_answer(result.rails)
+        sentences.append(tried.text)
+        remarks += [(tried.remedy or "", tried.next_command)] if tried.next_command else []
+        remarks += [(f.text, f.remedy) for f in rails_findings(result.rails)]
     if result.cores is not None:
         sentences += list(cores_answer(result.cores))
         remarks += [(f.text, f.remedy) for f in cores_findings(result.cores)]
@@ -140,6 +146,7 @@ def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Fig
         ("latency", "Latency against message size", _over_sizes(systems, "us")),
         ("bandwidth", "Bandwidth against message size", _over_sizes(systems, "MB/s")),
         ("streams", "Bandwidth against TCP streams", _streams(systems)),
+        ("rails", "Links and rails", [f for s in systems for f in _rails(s, len(systems) > 1)]),
         ("cores", "Cores of a node", [f for s in systems for f in _cores(s, len(systems) > 1)]),
         ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, len(systems) > 1)]),
     )
@@ -162,9 +169,8 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     out: list[Figure | None] = []
     kind = "latency" if unit == "us" else "bandwidth"
     if len(systems) == 1:
-        lines: Mapping[str, Curve] = {
-            what: next(iter(found.values())) for what, found in curves.items()
-        }  # fmt: skip
+        found = {what: next(iter(found.values())) for what, found in curves.items()}
+        lines: Mapping[str, Curve] = {w: curve for w, curve in found.items() if len(curve) > 1}
         parts = [dict(list(lines.items())[i : i + 5]) for i in range(0, len(lines), 5)]
         words = "Time of a message" if unit == "us" else "Bandwidth"
         out = [
@@ -194,6 +200,20 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
     }  # fmt: skip
     figure = draw.over_streams("net-streams", "Medians over the pairs of hosts", lines)
     return [figure] if figure is not None else []
+
+
+def _rails(system: net.NetSystem, several: bool) -> list[Figure]:
+    """Return the bandwidth of each setting, parted by the rails that carried its bytes."""
+    rails = system.result.rails
+    if rails is None:
+        return []
+    whose = f" of {system.name}" if several else ""
+    key = f"-{fmt.identifier(system.name)}" if several else ""
+    bars = {
+        s.name: (float(median(per_launch(bandwidth(s)))), shares_of(rails, s))
+        for s in rails.settings if s.messages
+    }  # fmt: skip
+    return [draw.rails_bars(f"net-rails{key}", f"Bandwidth by rail{whose}", bars)]
 
 
 def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:

@@ -120,6 +120,35 @@ def _lines(
     return Figure(name, title, picture.properties(width=width, height=height, padding=room))
 
 
+def rails_bars(
+    name: str, title: str, bars: Mapping[str, tuple[float, Mapping[str, float]]]
+) -> Figure:
+    """Draw MB/s by setting, a bar parted by the rails' shares of its bytes ("": not known)."""
+    rails = sorted({rail for _, shares in bars.values() for rail in shares}, key=_natural)
+    rows: list[dict[str, object]] = []
+    for setting, (rate, shares) in bars.items():
+        at = 0.0
+        for rail, share in sorted(shares.items(), key=lambda i: _natural(i[0])) or [("", 1.0)]:
+            words = f"{setting}, {rail or 'rails not known'} | {fmt.significant(rate * share)} MB/s"
+            rows.append({"s": setting, "r": rail, "a": at, "b": at + rate * share,
+                         "d": f"{words}, {100 * share:.0f} % of the bytes"})  # fmt: skip
+            at += rate * share
+    high = 1.08 * max(rate for rate, _ in bars.values())
+    hues = {rail: theme.chosen_colour(i) for i, rail in enumerate(rails or [""])}
+    x = alt.X(
+        "a:Q", title="Bandwidth of all pairs", scale=alt.Scale(domain=[0, high], nice=False),
+        axis=alt.Axis(values=axes.linear_ticks(high), labelExpr=_RATE_EXPR),
+    )  # fmt: skip
+    y = alt.Y("s:N", sort=list(bars), title=None, axis=alt.Axis(labelLimit=260, ticks=False))
+    colour = keyed("r", hues, columns=3, labelLimit=160)
+    picture = chart_of(rows).mark_bar(height=18).encode(
+        x=x, x2=alt.X2("b:Q"), y=y, color=colour, description=DESCRIBED
+    )  # fmt: skip
+    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
+    sized = picture.properties(width=LARGE[0], height=30 * len(bars), padding=room)
+    return Figure(name, title, sized)
+
+
 def _at(axis: alt.Y, field: str) -> alt.Y:
     """Return an axis for another field."""
     out: alt.Y = axis.copy(deep=False)
