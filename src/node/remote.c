@@ -111,6 +111,8 @@ bool stretto_node_use_xpmem(stretto_node *node, const int *peers) {
     return true;
 }
 
+/* With what the MPI has permitted: prctl(PR_SET_PTRACER) is never called here, since nobody could
+ * restore what it replaces (docs/explanation/node.md, CMA and Yama). */
 bool stretto_node_cma_works(int n, const int *pids, const uintptr_t *addresses, uint64_t expected) {
     for (int i = 0; i < n; i++) {
         uint64_t word = ~expected;

@@ -141,6 +141,8 @@ def test_judge_refused_single_copies_names_the_reason(tmp_path: Path) -> None:
         (finding,) = [f for f in judge(found) if f.kind == "two-copies"]
         assert finding.severity == "warning" and words in finding.text
         assert remedy in str(finding.remedy)
+    permitted = facts(tmp_path / "permitted", True, **{"proc/sys/kernel/yama/ptrace_scope": "1"})
+    assert "MPICH does not" in texts(judge(permitted), "ok")
 
 
 def test_judge_small_shared_memory_is_found(tmp_path: Path) -> None:

@@ -212,7 +212,8 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
             kind="two-copies",
         )
     elif f.cma:
-        yield Finding("memory", "ok", "ranks can read each other's memory (single copies)")
+        only = "; the MPI has to permit it (MPICH does not)" if f.ptrace_scope == 1 else ""
+        yield Finding("memory", "ok", f"ranks can read each other's memory (single copies){only}")
     if f.thp == "never":
         yield Finding(
             "memory",

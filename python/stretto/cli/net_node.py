@@ -39,7 +39,9 @@ _All = Annotated[bool, o.option(o.WHAT, "Measure every pair of cores.", "--all-p
 _Pairs = Annotated[
     int, o.option(o.WHAT, "Pairs of each class, at least one of each two NUMA domains.", min=1)
 ]
-_Runs = Annotated[int, o.option(o.RUNS, "Runs of each pair.", min=1, max=100)]
+_Runs = Annotated[
+    int, o.option(o.RUNS, "Runs of each pair; below 6 no comparison is tested.", min=1, max=100)
+]
 _Out = Annotated[Path | None, o.option(o.OUTPUT, "File to write (NAME.net.json).", "--out", "-o")]
 
 
@@ -47,7 +49,7 @@ def command(
     sizes: _Bytes = None,
     all_pairs: _All = False,
     pairs: _Pairs = 6,
-    runs: _Runs = 5,
+    runs: _Runs = 6,
     out: _Out = None,
     dry_run: o.DryRun = False,
     as_json: o.Json = False,
