@@ -85,7 +85,7 @@ pytest: dev mpi build/.compiled
 test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
-# What needs no MPI: less than two minutes.
+# What needs no MPI: about two minutes.
 test-unit: dev
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not long and not browser" \
 	  $(PYTEST_ARGS) $(if $(findstring tests/,$(PYTEST_ARGS)),,tests/unit)
