@@ -24,7 +24,15 @@ from stretto.model.platform_file import load
 from stretto.place.cores import cores_of, seats
 from stretto.place.hwloc import read_machine
 from stretto.place.options import TITLES, core_list, options
-from stretto.place.order import Traffic, best_order, block, cost, find_order, placement, round_robin
+from stretto.place.order import (
+    RankTraffic,
+    best_order,
+    block,
+    cost,
+    find_order,
+    placement,
+    round_robin,
+)
 from stretto.place.output import launch, placed_words, write_order
 from stretto.place.partition import between, divide, fitted, graph_of, improve, metis
 from stretto.place.picture import write_picture
@@ -158,7 +166,7 @@ def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
 # -- orders of ranks
 
 
-def torus(width: int, height: int, at: np.ndarray) -> Traffic:
+def torus(width: int, height: int, at: np.ndarray) -> RankTraffic:
     """Return messages of a torus whose place i has rank at[i]."""
     places = np.arange(width * height)
     x, y = places % width, places // width
@@ -166,7 +174,7 @@ def torus(width: int, height: int, at: np.ndarray) -> Traffic:
     source = at[np.concatenate([places, right, places, down])]
     target = at[np.concatenate([right, places, down, places])]
     count = np.full(len(source), 10.0)
-    return Traffic(width * height, source, target, count, 1e5 * count)
+    return RankTraffic(width * height, source, target, count, 1e5 * count)
 
 
 def plain(names: str, size: int) -> JobNodes:
@@ -214,7 +222,7 @@ def test_place_profile_of_other_nodes_ends_at_the_nodes(
 def test_best_order_within_a_node_keeps_bytes_on_sockets_and_caches(tmp_path: Path) -> None:
     node = made(tmp_path)
     at = np.random.default_rng(3).permutation(8)
-    pairs = Traffic(8, at[[0, 2, 4, 6]], at[[1, 3, 5, 7]], np.ones(4), np.full(4, 8.0))
+    pairs = RankTraffic(8, at[[0, 2, 4, 6]], at[[1, 3, 5, 7]], np.ones(4), np.full(4, 8.0))
     site = site_of(["here"], [8], True, node)
     placed, _ = best_order(pairs, site, None)
     found = cost(pairs, site, placed)
@@ -224,7 +232,7 @@ def test_best_order_within_a_node_keeps_bytes_on_sockets_and_caches(tmp_path: Pa
 
 def test_cost_of_cards_counts_the_ranks_nearest_to_each(tmp_path: Path) -> None:
     site = site_of(["a", "b"], [2, 2], True, made(tmp_path))
-    one_way = Traffic(
+    one_way = RankTraffic(
         4, np.array([0, 1, 0]), np.array([2, 2, 1]), np.ones(3), np.array([5.0, 3, 9])
     )
     found = cost(one_way, site, placement("block", block([2, 2])))
@@ -251,7 +259,7 @@ def test_best_order_is_exact_in_size_and_never_worse(
     ends = [round(size * sum(shares[:i]) / sum(shares)) for i in range(len(shares) + 1)]
     sizes = [b - a for a, b in pairwise(ends) if b > a]
     source, target, volume = (np.array(x) for x in zip(*entries, strict=True))
-    traffic = Traffic(size, source, target, np.ones(len(volume)), volume.astype(float))
+    traffic = RankTraffic(size, source, target, np.ones(len(volume)), volume.astype(float))
     site = JobNodes(tuple(map(str, range(len(sizes)))), tuple((None,) * s for s in sizes))
     placed, _ = best_order(traffic, site, None, tries=5)
     assert np.bincount(placed.node, minlength=len(sizes)).tolist() == sizes
@@ -289,7 +297,9 @@ def test_divide_of_8192_ranks_with_20_neighbours_ends_in_half_a_minute() -> None
         target += [at[to], at]
         volume += [np.full(2 * len(at), 1000.0 if i < 3 else 30.0)]
     at = np.concatenate
-    traffic = Traffic(len(places), at(source), at(target), np.ones(20 * len(places)), at(volume))
+    traffic = RankTraffic(
+        len(places), at(source), at(target), np.ones(20 * len(places)), at(volume)
+    )
     site = JobNodes(tuple(f"n{i}" for i in range(128)), ((None,) * 64,) * 128)
     begin = time.monotonic()
     found = find_order(traffic, site, None)

@@ -33,7 +33,7 @@ LEAST = 0.01
 
 
 @dataclass(frozen=True)
-class Traffic:
+class RankTraffic:
     """Messages between ranks: one entry a pair and direction."""
 
     size: int
@@ -77,7 +77,7 @@ class Cost:
         return (self.nodes, self.sockets, self.caches)
 
 
-def traffic_of(profile: Profile) -> Traffic:
+def traffic_of(profile: Profile) -> RankTraffic:
     """Return the messages of a recorded run; refuse one without any."""
     cells = np.asarray(profile.matrix.messages, float).reshape(-1, 4)
     cells = cells[cells[:, 0] != cells[:, 1]]
@@ -88,7 +88,7 @@ def traffic_of(profile: Profile) -> Traffic:
             "collectives are placed by the MPI: stretto tune -- CMD",
         )
     ends = cells[:, :2].astype(np.int64)
-    return Traffic(profile.nranks, ends[:, 0], ends[:, 1], cells[:, 2], cells[:, 3])
+    return RankTraffic(profile.nranks, ends[:, 0], ends[:, 1], cells[:, 2], cells[:, 3])
 
 
 def placement(name: str, node: Array) -> Placement:
@@ -121,7 +121,11 @@ def recorded(profile: Profile, site: JobNodes) -> Array | None:
 
 
 def best_order(
-    traffic: Traffic, site: JobNodes, given: Array | None, seed: int = 1, tries: int = MOST_TRIES
+    traffic: RankTraffic,
+    site: JobNodes,
+    given: Array | None,
+    seed: int = 1,
+    tries: int = MOST_TRIES,
 ) -> tuple[Placement, int]:
     """Return the order with the fewest bytes between nodes, and how many were tried.
 
@@ -210,7 +214,7 @@ def _sit_within(
 
 
 def cost(
-    traffic: Traffic, site: JobNodes, placed: Placement, platform: Platform | None = None
+    traffic: RankTraffic, site: JobNodes, placed: Placement, platform: Platform | None = None
 ) -> Cost:
     """Return what an order costs."""
     where = [(n, site.seats[n][s]) for n, s in zip(placed.node, placed.seat, strict=True)]
@@ -241,7 +245,7 @@ def _numbers(keys: Sequence[object]) -> Array:
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
-def _price(traffic: Traffic, platform: Platform, level: Array, cards: Array) -> float:
+def _price(traffic: RankTraffic, platform: Platform, level: Array, cards: Array) -> float:
     """Return the time of the slowest rank or card: a sum over messages, as in LogGP.
 
     Messages do not overlap on a rank, cards work beside the ranks; waiting is left out.
@@ -289,7 +293,7 @@ class Ordering:
 
 
 def find_order(
-    traffic: Traffic, site: JobNodes, given: Array | None, platform: Platform | None = None,
+    traffic: RankTraffic, site: JobNodes, given: Array | None, platform: Platform | None = None,
     seed: int = 1,
 ) -> Ordering:  # fmt: skip
     """Compute an order and compare it with block, round-robin and the given one."""

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from stretto.place.order import Ordering, Placement, Traffic
+from stretto.place.order import Ordering, Placement, RankTraffic
 from stretto.place.show import answer
 from stretto.report import render, theme
 from stretto.report.figures.matrix import heat
 
 
-def write_picture(traffic: Traffic, found: Ordering, path: Path) -> Path:
+def write_picture(traffic: RankTraffic, found: Ordering, path: Path) -> Path:
     """Write a page with two matrices; their ranks are sorted by node, core by core."""
     parts = []
     for placed, words in ((found.before, found.given), (found.best, "best")):
@@ -37,7 +37,7 @@ def write_picture(traffic: Traffic, found: Ordering, path: Path) -> Path:
     return render.save(path, text, "the picture")
 
 
-def _sorted(traffic: Traffic, placed: Placement) -> list[tuple[int, int, int, int]]:
+def _sorted(traffic: RankTraffic, placed: Placement) -> list[tuple[int, int, int, int]]:
     """Return the messages with ranks numbered by node and seat."""
     number = np.empty(traffic.size, np.int64)
     number[np.lexsort((placed.seat, placed.node))] = np.arange(traffic.size)
