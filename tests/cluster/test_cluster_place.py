@@ -15,7 +15,7 @@ import clusters
 from clusters import testbed
 from mpis import MPICH_YIELDS, MPIS, REPOSITORY, rarely
 from stretto.check.facts import collect_facts
-from stretto.place.order import Traffic, best_order, block, placement
+from stretto.place.order import RankTraffic, best_order, block, placement
 from stretto.place.output import launch, write_order
 from stretto.place.site import site_of
 
@@ -50,13 +50,13 @@ def hidden() -> np.ndarray:
     return at
 
 
-def torus() -> Traffic:
+def torus() -> RankTraffic:
     at, places = hidden(), np.arange(WIDTH * WIDTH)
     x, y = places % WIDTH, places // WIDTH
     right, down = y * WIDTH + (x + 1) % WIDTH, (y + 1) % WIDTH * WIDTH + x
     source, target = at[np.tile(places, 2)], at[np.concatenate([right, down])]
     ends = np.concatenate([source, target]), np.concatenate([target, source])
-    return Traffic(len(at), *ends, np.ones(len(ends[0])), np.full(len(ends[0]), float(BYTES)))
+    return RankTraffic(len(at), *ends, np.ones(len(ends[0])), np.full(len(ends[0]), float(BYTES)))
 
 
 def sent(nodes: testbed.Cluster, name: str, words: Sequence[str]) -> int:
