@@ -8,7 +8,7 @@ import pytest
 
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
-from stretto.files.net import Messages, Ranks, Traffic
+from stretto.files.net import Messages, RailBytes, Ranks
 from stretto.net.overlap_show import progress_answer
 from stretto.net.p2p import Point, collected, placement, points, read_launch
 from stretto.net.p2p_show import mpi_page, osu_lines, value
@@ -87,7 +87,7 @@ def test_read_launch_with_counters_has_connections_and_bytes_by_point() -> None:
     )
     found = read_launch(HEAD + SAMPLE.format("latency", 8, 1, 1, 1, "") + rails + END, "mpirun")
     assert found.sockets == (2, 4) and not found.cut
-    assert found.traffic == {Point("latency", 8): (Traffic("a", "eth0", False, True, 0, 5, 6),)}
+    assert found.traffic == {Point("latency", 8): (RailBytes("a", "eth0", False, True, 0, 5, 6),)}
 
 
 def test_page_of_two_pairs_begins_with_the_answer() -> None:

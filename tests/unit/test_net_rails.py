@@ -16,9 +16,9 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.net import (
     Messages,
     NetFile,
+    RailBytes,
     Rails,
     RailSetting,
-    Traffic,
     read_net,
     write_net,
 )
@@ -109,8 +109,8 @@ def test_counters_of_infiniband_are_words_of_four_bytes(tmp_path: Path) -> None:
     assert counters(tmp_path / "nothing") == {}
 
 
-def rail(name: str, amount: int, host: str = "a", up: bool = True, speed: int = 0) -> Traffic:
-    return Traffic(host, name, ":" in name, up, speed, amount, 0)
+def rail(name: str, amount: int, host: str = "a", up: bool = True, speed: int = 0) -> RailBytes:
+    return RailBytes(host, name, ":" in name, up, speed, amount, 0)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def rail(name: str, amount: int, host: str = "a", up: bool = True, speed: int = 
     ],
 )  # fmt: skip
 def test_shares_are_of_the_rails_of_one_kind(
-    traffic: list[Traffic], shared: list[str], words: str, idle: list[str]
+    traffic: list[RailBytes], shared: list[str], words: str, idle: list[str]
 ) -> None:
     found = shares(traffic, shared)
     assert share_words(found) == words and unused(found) == idle
@@ -152,7 +152,7 @@ def setting(
     name: str, rate: float, connections: int, environment: Mapping[str, str], **amounts: int
 ) -> RailSetting:
     rates = [[rate * (1 + 0.001 * i)] for i in range(6)]
-    traffic = [Traffic(h, n, False, True, 0, a, 0) for h in "ab" for n, a in amounts.items()]
+    traffic = [RailBytes(h, n, False, True, 0, a, 0) for h in "ab" for n, a in amounts.items()]
     return RailSetting(
         name, "", dict(environment),
         [

@@ -242,7 +242,7 @@ class NetImport:
 
 
 @dataclass
-class Traffic:
+class RailBytes:
     """Bytes that an interface or RDMA port of a host sent and received during a measurement."""
 
     host: str
@@ -268,7 +268,7 @@ class RailSetting:
     environment: dict[str, str]
     messages: list[Messages] = field(default_factory=list)
     sockets: list[list[int]] = field(default_factory=list)
-    traffic: list[list[Traffic]] = field(default_factory=list)
+    traffic: list[list[RailBytes]] = field(default_factory=list)
     failed: str | None = None
     dropped: bool = False
 
@@ -306,7 +306,7 @@ class NetFile:
     imported: NetImport | None = None
     cores: NodeCores | None = None
     rails: Rails | None = None
-    traffic: list[Traffic] = field(default_factory=list)
+    traffic: list[RailBytes] = field(default_factory=list)
 
 
 def check(found: NetFile, place: str) -> None:

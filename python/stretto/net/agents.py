@@ -21,7 +21,7 @@ from typing import Any
 
 from stretto.built import net_program
 from stretto.errors import StrettoError
-from stretto.files.net import NetHost, Traffic
+from stretto.files.net import NetHost, RailBytes
 from stretto.files.parse import json_value
 from stretto.mpi.base import MPIInstallation
 
@@ -201,12 +201,12 @@ class Agents:
             agent.ask(f"listen address={host.address} port={port}{own}")
         self._wait(lambda agent: agent.port > 0, ANSWER_S, "listen")
 
-    def traffic(self) -> list[Traffic]:
+    def traffic(self) -> list[RailBytes]:
         """Return what the interfaces of all hosts have sent and received until now.
 
         Nothing of a host whose agent has ended, or gives no answer in time.
         """
-        found: dict[str, list[Traffic]] = {}
+        found: dict[str, list[RailBytes]] = {}
         for agent in self.by_name.values():
             if agent.lost is None:
                 agent.ask("rails")
@@ -217,7 +217,7 @@ class Agents:
                 break
             agent, message = taken
             if message is not None and message["event"] == "rails":
-                found[agent.name] = [Traffic(agent.name, **rail) for rail in message["rails"]]
+                found[agent.name] = [RailBytes(agent.name, **rail) for rail in message["rails"]]
         return [one for host in found.values() for one in host]
 
     def run(self, source: str, target: str, parameters: str, device: str | None) -> int:

@@ -10,7 +10,7 @@ from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
-from stretto.files.net import Messages, Ranks, Traffic
+from stretto.files.net import Messages, RailBytes, Ranks
 from stretto.files.parse import json_value
 from stretto.kinds import Binding
 from stretto.launch.execute import run
@@ -111,7 +111,7 @@ class P2PLaunch:
     cut: bool = False
     progress: bool = False
     sockets: tuple[int, ...] = ()
-    traffic: Mapping[Point, tuple[Traffic, ...]] = field(default_factory=dict)
+    traffic: Mapping[Point, tuple[RailBytes, ...]] = field(default_factory=dict)
 
 
 def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
@@ -188,7 +188,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     """
     head: dict[str, Any] = {}
     batches: dict[Point, list[Batch]] = {}
-    traffic: dict[Point, list[Traffic]] = {}
+    traffic: dict[Point, list[RailBytes]] = {}
     sockets: list[int] = []
     cut = True
     for line in output.splitlines():
@@ -214,7 +214,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
             point = Point(*(values.pop(n) for n in names))
             if kind == "rails":
                 found = traffic.setdefault(point, [])
-                found += [Traffic(values["host"], **rail) for rail in values["rails"]]
+                found += [RailBytes(values["host"], **rail) for rail in values["rails"]]
             else:
                 batches.setdefault(point, []).append(Batch(**values))
     if not head:

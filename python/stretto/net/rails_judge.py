@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import median
 
 from stretto.counted import counted
-from stretto.files.net import Messages, Rails, RailSetting, Traffic
+from stretto.files.net import Messages, RailBytes, Rails, RailSetting
 from stretto.files.product import titled
 from stretto.measure.stats import FEWEST, median_interval
 from stretto.mpi.settings.nodes import INTERNAL
@@ -53,7 +53,7 @@ def options(family: str, environment: Mapping[str, str]) -> list[str]:
     return out
 
 
-def between(before: Sequence[Traffic], after: Sequence[Traffic]) -> list[Traffic]:
+def between(before: Sequence[RailBytes], after: Sequence[RailBytes]) -> list[RailBytes]:
     """Return what was moved between two readings of the same hosts."""
     was = {(c.host, c.name): c for c in before}
     return [
@@ -63,7 +63,7 @@ def between(before: Sequence[Traffic], after: Sequence[Traffic]) -> list[Traffic
     ]
 
 
-def shares(traffic: Sequence[Traffic], shared: Sequence[str]) -> dict[str, float]:
+def shares(traffic: Sequence[RailBytes], shared: Sequence[str]) -> dict[str, float]:
     """Return which part of the bytes each rail moved, by name, over all hosts.
 
     Parameters
@@ -109,7 +109,7 @@ def unused(found: Mapping[str, float]) -> list[str]:
     return [name for name, share in found.items() if share < CARRIES]
 
 
-def pulled(traffic: Sequence[Traffic]) -> dict[str, list[str]]:
+def pulled(traffic: Sequence[RailBytes]) -> dict[str, list[str]]:
     """Return the interfaces and ports that are down on some hosts and up on others: hosts by name.
 
     Parameters
@@ -125,7 +125,7 @@ def pulled(traffic: Sequence[Traffic]) -> dict[str, list[str]]:
     return {n: sorted(down[n] - up[n]) for n in sorted(down) if up[n] and down[n] - up[n]}
 
 
-def pulled_findings(traffic: Sequence[Traffic]) -> list[NetFinding]:
+def pulled_findings(traffic: Sequence[RailBytes]) -> list[NetFinding]:
     """Return a finding for each interface that is down on some hosts only."""
     return [
         NetFinding(

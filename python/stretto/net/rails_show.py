@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from stretto.counted import counted
-from stretto.files.net import Rails, RailSetting, Traffic
+from stretto.files.net import RailBytes, Rails, RailSetting
 from stretto.files.product import titled
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.mpi.settings.openmpi import SPREAD
@@ -75,7 +75,7 @@ def _row(rails: Rails, setting: RailSetting, verdict: ComparedRates | None) -> l
     ]  # fmt: skip
 
 
-def traffic_lines(traffic: Sequence[Traffic]) -> list[str]:
+def traffic_lines(traffic: Sequence[RailBytes]) -> list[str]:
     """Return a line a host for those with several interfaces, empty where none has."""
     own = [c for c in traffic if not c.rdma and not INTERNAL.match(c.name)]
     out = []
