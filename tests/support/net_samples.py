@@ -16,12 +16,12 @@ from stretto.files.net import (
     NetHost,
     NodeCore,
     NodeCores,
+    RailBytes,
     Rails,
     RailSetting,
     Ranks,
     StreamRun,
     Streams,
-    ,
 )
 from stretto.net.systems import NetSystem, together
 
@@ -80,7 +80,7 @@ def rails(launches: int = 7) -> NetFile:
         ("btl_tcp_links=4", 2150, (0.51, 0.49)),
     ):
         traffic = [
-            (host, rail, int(1e9 * part), int(1e9 * part), 10_000, True, False)
+            RailBytes(host, rail, int(1e9 * part), int(1e9 * part), 10_000, True, False)
             for host in ("a", "b") for rail, part in zip(("eth0", "eth1"), parts, strict=True)
         ]  # fmt: skip
         environment = {} if name == "native" else {"OMPI_MCA_btl_tcp_links": "4"}
