@@ -80,7 +80,7 @@ def rails(launches: int = 7) -> NetFile:
         ("btl_tcp_links=4", 2150, (0.51, 0.49)),
     ):
         traffic = [
-            RailBytes(host, rail, int(1e9 * part), int(1e9 * part), 10_000, True, False)
+            RailBytes(host, rail, False, True, 10_000, int(1e9 * part), int(1e9 * part))
             for host in ("a", "b") for rail, part in zip(("eth0", "eth1"), parts, strict=True)
         ]  # fmt: skip
         environment = {} if name == "native" else {"OMPI_MCA_btl_tcp_links": "4"}
