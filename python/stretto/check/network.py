@@ -111,6 +111,7 @@ def judge_network(f: Facts) -> Iterator[Finding]:
             "network",
             "note",
             f"{len(cards)} rails: {names}; see that the MPI uses all of them",
+            "count the bytes of each: stretto net rails --hosts A,B; "
             f"Open MPI over TCP: --mca btl_tcp_if_include {names}",
             kind="rails",
         )
