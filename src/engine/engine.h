@@ -251,7 +251,7 @@ typedef struct stretto_comm {
     struct stretto_comm *under_way;         /* the next communicator that has some */
     stretto_cached_plan *pinned;            /* being carried out */
     struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
-    stretto_learning *learning, *timing;    /* shapes; of the call at hand, when it is measured */
+    stretto_learning *learning, *at_hand;   /* shapes; that of the call at hand */
 } stretto_comm;
 
 enum {
@@ -304,13 +304,14 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
 /* The same by a row that is not asked for here: fills *d in, for this key. */
 void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
                        long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row);
-/* For a decision of which d->learning is not NULL: how this call is done. Its end is told when
- * c->timing is not NULL then (learn.c). */
+/* For a decision of which d->learning is not NULL: how this call is done. Its end is told, and
+ * what the call returned (learn.c). */
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
-void stretto_learn_call_ended(stretto_comm *c);
+void stretto_learn_call_ended(stretto_comm *c, int rc);
 void stretto_learn_forget(stretto_comm *c);
 /* The communicator goes, or the job ends: what was learned there is kept, and at the end told. */
 void stretto_learned_add(const stretto_comm *c);
+void stretto_learned_begin(void); /* at Init, where the setting is on */
 void stretto_learned_end(void);
 /* Whether a choice can be carried out on this communicator for calls of that size, of which `wire`
  * bytes travel: NULL, or why not (valid until the next call; the same on all ranks). */

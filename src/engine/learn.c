@@ -34,6 +34,28 @@ bool stretto_learns(stretto_collective collective) {
     }
 }
 
+/* Sizes for which no row of the table begins or ends: each has one row of it, or none. */
+static void cut_at_rows(const stretto_comm *c, stretto_learning *l, size_t bytes) {
+    for (int i = 0; i < stretto_the_table.nrows; i++) {
+        const stretto_row *row = &stretto_the_table.rows[i];
+        if (row->collective != l->collective || (row->nodes && row->nodes != c->layout.nnodes) ||
+            (row->ppn && row->ppn != c->ppn))
+            continue;
+        if (row->low > bytes) {
+            if (row->low <= l->high)
+                l->high = row->low - 1;
+        } else if (row->low > l->low) {
+            l->low = row->low;
+        }
+        if (row->high < bytes) {
+            if (row->high >= l->low)
+                l->low = row->high + 1;
+        } else if (row->high < l->high) {
+            l->high = row->high;
+        }
+    }
+}
+
 static stretto_learning *find(stretto_comm *c, stretto_collective collective, size_t bytes) {
     int shapes = 0;
     for (stretto_learning *l = c->learning; l; l = l->next) {
@@ -51,36 +73,44 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
     if (bytes) {
         l->low = (size_t)1 << (63 - __builtin_clzll(bytes));
         l->high = 2 * l->low - 1;
+        cut_at_rows(c, l, bytes);
     }
     l->rows[0] = (stretto_row){.collective = collective,
                                .high = SIZE_MAX,
                                .choice = {.kind = STRETTO_CHOICE_NATIVE},
                                .line = STRETTO_LINE_LEARNED};
     stretto_learner_begin(&l->learner, stretto_config.learn_after, stretto_config.learn_block,
-                          (uint64_t)collective << 48 ^ (uint64_t)bytes ^ (uint64_t)c->nranks << 32);
+                          (uint64_t)collective << 48 ^ (uint64_t)l->low ^
+                              (uint64_t)c->nranks << 32);
     l->next = c->learning;
     return c->learning = l;
 }
 
 void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
-    if (stretto_collective_reduces(collective) && !stretto_is_predefined_op(d->op))
+    if (d->row && d->row->line == STRETTO_LINE_FORCED)
         return;
-    stretto_learning *l = find(c, collective, d->bytes);
-    if (!l)
-        return;
-    d->learning = l;
-    if (l->learner.phase == STRETTO_LEARN_WAIT) { /* the table's, from the first call on */
-        l->from_table = d->row && d->row->choice.kind != STRETTO_CHOICE_NATIVE;
-        if (l->from_table) {
-            l->rows[1] = *d->row;
-            l->rows[1].line = STRETTO_LINE_LEARNED;
-        }
-        return;
+    if (stretto_collective_reduces(collective)) { /* the same handles on all ranks */
+        size_t extent;
+        stretto_store_fn store;
+        if (!stretto_is_predefined_op(d->op) ||
+            !stretto_kernel_for(d->op, d->datatype, &extent, &store))
+            return;
     }
-    d->row = &l->rows[l->learner.chosen];
+    d->learning = find(c, collective, d->bytes);
+    if (d->learning && d->learning->learner.phase != STRETTO_LEARN_WAIT)
+        d->row = &d->learning->rows[d->learning->learner.chosen];
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
+
+/* The job ends where the MPI fails: ranks that do not know what the others know must not go on. */
+static void agree(const stretto_comm *c, const void *mine, void *all, int n, MPI_Datatype type,
+                  MPI_Op op) {
+    if (PMPI_Allreduce(mine, all, n, type, op, c->has_shadow ? c->shadow : c->comm) == MPI_SUCCESS)
+        return;
+    stretto_say("the MPI failed while ranks agreed on what they learned; the job is ended");
+    stretto_host_end_job();
+}
 
 static bool is_there(const stretto_learning *l, int n, const stretto_choice *choice) {
     for (int i = 1; i < n; i++) {
@@ -92,20 +122,23 @@ static bool is_there(const stretto_learning *l, int n, const stretto_choice *cho
     return false;
 }
 
+/* Takes a choice into the list if calls such as d would be carried out by it. */
 static int add(stretto_comm *c, stretto_learning *l, int n, const stretto_choice *choice,
                const stretto_decision *d) {
-    const size_t wire = d->extent * (size_t)d->elements;
-    if (n == STRETTO_LEARN_CANDIDATES || is_there(l, n, choice) ||
-        stretto_choice_refused(c, l->collective, choice, d->bytes, wire, false, true))
+    if (n == STRETTO_LEARN_CANDIDATES || is_there(l, n, choice))
         return n;
     l->rows[n] = l->rows[0];
     l->rows[n].choice = *choice;
-    return n + 1;
+    stretto_decide_by(c, l->collective, &l->by[n], d->elements, d->datatype, d->op, &l->rows[n]);
+    const bool fits = l->by[n].run != STRETTO_RUN_NATIVE;
+    l->by[n].run = STRETTO_RUN_UNDECIDED;
+    return fits ? n + 1 : n;
 }
 
 /* Leaves out those of which some rank sends far more messages than by another: for short calls they
  * are what takes the time. Agreed. */
-static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t bytes) {
+static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t bytes,
+                            bool from_table) {
     int sends[STRETTO_LEARN_CANDIDATES] = {0}, most[STRETTO_LEARN_CANDIDATES] = {0}, kept = 1;
     char error[400];
     if (bytes >= SMALL)
@@ -116,21 +149,24 @@ static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t 
         for (int a = 0; p && a < p->plan.nactions; a++)
             sends[i] += p->plan.actions[a].kind == STRETTO_SEND;
     }
-    if (PMPI_Allreduce(sends, most, STRETTO_LEARN_CANDIDATES, MPI_INT, MPI_MAX, c->comm) !=
-        MPI_SUCCESS)
-        return n;
+    agree(c, sends, most, STRETTO_LEARN_CANDIDATES, MPI_INT, MPI_MAX);
     int fewest = most[1];
     for (int i = 2; i < n; i++)
         fewest = most[i] < fewest ? most[i] : fewest;
     for (int i = 1; i < n; i++)
-        if (most[i] <= 4 * fewest + 8 || (i == 1 && l->from_table))
+        if (most[i] <= 4 * fewest + 8 || (i == 1 && from_table))
             l->rows[kept++] = l->rows[i];
     return kept;
 }
 
 /* What is tried for calls such as d; the same on all ranks. */
 static void choose_candidates(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
-    int rows, n = l->from_table ? 2 : 1;
+    const stretto_row *row =
+        stretto_table_find(&stretto_the_table, l->collective, c->layout.nnodes, c->ppn, d->bytes);
+    int rows, n = 1;
+    if (row && row->choice.kind != STRETTO_CHOICE_NATIVE)
+        n = add(c, l, n, &row->choice, d);
+    const bool from_table = n == 2;
     const stretto_algorithm *all = stretto_algorithms(&rows);
     const bool composes = stretto_collective_composes(l->collective);
     if (composes && c->one_node)
@@ -147,8 +183,8 @@ static void choose_candidates(stretto_comm *c, stretto_learning *l, const strett
                 choice.kind = STRETTO_CHOICE_SHM;
             n = add(c, l, n, &choice, d);
         }
-    n = without_hopeless(c, l, n, d->bytes);
-    stretto_learner_candidates(&l->learner, n, l->from_table ? 1 : 0);
+    n = without_hopeless(c, l, n, d->bytes, from_table);
+    stretto_learner_candidates(&l->learner, n, from_table ? 1 : 0);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -179,64 +215,91 @@ static const stretto_decision *by_candidate(stretto_comm *c, stretto_learning *l
     return own;
 }
 
+/* The calls at hand that nobody measures are through: what comes next. */
+static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
+    const double begin = seconds_now();
+    double lost, taken;
+    if (l->learner.phase == STRETTO_LEARN_WAIT)
+        choose_candidates(c, l, d);
+    ended(c, l, 0, true);
+    stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
+}
+
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
     stretto_learning *l = d->learning;
-    const stretto_collective collective = l->collective;
-    const long long count = d->elements;
-    const MPI_Datatype datatype = d->datatype;
-    const MPI_Op op = d->op;
-    if (!l->learner.timed) {
-        if (STRETTO_LIKELY(l->learner.left-- > 0))
-            return d;
-        l->learner.left = 0;
-        if (l->learner.phase == STRETTO_LEARN_WAIT)
-            choose_candidates(c, l, d);
-        ended(c, l, 0, true);
-        if (!l->learner.timed) { /* no candidate, or native goes on */
-            l->learner.left--;
-            return stretto_decide(c, collective, count, datatype, op);
-        }
-        d = stretto_decide(c, collective, count, datatype, op);
+    stretto_learner *learner = &l->learner;
+    if (!learner->timed && learner->left <= 0) {
+        const long long count = d->elements;
+        const MPI_Datatype datatype = d->datatype;
+        const MPI_Op op = d->op;
+        end_unmeasured(c, l, d);
+        d = stretto_decide(c, l->collective, count, datatype, op);
     }
-    l->learner.left--;
-    c->timing = l;
-    if (l->learner.now != l->learner.chosen)
-        d = by_candidate(c, l, l->learner.now, d);
-    l->begun = seconds_now();
+    c->at_hand = l;
+    learner->left--;
+    if (STRETTO_LIKELY(!learner->timed)) {
+        if ((learner->left & 1023) == 0)
+            stretto_learned_write(false);
+        return d;
+    }
+    if (learner->now != learner->chosen)
+        d = by_candidate(c, l, learner->now, d);
+    if (l->measured < STRETTO_LEARN_BLOCK)
+        l->entered[l->measured] = seconds_now();
     return d;
 }
 
-/* The block is through: the ranks agree on each call's shortest time, and on what all has cost. */
-static void end_block(stretto_comm *c, stretto_learning *l) {
-    enum { LOST = STRETTO_LEARN_BLOCK, TAKEN, VALUES };
-    double mine[VALUES], all[VALUES];
-    const double begin = seconds_now(), before = l->learner.reference;
-    const int n = l->measured;
-    l->measured = 0;
-    memcpy(mine, l->seconds, (size_t)n * sizeof *mine);
-    stretto_learned_spent(0, 0, &mine[n], &mine[n + 1]);
-    mine[n] = -mine[n]; /* the most of all ranks */
-    if (PMPI_Allreduce(mine, all, n + 2, MPI_DOUBLE, MPI_MIN,
-                       c->has_shadow ? c->shadow : c->comm) != MPI_SUCCESS)
-        memcpy(all, mine, sizeof all);
-    const bool may = -all[n] <= SHARE * all[n + 1] + ALLOWANCE;
-    const double value = stretto_learn_median(all, n);
-    const int candidate = l->learner.now, chosen = l->learner.chosen;
-    ended(c, l, value, may);
-    const double calls = (double)(l->learner.calls - l->counted);
-    l->counted = l->learner.calls;
-    double lost = seconds_now() - begin, taken;
-    if (candidate != chosen && candidate && value > before)
-        lost += (value - before) * n;
-    stretto_learned_spent(lost, value * calls, &lost, &taken);
-    stretto_learned_write(false);
+/* Seconds of each call of a block, agreed. On one node all have one clock: from the last rank's
+ * entry to the last one's return, without the waiting for late ranks. Between nodes there is none,
+ * and it is the mean of the ranks' times, waiting included: in a pair of blocks that is in both.
+ * `cost` becomes that of exploring and of collectives, of all ranks. */
+static void agree_on_block(stretto_comm *c, stretto_learning *l, int n, double *seconds,
+                           double cost[2]) {
+    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2];
+    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
+    const bool one_clock = c->layout.nnodes == 1;
+    for (int i = 0; i < n; i++) {
+        mine[i] = one_clock ? l->entered[i] : l->returned[i] - l->entered[i];
+        mine[n + i] = l->returned[i];
+    }
+    if (one_clock)
+        mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
+    agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
+    for (int i = 0; i < n; i++)
+        seconds[i] = one_clock ? all[n + i] - all[i] : all[i] / c->nranks;
+    cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
+    cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;
 }
 
-void stretto_learn_call_ended(stretto_comm *c) {
-    stretto_learning *l = c->timing;
-    c->timing = NULL;
-    l->seconds[l->measured++] = seconds_now() - l->begun;
-    if (l->learner.left == 0)
+static void end_block(stretto_comm *c, stretto_learning *l) {
+    double seconds[STRETTO_LEARN_BLOCK], cost[2], lost, taken;
+    const double begin = seconds_now(), before = l->learner.reference;
+    const int n = (int)l->learner.length, candidate = l->learner.now, chosen = l->learner.chosen;
+    l->measured = 0;
+    agree_on_block(c, l, n, seconds, cost);
+    const double value = stretto_learn_median(seconds, n);
+    ended(c, l, value, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    const double calls = (double)(l->learner.calls - l->counted);
+    l->counted = l->learner.calls;
+    lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
+    stretto_learned_write(false);
+    stretto_learned_spent(lost + seconds_now() - begin, value * calls, &lost, &taken);
+}
+
+void stretto_learn_call_ended(stretto_comm *c, int rc) {
+    stretto_learning *l = c->at_hand;
+    c->at_hand = NULL;
+    if (!l)
+        return;
+    if (rc != MPI_SUCCESS) { /* perhaps here alone, and it will be made again */
+        l->learner.left++;
+        return;
+    }
+    if (!l->learner.timed)
+        return;
+    if (l->measured < STRETTO_LEARN_BLOCK)
+        l->returned[l->measured++] = seconds_now();
+    if (l->learner.left <= 0)
         end_block(c, l);
 }
 
@@ -246,5 +309,5 @@ void stretto_learn_forget(stretto_comm *c) {
         c->learning = l->next;
         free(l);
     }
-    c->timing = NULL;
+    c->at_hand = NULL;
 }

@@ -5,7 +5,8 @@
 #include "engine/engine.h"
 #include "learn/learner.h"
 
-/* Calls of one shape on a communicator: a collective, and sizes up to twice one another. */
+/* Calls of one shape on a communicator: a collective, and sizes up to twice one another for which
+ * the table has one row, or none. */
 struct stretto_learning {
     struct stretto_learning *next;
     stretto_collective collective;
@@ -13,15 +14,13 @@ struct stretto_learning {
     stretto_learner learner;
     stretto_row rows[STRETTO_LEARN_CANDIDATES];    /* the first is native */
     stretto_decision by[STRETTO_LEARN_CANDIDATES]; /* the last call's, by each of them */
-    bool from_table;                               /* rows[1] is the table's */
-    double begun, seconds[STRETTO_LEARN_BLOCK];    /* of the block at hand */
+    double entered[STRETTO_LEARN_BLOCK], returned[STRETTO_LEARN_BLOCK]; /* of the block at hand */
     int measured;
     long long counted; /* of learner.calls, those in the process's total */
 };
 
 /* Whether shapes of this collective are learned: those that end on no rank before all have begun
- * them. There, the shortest of the ranks' times is the last one's to arrive, and without waiting.
- */
+ * them, so that agreeing at the end of a call lets nobody wait who did not wait before. */
 bool stretto_learns(stretto_collective collective);
 /* d->bytes and d->row are known, from the table: says what the learner wants instead. The same on
  * all ranks. */

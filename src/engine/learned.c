@@ -19,7 +19,7 @@ typedef struct {
     size_t low, high;
     stretto_choice choice;          /* of the communicator with the most pairs */
     bool chosen, open, other_order; /* open: candidates are being tried */
-    int pairs, anew;
+    int pairs, anew; /* pairs: with native, since the choice was made or by which native won */
     double native, time, low_gain, high_gain; /* of that one */
     double saved, spread2;                    /* of all */
     unsigned long long calls, chosen_calls;
@@ -30,12 +30,14 @@ typedef struct {
     result *all;
 } results;
 
-enum { WRITE_SECONDS = 60 };
+enum { WRITE_SECONDS = 30 };
 
 static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* for all that follows */
 static results gone;                                        /* of communicators that were freed */
 static double total_lost, total_taken;
-static time_t written;
+static time_t written;      /* the last table */
+static char path[PATH_MAX]; /* of the table, from Init on */
+static bool failed;         /* to write it, and that was said */
 
 void stretto_learned_spent(double lost, double taken, double *all_lost, double *all_taken) {
     pthread_mutex_lock(&keeping);
@@ -64,6 +66,7 @@ static result *place_for(results *rs, const result *key) {
                               .ppn = key->ppn,
                               .low = key->low,
                               .high = key->high,
+                              .open = true,
                               .pairs = -1};
     return &rs->all[rs->n++];
 }
@@ -73,14 +76,15 @@ static void merge(results *rs, const result *one) {
     if (!r)
         return;
     const result before = *r;
-    if (one->pairs > r->pairs)
+    /* a verdict says more than none, and more pairs more than few */
+    if (r->open > one->open || (r->open == one->open && one->pairs > r->pairs))
         *r = *one;
     r->saved = before.saved + one->saved;
     r->spread2 = before.spread2 + one->spread2;
     r->calls = before.calls + one->calls;
     r->chosen_calls = before.chosen_calls + one->chosen_calls;
     r->anew = before.anew + one->anew;
-    r->other_order |= before.other_order;
+    r->other_order = before.other_order || one->other_order;
 }
 
 static void add(results *rs, const stretto_comm *c) {
@@ -97,10 +101,11 @@ static void add(results *rs, const stretto_comm *c) {
                   .low = l->low,
                   .high = l->high,
                   .choice = l->rows[learner->chosen].choice,
+                  .open = !learner->chosen && learner->phase != STRETTO_LEARN_QUIET,
                   .chosen = learner->chosen != 0,
                   .other_order =
                       stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
-                  .pairs = g.pairs,
+                  .pairs = learner->chosen ? g.pairs : learner->tested.n,
                   .anew = learner->learned_anew,
                   .native = g.pairs ? g.native : learner->reference,
                   .time = g.chosen,
@@ -124,9 +129,18 @@ void stretto_learned_add(const stretto_comm *c) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const char *path(void) {
+STRETTO_COLD void stretto_learned_begin(void) {
     const char *name = getenv("STRETTO_LEARN_TABLE");
-    return name && *name ? name : "stretto-learned.table";
+    char here[PATH_MAX / 2] = ".";
+    if (!stretto_config.learn || stretto_the_world.rank)
+        return;
+    if (!name || !*name)
+        name = "stretto-learned.table";
+    if (*name != '/' && !getcwd(here, sizeof here))
+        snprintf(here, sizeof here, ".");
+    /* the application may go elsewhere */
+    snprintf(path, sizeof path, "%s%s%.2000s", *name == '/' ? "" : here, *name == '/' ? "" : "/",
+             name);
 }
 
 /* As stretto.files.identity names it on x86-64; "unknown" elsewhere. */
@@ -190,7 +204,7 @@ static void put_row(FILE *file, const result *r) {
             r->calls);
     if (r->native > 0)
         fprintf(file, " native_us=%.4g", 1e6 * r->native);
-    if (r->chosen && r->pairs > 0)
+    if (r->chosen && r->pairs >= STRETTO_LEARN_FEWEST)
         fprintf(file, " us=%.4g ratio=%.4g low=%.4g high=%.4g pairs=%d", 1e6 * r->time,
                 r->time / r->native, r->high_gain < r->native ? 1 - r->high_gain / r->native : 0,
                 1 - r->low_gain / r->native, r->pairs);
@@ -223,17 +237,21 @@ static bool is_told(const results *rs, const stretto_row *row) {
     return false;
 }
 
+static void not_written(const char *why) {
+    if (!failed)
+        stretto_say("what was learned cannot be written to %s: %s", path, why);
+    failed = true;
+}
+
 /* By rename: who is killed meanwhile leaves the table of before. */
 static void put_table(const results *rs) {
-    char other[PATH_MAX];
-    const char *why = "the name is too long";
-    const int length = snprintf(other, sizeof other, "%s.%ld.part", path(), (long)getpid());
-    int fd = -1;
-    if (length > 0 && (size_t)length < sizeof other)
-        fd = stretto_open_regular(other, O_WRONLY | O_CREAT | O_EXCL, &why);
+    char other[PATH_MAX + 32];
+    const char *why;
+    snprintf(other, sizeof other, "%s.%ld.part", path, (long)getpid());
+    const int fd = stretto_open_regular(other, O_WRONLY | O_CREAT | O_TRUNC, &why);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     if (!file) {
-        stretto_say("what was learned cannot be written to %s: %s", path(), why);
+        not_written(why);
         return;
     }
     put_header(file);
@@ -248,9 +266,11 @@ static void put_table(const results *rs) {
     }
     fprintf(file, "end %d\n", rows);
     const bool well = !ferror(file);
-    if (fclose(file) || !well || rename(other, path())) {
-        stretto_say("what was learned cannot be written to %s: %s", path(), strerror(errno));
+    if (fclose(file) || !well || rename(other, path)) {
+        not_written(strerror(errno));
         unlink(other);
+    } else {
+        failed = false;
     }
 }
 
@@ -308,7 +328,7 @@ static void say_result(const result *r) {
     else if (!r->chosen)
         stretto_say("learned: %s%s on %d x %d: native stays; nothing that was tried is faster",
                     name, sizes, r->nodes, r->ppn);
-    else if (r->pairs < 3)
+    else if (r->pairs < STRETTO_LEARN_FEWEST)
         stretto_say("learned: %s%s on %d x %d: %s, not yet compared with native", name, sizes,
                     r->nodes, r->ppn, choice);
     else
@@ -320,7 +340,7 @@ static void say_result(const result *r) {
 }
 
 STRETTO_COLD void stretto_learned_end(void) {
-    if (!stretto_config.learn || stretto_the_world.rank)
+    if (!stretto_config.learn || !stretto_the_world.active || stretto_the_world.rank)
         return;
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
@@ -335,13 +355,13 @@ STRETTO_COLD void stretto_learned_end(void) {
     }
     root_of(spread2, &spread);
     if (rs.n == 0)
-        stretto_say("nothing was learned: no call shape came more than %d times",
+        stretto_say("nothing was learned: no calls of one size that can be learned came more than "
+                    "%d times",
                     stretto_config.learn_after);
     else
-        stretto_say(
-            "learned: %.3g s saved in this run (%.3g to %.3g); exploring cost %.2g s; table "
-            "for the next run: %s",
-            saved, saved - spread, saved + spread, total_lost, path());
+        stretto_say("learned: %.3g s saved in this run (%.3g to %.3g); exploring cost %.2g s%s%s",
+                    saved, saved - spread, saved + spread, total_lost,
+                    failed ? "" : "; table for the next run: ", failed ? "" : path);
     if (other_order)
         stretto_say("learned: the order of the sums in reductions changed during the run "
                     "(STRETTO_REPRODUCIBLE=1 keeps one)");

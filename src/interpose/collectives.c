@@ -15,7 +15,7 @@
             STRETTO_TRY(c, d, stretto_call_allreduce(c, d, in, recvbuf));                          \
         }                                                                                          \
         return stretto_through(                                                                    \
-            c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm)));          \
+            comm, c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm)));    \
     }
 
 #define REDUCE(name, COUNT)                                                                        \
@@ -55,7 +55,7 @@
             STRETTO_TRY(c, d,                                                                      \
                         stretto_call_allgather(c, d, sendbuf, sendcount, sendtype, recvbuf));      \
         }                                                                                          \
-        return stretto_through(c,                                                                  \
+        return stretto_through(comm, c,                                                            \
                                STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
                                                           recvcount, recvtype, comm)));            \
     }
@@ -102,5 +102,5 @@ int MPI_Barrier(MPI_Comm comm) {
             stretto_decision_for(c, STRETTO_BARRIER, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);
         STRETTO_TRY(c, d, stretto_call_barrier(c, d));
     }
-    return stretto_through(c, STRETTO_NATIVE(PMPI_Barrier(comm)));
+    return stretto_through(comm, c, STRETTO_NATIVE(PMPI_Barrier(comm)));
 }

@@ -82,10 +82,12 @@ static inline void stretto_count_passed(stretto_comm *c, const stretto_decision 
     c->coll[d->collective].native++;
 }
 
-/* The end of a call on c (or on none): it may be one that is measured. */
-static inline int stretto_through(stretto_comm *c, int rc) {
-    if (__builtin_expect(c && c->timing, 0))
-        stretto_learn_call_ended(c);
+/* The end of a call on comm that learning may count; c was its state. An error handler of the
+ * application may have freed it. */
+static inline int stretto_through(MPI_Comm comm, stretto_comm *c, int rc) {
+    if (__builtin_expect(stretto_config.learn != 0, 0) && c &&
+        (rc == MPI_SUCCESS || stretto_comm_find(comm) == c))
+        stretto_learn_call_ended(c, rc);
     return rc;
 }
 
@@ -94,7 +96,7 @@ static inline int stretto_through(stretto_comm *c, int rc) {
     do {                                                                                           \
         int rc = (d) ? (call) : STRETTO_PASS;                                                      \
         if (STRETTO_LIKELY(rc != STRETTO_PASS))                                                    \
-            return stretto_through(c, rc);                                                         \
+            return stretto_through(comm, c, rc);                                                   \
         if (d)                                                                                     \
             stretto_count_passed((c), (d));                                                        \
     } while (0)

@@ -12,7 +12,7 @@
                 stretto_decision_for(c, STRETTO_ALLTOALL, recvcount, recvtype, MPI_OP_NULL);       \
             STRETTO_TRY(c, d, stretto_call_alltoall(c, d, sendbuf, sendcount, sendtype, recvbuf)); \
         }                                                                                          \
-        return stretto_through(c,                                                                  \
+        return stretto_through(comm, c,                                                            \
                                STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
                                                           recvcount, recvtype, comm)));            \
     }

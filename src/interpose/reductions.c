@@ -12,7 +12,8 @@
             STRETTO_TRY(c, d, stretto_call_reduce_scatter_block(c, d, sendbuf, recvbuf));          \
         }                                                                                          \
         return stretto_through(                                                                    \
-            c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm)));      \
+            comm, c,                                                                               \
+            STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcount, datatype, op, comm)));         \
     }
 
 #define REDUCE_SCATTER(name, COUNT, LARGE)                                                         \

@@ -17,8 +17,8 @@ static const double LONG_CALL = 1e-3, /* seconds: one call is a block */
     HOPELESS = 3,                     /* times the best of a pass: not tried again */
     WORSE = 1.25,                     /* times native after a round */
     WORTH = 0.01,                     /* part of native's time that a choice must gain */
-    T_TEST = 3.25,                    /* Student's t, 9 degrees of freedom, 0.5 % on one side */
-    T_RECENT = 3.37;                  /* 5 degrees of freedom, 1 % */
+    T_TEST = 3.67,                    /* Student's t for ten pairs, 0.5 % on one side */
+    T_RECENT = 3.37;                  /* six values, 1 % */
 
 static uint64_t next_random(stretto_learner *l) {
     uint64_t z = l->random += UINT64_C(0x9e3779b97f4a7c15);
@@ -67,6 +67,13 @@ static void add_pair(stretto_learn_pairs *p, double native, double other, double
 /* Variance of one difference: from step to step, so that a slow drift is none. */
 static double variance(const stretto_learn_pairs *p) {
     return p->steps2 / (2 * (p->n - 1));
+}
+
+/* 97.5 % of Student's t for it. Steps share values: m of them have 2 m^2 / (3 m - 1) degrees of
+ * freedom (normal values); the series is that of Cornish and Fisher. */
+static double student(const stretto_learn_pairs *p) {
+    const double m = p->n - 1, f = 2 * m * m / (3 * m - 1);
+    return 1.96 + 2.372 / f + 2.82 / (f * f) + 2.56 / (f * f * f);
 }
 
 static void begin_calls(stretto_learner *l, stretto_learn_phase phase, int candidate,
@@ -238,8 +245,8 @@ static void end_check(stretto_learner *l, double native, double other) {
     memmove(l->recent, l->recent + 1, sizeof l->recent - sizeof *l->recent);
     l->recent[STRETTO_LEARN_RECENT - 1] = gain;
     l->doubts = gain < l->gained / 2 || gain <= 0 ? l->doubts + 1 : 0;
-    if (l->gained == 0 && l->checked.n == STRETTO_LEARN_RECENT) /* the choice is of another run */
-        l->gained = l->checked.difference / l->checked.native;
+    if (l->gained == 0 && l->checked.n == STRETTO_LEARN_RECENT && l->checked.native > 0)
+        l->gained = l->checked.difference / l->checked.native; /* the choice is of another run */
     if (is_gone(l)) {
         l->learned_anew++;
         explore(l);
@@ -325,12 +332,10 @@ void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     stretto_learned_gain g = {.saved = l->past, .spread = root(l->past_spread)};
-    /* the pairs of the test made the choice: others are better evidence, once there are some */
-    const stretto_learn_pairs *p = l->checked.n >= 6 || l->tested.n < 3 ? &l->checked : &l->tested;
-    if (!l->chosen || p->n < 3)
+    const stretto_learn_pairs *p = &l->checked; /* those of the test made the choice */
+    if (!l->chosen || p->n < STRETTO_LEARN_FEWEST)
         return g;
-    const double f = p->n - 1, t = 1.96 + 2.372 / f + 2.82 / (f * f), /* Student's, 97.5 % */
-        half = t * root(variance(p) * p->calls2) / p->calls;
+    const double half = student(p) * root(variance(p) * p->calls2) / p->calls;
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;

@@ -21,7 +21,8 @@ enum {
     STRETTO_LEARN_CANDIDATES = 12,
     STRETTO_LEARN_BLOCK = 32, /* calls in a block, at most */
     STRETTO_LEARN_PAIRS = 10, /* of the test */
-    STRETTO_LEARN_RECENT = 8  /* pairs that warn */
+    STRETTO_LEARN_RECENT = 8, /* pairs that warn */
+    STRETTO_LEARN_FEWEST = 4  /* pairs that a gain is told of */
 };
 
 typedef enum {
@@ -87,7 +88,7 @@ typedef struct {
     long long calls;        /* by the choice */
     double saved, spread;   /* seconds, by earlier choices too, and half of its 95 % interval */
 } stretto_learned_gain;
-/* Without three pairs of the choice that stands, only of earlier ones. */
+/* Without STRETTO_LEARN_FEWEST pairs since the choice was made, only of earlier ones. */
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l);
 
 /* Median of n values (sorts them). */

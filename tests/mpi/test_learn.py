@@ -72,12 +72,13 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     assert ("allreduce", 8) in rows and ("barrier", 0) in rows
     assert not any(r.collective == "bcast" for r in first.rows), "its root returns early"
     chosen = [r for r in first.rows if r.choice != "native"]
-    assert all(int(r.evidence["pairs"]) >= 10 and float(r.evidence["us"]) > 0 for r in chosen)
+    assert all("us" not in r.evidence or int(r.evidence["pairs"]) >= 4 for r in chosen)
 
     start = tmp_path / "start.table"
     text = (tmp_path / "learned.table").read_text("utf-8").splitlines()
     kept = [line for line in text if not line.startswith(("row", "end"))]
-    kept += ["row allreduce 1 2 8-15 shm -", "row bcast 1 2 0-inf shm -", "end 2"]
+    kept += ["row allreduce 1 2 8-15 shm -", "row bcast 1 2 0-inf shm -"]
+    kept += ["row allgather 1 2 1024-1500 ring -", "row allgather 1 2 1501-2047 shm -", "end 4"]
     start.write_text("\n".join(kept) + "\n", "utf-8")
     env = learning(mpi, tmp_path, STRETTO_AFTER=3, STRETTO_TABLE=start, STRETTO_VERBOSE=1)
     done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
@@ -86,6 +87,8 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     second = {(r.collective, r.low): r for r in read_table(tmp_path / "learned.table").rows}
     assert second["bcast", 0].choice == "shm" and second["bcast", 0].evidence["source"] == "earlier"
     assert second["allreduce", 8].choice == "shm"
+    gathered = {r.high for (name, low), r in second.items() if name == "allgather" and low >= 1024}
+    assert {1500, 2047} <= gathered, "sizes between the bounds of rows are learned by themselves"
 
 
 def test_learning_with_one_order_of_sums_leaves_reductions_alone(build, tmp_path: Path) -> None:
@@ -104,7 +107,10 @@ def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: P
     env = learning(mpi, tmp_path)
     done = mpi.run(2, [build(mpi, "learning"), "100"], rank_env=env)
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
-    assert "nothing was learned: no call shape came more than 200 times" in done.stderr
+    assert (
+        "nothing was learned: no calls of one size that can be learned came more than 200 times"
+        in done.stderr
+    )
     assert not (tmp_path / "learned.table").exists()
 
 

@@ -41,6 +41,21 @@ static void calls(MPI_Comm comm, long i) {
     }
 }
 
+/* One rank names the same data otherwise, and two sizes of one class come in turn. */
+static void mixed(MPI_Comm comm, long i, MPI_Datatype four) {
+    static int mine[512], all[64 * 512];
+    int me, n, ints = i % 8 < 4 ? 256 : 500;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    mine[0] = mine[ints - 1] = 7 * me + (int)i;
+    if (me % 2)
+        MPI_Allgather(mine, ints / 4, four, all, ints / 4, four, comm);
+    else
+        MPI_Allgather(mine, ints, MPI_INT, all, ints, MPI_INT, comm);
+    for (int r = 0; r < n; r++)
+        wrong += all[r * ints] != 7 * r + (int)i || all[r * ints + ints - 1] != 7 * r + (int)i;
+}
+
 int main(int argc, char **argv) {
     long many = argc > 1 ? atol(argv[1]) : 1000, total = 0;
     MPI_Init(&argc, &argv);
@@ -48,8 +63,13 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm half, brief = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Datatype four;
+    MPI_Type_contiguous(4, MPI_INT, &four);
+    MPI_Type_commit(&four);
     for (long i = 0; i < many; i++) {
         calls(MPI_COMM_WORLD, i);
+        if (i % 2)
+            mixed(MPI_COMM_WORLD, i, four);
         if (i % 10 == 0)
             calls(half, i);
         if (i % (many / 4 + 1) == 0) {
@@ -60,6 +80,7 @@ int main(int argc, char **argv) {
         if (i % 5 == 0)
             calls(brief, i);
     }
+    MPI_Type_free(&four);
     MPI_Comm_free(&half);
     MPI_Comm_free(&brief);
     MPI_Reduce(&wrong, &total, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
