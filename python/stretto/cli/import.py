@@ -29,7 +29,7 @@ stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-FACTS = "What the files do not say"
+FACTS = "Missing facts"
 
 
 def _options(

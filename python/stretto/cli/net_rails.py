@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Try settings of connections and network cards, with connections and bytes counted.
 
-    Each setting is measured in launches of its own, in turn with the others: bandwidth, message
+    Each setting is measured in separate launches, in turn with the others: bandwidth, message
     rate, TCP connections of each pair of ranks, and the bytes that each interface moved.
 
     Parameters

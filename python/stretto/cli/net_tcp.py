@@ -53,7 +53,9 @@ _Bytes = Annotated[str, _Option("--bytes", help="Message sizes: bytes of one sen
 _Seconds = Annotated[float, _Option(min=0.1, max=600, help="Length of a run, s.")]
 _Warmup = Annotated[float, _Option(min=0, max=60, help="Traffic before each run, not counted, s.")]
 _Interval = Annotated[float, _Option(min=0.05, max=600, help="Length of a sample, s.")]
-_Runs = Annotated[int, _Option(min=1, max=100, help="Runs of each; below 6 no ratio is tested.")]
+_Runs = Annotated[
+    int, _Option(min=1, max=100, help="Runs of each pair and setting; below 6 no ratio is tested.")
+]
 _Reverse = Annotated[
     bool, _Option("--reverse", help="Measure the other direction of each pair, too.")
 ]
