@@ -4,6 +4,7 @@
 #include "abi/host.h"
 #include "engine/engine.h"
 #include "engine/outstanding.h"
+#include "engine/reorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,32 @@ stretto_world stretto_the_world;
 
 void stretto_comm_made(MPI_Comm comm) {
     (void)comm;
+}
+
+int stretto_cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[],
+                        int reorder, MPI_Comm *comm_cart) {
+    return PMPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+}
+
+int stretto_graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[],
+                         int reorder, MPI_Comm *comm_graph) {
+    return PMPI_Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph);
+}
+
+int stretto_dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
+                              const int destinations[], const int *weights, MPI_Info info,
+                              int reorder, MPI_Comm *comm_dist_graph) {
+    return PMPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info,
+                                  reorder, comm_dist_graph);
+}
+
+int stretto_dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[],
+                                       const int *sourceweights, int outdegree,
+                                       const int destinations[], const int *destweights,
+                                       MPI_Info info, int reorder, MPI_Comm *comm_dist_graph) {
+    return PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
+                                           destinations, destweights, info, reorder,
+                                           comm_dist_graph);
 }
 
 static long progressed, lent;
