@@ -72,7 +72,8 @@ ctest: build/tests/build.ninja
 	@PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/tests -j $(JOBS) --target stretto-tests -- --quiet
 	@PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/tests -j $(JOBS) --output-on-failure --no-tests=error $(CTEST_ARGS)
 # pytest compiles each file of tests with its assertions rewritten, which takes long: in a fresh clone
-# once, by two processes, before four workers would do it all at the same time.
+# once, by two processes, before four workers would do it all at the same time. What fails here fails
+# again, with its words, in the run itself.
 COLLECT := $(BIN)/python -m pytest -qq --collect-only -p no:cacheprovider
 build/.compiled: $(VENV)/.dev
 	@mkdir -p build; $(COLLECT) tests/unit >/dev/null & \

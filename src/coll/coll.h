@@ -99,6 +99,12 @@ int stretto_choice_parse(stretto_collective collective, const char *text, strett
 /* Canonical text of a choice (parses back to the same); returns text. */
 char *stretto_choice_format(const stretto_choice *choice, char *text, size_t size);
 
+/* Whether two choices of ours give the same plans. */
+static inline bool stretto_choice_same(const stretto_choice *a, const stretto_choice *b) {
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param &&
+           a->fanout == b->fanout && a->lanes == b->lanes;
+}
+
 /* The flat choice of an algorithm with its default parameters. */
 stretto_choice stretto_choice_of(const stretto_algorithm *algorithm);
 

@@ -304,12 +304,13 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
 /* The same by a row that is not asked for here: fills *d in, for this key. */
 void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
                        long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row);
-/* For a decision of which d->learning is not NULL: how this call is done. Its end is told, and
+/* For a decision of which d->learning is not NULL: how this call is done. Its end is reported, and
  * what the call returned (learn.c). */
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
 void stretto_learn_call_ended(stretto_comm *c, int rc);
 void stretto_learn_forget(stretto_comm *c);
-/* The communicator goes, or the job ends: what was learned there is kept, and at the end told. */
+/* The communicator goes, or the job ends: what was learned there is kept, and reported at the end.
+ */
 void stretto_learned_add(const stretto_comm *c);
 void stretto_learned_begin(void); /* at Init, where the setting is on */
 void stretto_learned_end(void);

@@ -113,12 +113,9 @@ static void agree(const stretto_comm *c, const void *mine, void *all, int n, MPI
 }
 
 static bool is_there(const stretto_learning *l, int n, const stretto_choice *choice) {
-    for (int i = 1; i < n; i++) {
-        const stretto_choice *other = &l->rows[i].choice;
-        if (other->kind == choice->kind && other->algorithm == choice->algorithm &&
-            other->param == choice->param && other->lanes == choice->lanes)
+    for (int i = 1; i < n; i++)
+        if (stretto_choice_same(&l->rows[i].choice, choice))
             return true;
-    }
     return false;
 }
 

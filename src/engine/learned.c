@@ -5,6 +5,8 @@
 #include "engine/learn.h"
 #include "engine/memory.h"
 
+#include "stretto.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +59,7 @@ static result *place_for(results *rs, const result *key) {
         const int room = rs->room ? 2 * rs->room : 16;
         result *more = realloc(rs->all, (size_t)room * sizeof *more);
         if (!more)
-            return NULL; /* it goes untold */
+            return NULL; /* it is not reported */
         rs->all = more;
         rs->room = room;
     }
@@ -168,7 +170,7 @@ static void processor(char *text, size_t size) {
         snprintf(text + used, size - used, " (family %s, model %s)", family, model);
 }
 
-/* "5.0.11" of the MPI's own words, "?" without any. */
+/* The first number of MPI_Get_library_version, "5.0.11"; "?" without one. */
 static void version(char *text, size_t size) {
     char words[8192] = "";
     int length;
@@ -190,7 +192,8 @@ static void put_header(FILE *file) {
     gmtime_r(&now, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     fprintf(file, "stretto-table 1\nmpi %s %s\nlayout nodes=* ppn=*\n", stretto_host_family(), mpi);
-    fprintf(file, "created %s stretto 0.1.0 host %s cpu \"%s\"\n", when, *host ? host : "?", cpu);
+    fprintf(file, "created %s stretto %s host %s cpu \"%s\"\n", when, stretto_version(),
+            *host ? host : "?", cpu);
     fprintf(file, "# collective nodes ppn bytes choice evidence\n");
 }
 
@@ -227,7 +230,7 @@ static void put_earlier(FILE *file, const stretto_row *row) {
             stretto_collective_name(row->collective), nodes, ppn, row->low, high, choice);
 }
 
-static bool is_told(const results *rs, const stretto_row *row) {
+static bool is_reported(const results *rs, const stretto_row *row) {
     for (int i = 0; i < rs->n; i++) {
         const result *r = &rs->all[i];
         if (!r->open && r->collective == row->collective && r->nodes == row->nodes &&
@@ -261,7 +264,7 @@ static void put_table(const results *rs) {
             put_row(file, &rs->all[i]);
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
-        if (row->line > 0 && !is_told(rs, row) && ++rows)
+        if (row->line > 0 && !is_reported(rs, row) && ++rows)
             put_earlier(file, row);
     }
     fprintf(file, "end %d\n", rows);
@@ -309,13 +312,6 @@ void stretto_learned_write(bool now) {
 
 /* ---- the words ------------------------------------------------------------------------------- */
 
-static void root_of(double square, double *value) {
-    double r = square > 1 ? square : 1;
-    for (int i = 0; i < 100; i++)
-        r = (r + square / r) / 2;
-    *value = square > 0 ? r : 0;
-}
-
 static void say_result(const result *r) {
     char choice[256], sizes[64] = "";
     stretto_choice_format(&r->choice, choice, sizeof choice);
@@ -345,7 +341,7 @@ STRETTO_COLD void stretto_learned_end(void) {
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
     const results rs = all_now();
-    double saved = 0, spread2 = 0, spread;
+    double saved = 0, spread2 = 0;
     bool other_order = false;
     for (int i = 0; i < rs.n; i++) {
         say_result(&rs.all[i]);
@@ -353,7 +349,7 @@ STRETTO_COLD void stretto_learned_end(void) {
         spread2 += rs.all[i].spread2;
         other_order |= rs.all[i].other_order;
     }
-    root_of(spread2, &spread);
+    const double spread = stretto_learn_root(spread2);
     if (rs.n == 0)
         stretto_say("nothing was learned: no calls of one size that can be learned came more than "
                     "%d times",

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_choice(const stretto_choice *a, const stretto_choice *b) {
-    return a->kind == b->kind && a->algorithm == b->algorithm && a->param == b->param &&
-           a->fanout == b->fanout && a->lanes == b->lanes;
-}
-
 static void drop(stretto_cached_plan *cached) {
     if (!cached)
         return;
@@ -44,7 +39,7 @@ stretto_cached_plan *stretto_plan_for(stretto_comm *c, stretto_collective collec
         stretto_cached_plan **at = &c->plans[(place + i) % STRETTO_PLANS], *p = *at;
         if (p && p->collective == collective && p->root == root && p->segments == segments &&
             p->in_place == in_place && p->commutative == commutative &&
-            same_choice(&p->choice, choice)) {
+            stretto_choice_same(&p->choice, choice)) {
             p->age = ++c->plan_clock;
             return p;
         }

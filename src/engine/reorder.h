@@ -1,6 +1,6 @@
 /* Process topologies that are made with reorder: with STRETTO_REORDER=1 ranks are numbered so that
- * little is sent between nodes. Each function is the MPI's of its name, and the MPI's own where
- * nothing is to be done. */
+ * little is sent between nodes. Each function has the arguments of the MPI function of its name,
+ * and calls it unchanged where nothing is to be done. */
 #ifndef STRETTO_ENGINE_REORDER_H
 #define STRETTO_ENGINE_REORDER_H
 

@@ -38,8 +38,7 @@ double stretto_learn_median(double *values, int n) {
     return n == 0 ? 0 : n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* No libm in an application's process. */
-static double root(double x) {
+double stretto_learn_root(double x) {
     double r = x > 1 ? x : 1;
     if (!(x > 0))
         return 0;
@@ -91,7 +90,6 @@ static int block_of(const stretto_learner *l, int doublings) {
 
 void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed) {
     memset(l, 0, sizeof *l);
-    l->after = after;
     l->base = base;
     l->random = seed;
     l->ncandidates = 1;
@@ -331,11 +329,11 @@ void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
 }
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
-    stretto_learned_gain g = {.saved = l->past, .spread = root(l->past_spread)};
+    stretto_learned_gain g = {.saved = l->past, .spread = stretto_learn_root(l->past_spread)};
     const stretto_learn_pairs *p = &l->checked; /* those of the test made the choice */
     if (!l->chosen || p->n < STRETTO_LEARN_FEWEST)
         return g;
-    const double half = student(p) * root(variance(p) * p->calls2) / p->calls;
+    const double half = student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;
@@ -346,6 +344,6 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     g.high = g.mean + half;
     g.calls = l->chosen_calls + at_hand;
     g.saved += g.mean * calls;
-    g.spread = root(l->past_spread + half * calls * half * calls);
+    g.spread = stretto_learn_root(l->past_spread + half * calls * half * calls);
     return g;
 }

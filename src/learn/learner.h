@@ -2,7 +2,7 @@
  *
  * A learner goes through phases of consecutive calls. All that it depends on is a counter of calls
  * and values that all ranks have agreed on, so that learners on all ranks go the same way without
- * asking. Candidate 0 is the MPI's own.
+ * asking. Candidate 0 is native.
  *
  *   WAIT     so many calls natively: a shape that is called seldom is never touched
  *   EXPLORE  passes over the candidates in random order, native in each; the better half stays
@@ -22,7 +22,7 @@ enum {
     STRETTO_LEARN_BLOCK = 32, /* calls in a block, at most */
     STRETTO_LEARN_PAIRS = 10, /* of the test */
     STRETTO_LEARN_RECENT = 8, /* pairs that warn */
-    STRETTO_LEARN_FEWEST = 4  /* pairs that a gain is told of */
+    STRETTO_LEARN_FEWEST = 4  /* pairs for which a gain is reported */
 };
 
 typedef enum {
@@ -45,7 +45,7 @@ typedef struct {
 } stretto_learn_pairs;
 
 typedef struct {
-    int ncandidates, after, base; /* base: calls of the first blocks */
+    int ncandidates, base; /* base: calls of the first blocks */
     uint64_t random;
     stretto_learn_phase phase;
     int now;                /* the candidate of the calls at hand */
@@ -71,10 +71,11 @@ typedef struct {
     double past, past_spread; /* seconds saved by choices that were given up; its square error */
 } stretto_learner;
 
-/* `after`: calls before anything is tried; `chosen`: from an earlier run, or 0; `seed`: equal on
- * all ranks. `base` 0: 4 calls for short ones, 1 for long ones. */
+/* `after`: calls before anything is tried; `seed`: equal on all ranks. `base` 0: 4 calls for short
+ * ones, 1 for long ones. */
 void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed);
-/* Candidates are known (before the first block is measured): so many, `chosen` is used at once. */
+/* Candidates are known (before the first block is measured): so many; `chosen`,
+ * from an earlier run, is used at once; 0: none. */
 void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
 /* The calls at hand are through. `seconds`: of one call, agreed by all ranks; not looked at when
  * they were not timed. `may`: exploring has cost less than it may so far, agreed. */
@@ -91,6 +92,8 @@ typedef struct {
 /* Without STRETTO_LEARN_FEWEST pairs since the choice was made, only of earlier ones. */
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l);
 
+/* Square root, 0 below 0: no libm in the process of an application. */
+double stretto_learn_root(double x);
 /* Median of n values (sorts them). */
 double stretto_learn_median(double *values, int n);
 

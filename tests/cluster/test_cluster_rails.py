@@ -146,7 +146,7 @@ def test_net_rails_where_each_connection_is_capped_multiplies_the_cap(name: str)
 
 @pytest.mark.long
 def test_net_rails_with_a_pulled_rail_names_it(nodes: testbed.Cluster) -> None:
-    """Open MPI waits for it: that is told with its name; where it is left out, it is a warning."""
+    """Open MPI waits for it: the error names it; where it is left out, it is a warning."""
     outside, pulled = f"{nodes.bridges[1]}v2", nodes.nodes[1].name
     words = ["--bytes", "256K", "--launches", "1", "--candidates", "btl_tcp_links=8"]
     subprocess.run(["ip", "link", "set", outside, "down"], check=True, timeout=60)

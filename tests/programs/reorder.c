@@ -1,5 +1,5 @@
 /* Makes each topology twice, by MPI_X with reorder (Stretto's when preloaded, STRETTO_REORDER=1)
- * and by PMPI_X without (the MPI's own), and compares all that the MPI then says of them: the same
+ * and by PMPI_X without (native), and compares all that the MPI then reports of them: the same
  * topology, on the same processes in another order, with no more between nodes.
  *
  * Usage: reorder SEED CASES PPN. Every PPN ranks of MPI_COMM_WORLD are a node (STRETTO_FAKE_PPN).

@@ -233,7 +233,7 @@ class NodeCores:
 
 @dataclass
 class NetImport:
-    """Whose print-outs a result was made of (`stretto import`), and what these do not say."""
+    """The software whose output was imported (`stretto import`), and the facts that it lacks."""
 
     software: list[str]
     files: list[str]

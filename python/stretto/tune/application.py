@@ -119,8 +119,8 @@ def _tiny(
     """Write the verdict that the table is good, but CMD has too little of it to show."""
     text = (
         f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "
-        "wall time, which no number of runs would show; the table was written, CMD was not run "
-        "with it (--pairs 6 does that)"
+        "wall time, too little for any number of runs to show; the table was written, but CMD was "
+        "not run with it (--pairs 6 does that)"
     )
     return write_result(
         session, profile, text, benches, table=table, helps=True, predicted=predicted

@@ -58,7 +58,7 @@ def profile_of(session: Tuning) -> Profile:
             )
             session.going_on(found.programs, found.created)
             return found
-        session.say(f"stretto: {path} is of a run that did not end well; CMD runs again")
+        session.say(f"stretto: {path} is of a run that failed; CMD runs again")
 
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]

@@ -1,5 +1,5 @@
 /* Learners on simulated calls with known truth: the choice, what exploring costs, and the gain that
- * is told. Noise, spikes, drift, another phase of the application; fixed seeds. */
+ * is reported. Noise, spikes, drift, another phase of the application; fixed seeds. */
 #include "learn/learner.h"
 #include "../check.h"
 
