@@ -1,12 +1,14 @@
 """Compares `stretto net mpi` with IMB and NetPIPE, in turn, on this node.
 
-    python bench/net_against_imb.py [--launches 6] [--bytes 8,4K,64K,1M]
+    python bench/net_against_imb.py [--launches 20] [--bytes 8,4K,64K,1M]
         [--intel .venv/mpi/intel] [--libiomp DIR] [--openmpi /usr] [--netpipe FILE]
 
-Each round has one launch of each program, in a new order: `stretto net mpi` and IMB-MPI1 (PingPong,
-Uniband, Biband) under Intel MPI; `stretto net mpi` and NetPIPE under Open MPI 4; IMB-MT and
-`stretto net mpi` at two thread levels. Printed is the ratio of the two in a round (Stretto divided
-by the other), median and range over the rounds. What is not there is left out, and named:
+Compared are `stretto net mpi` and IMB-MPI1 (PingPong, Uniband, Biband) under Intel MPI, IMB-MT at
+two thread levels, and NetPIPE under Open MPI 4. Each figure has pairs of launches, one of each
+program side by side, in random order. Before, between and after the two, the delay of a flag
+between the cores is measured: a virtual machine's cores move, and a pair during which they did is
+left out. Printed is the ratio in a pair (Stretto divided by the other), median and quartiles over
+the pairs, near and far cores apart. What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
   intel-openmp): ``--libiomp`` is the directory that holds it.
@@ -33,10 +35,12 @@ import re
 import subprocess
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from flag import Flag
 
@@ -44,7 +48,7 @@ from stretto.files.identity import collect_host
 from stretto.measure.request import Where, where
 from stretto.measure.settings import parse_sizes
 from stretto.net.judge import size_words, three
-from stretto.net.p2p import PING, WINDOW, Point, measure, value_of
+from stretto.net.p2p import PING, WINDOW, Level, P2PLaunch, Point, launch, value_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 #: of one launch of another program
@@ -54,34 +58,29 @@ VOLUME, FEWEST, MOST = 400 << 20, 8, 10_000
 #: Stretto's test by IMB's name
 TESTS = {"PingPong": "latency", "Uniband": "bandwidth", "Biband": "bidirectional"}
 
-Figures = dict[str, float]
-Launch = Callable[[], Figures]
+#: delay of a flag in ns, by its class: two cores of one L3 cache, and of two
+CLASSES = (("near", 45.0, 120.0), ("far", 180.0, 400.0))
+
+Launch = Callable[[], float | None]
 
 
 def words(test: str, size: int) -> str:
     return f"{test} {size_words(size)}"
 
 
-def stretto_launch(place: Where, sizes: Sequence[int], tests: Sequence[str]) -> Figures:
-    """Return latencies in us and bandwidths in MB/s by test and size."""
-    windows = {"latency": 1, "bandwidth": WINDOW, "bidirectional": WINDOW}
-    points = {
-        words(test, size): Point(TESTS[test], size, 1, windows[TESTS[test]])
-        for test in tests
-        for size in sizes
-    }
-    (launch,) = measure(place, list(points.values()), 1)
-    return {name: median(value_of(p, b) for b in launch.batches[p]) for name, p in points.items()}
+def stretto_launch(place: Where, size: int, test: str) -> float | None:
+    """Return a latency in us or a bandwidth in MB/s."""
+    point = Point(TESTS[test], size, 1, 1 if test == "PingPong" else WINDOW)
+    return _figure(launch(place, "single", [point]), point)
 
 
-def stretto_levels(place: Where) -> Figures:
-    """Return the latency of 8 B at the lowest and the highest thread level."""
-    wanted = [PING, Point("threads", 8)]
-    return {
-        f"{launch.level} 8 B": median(value_of(PING, b) for b in launch.batches[PING])
-        for launch in measure(place, wanted, 1)
-        if launch.level in ("single", "multiple")
-    }
+def stretto_level(place: Where, level: Level) -> float | None:
+    """Return the latency of 8 B at a thread level, us."""
+    return _figure(launch(place, level, [PING]), PING)
+
+
+def _figure(found: P2PLaunch, point: Point) -> float | None:
+    return median(value_of(point, batch) for batch in found.batches[point])
 
 
 def output_of(argv: list[str], environ: dict[str, str]) -> str:
@@ -100,87 +99,89 @@ def output_of(argv: list[str], environ: dict[str, str]) -> str:
     return done.stdout
 
 
-def imb_launch(place: Where, sizes: Sequence[int], tests: Sequence[str]) -> Figures:
-    """Return IMB-MPI1's figures: one launch a size and test, with repetitions to suit."""
-    out: Figures = {}
+def imb_launch(place: Where, size: int, test: str) -> float | None:
+    """Return IMB-MPI1's figure, with repetitions to suit the size."""
+    moved = size if test == "PingPong" else 3 * WINDOW * size
+    n = max(FEWEST, min(MOST // (1 if test == "PingPong" else 8), VOLUME // moved))
+    options = ["-msgsize", str(size), "-iter", str(n), "-iter_policy", "off"]
+    options += ["-window_size", str(WINDOW)]
     program = str(place.installation.prefix / "bin/IMB-MPI1")
-    for test in tests:
-        for size in sizes:
-            moved = size if test == "PingPong" else 3 * WINDOW * size
-            n = max(FEWEST, min(MOST // (1 if test == "PingPong" else 8), VOLUME // moved))
-            options = ["-msgsize", str(size), "-iter", str(n), "-iter_policy", "off"]
-            options += ["-window_size", str(WINDOW)]
-            argv, environ = place.installation.launch(2, [program, test, *options])
-            row = re.search(rf"^ +{size} +\d+ +([\d.]+)", output_of(argv, environ), re.MULTILINE)
-            if row:  # PingPong: us one way; the others: MB/s
-                out[words(test, size)] = float(row[1])
-    return out
+    argv, environ = place.installation.launch(2, [program, test, *options])
+    row = re.search(rf"^ +{size} +\d+ +([\d.]+)", output_of(argv, environ), re.MULTILINE)
+    return float(row[1]) if row else None  # PingPong: us one way; the others: MB/s
 
 
-def imb_mt_launch(place: Where, libiomp: Path) -> Figures:
-    """Return IMB-MT's ping-pong of one thread, by thread level."""
-    out: Figures = {}
+def imb_mt_launch(place: Where, libiomp: Path, level: Level) -> float | None:
+    """Return IMB-MT's ping-pong of one thread, us."""
     program = str(place.installation.prefix / "bin/IMB-MT")
-    for level in ("single", "multiple"):
-        options = ["-thread_level", level, "-datatype", "char", "-count", "8", "-repeat", "5000"]
-        argv, environ = place.installation.launch(2, [program, "PingPongMT", *options])
-        environ |= {"OMP_NUM_THREADS": "1"}
-        environ["LD_LIBRARY_PATH"] = f"{environ.get('LD_LIBRARY_PATH', '')}:{libiomp}"
-        row = re.search(
-            r"^ +8 +\d+ +[\d.]+ +[\d.]+ +([\d.]+)", output_of(argv, environ), re.MULTILINE
-        )
-        if row:
-            out[f"{level} 8 B"] = float(row[1])
-    return out
+    options = ["-thread_level", level, "-datatype", "char", "-count", "8"]
+    options += ["-warmup", "10000", "-repeat", "200000"]
+    argv, environ = place.installation.launch(2, [program, "PingPongMT", *options])
+    environ |= {"OMP_NUM_THREADS": "1"}
+    environ["LD_LIBRARY_PATH"] = f"{environ.get('LD_LIBRARY_PATH', '')}:{libiomp}"
+    row = re.search(r"^ +8 +\d+ +[\d.]+ +[\d.]+ +([\d.]+)", output_of(argv, environ), re.MULTILINE)
+    return float(row[1]) if row else None
 
 
-def netpipe_launch(place: Where, sizes: Sequence[int], program: Path) -> Figures:
+def netpipe_launch(place: Where, size: int, program: Path) -> float | None:
     """Return NetPIPE's time of a message one way, us."""
-    out: Figures = {}
+    n = max(FEWEST, min(MOST, VOLUME // size // 8))
     with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            n = max(FEWEST, min(MOST, VOLUME // size // 8))
-            file = Path(folder) / f"{size}.out"
-            options = ["-l", str(size), "-u", str(size), "-p", "0", "-n", str(n), "-o", str(file)]
-            argv, environ = place.installation.launch(2, [str(program), *options])
-            output_of(argv, environ)
-            for line in file.read_text().splitlines() if file.exists() else []:
-                bytes_, _, seconds = line.split()
-                if int(bytes_) == size:
-                    out[words("PingPong", size)] = 1e6 * float(seconds)
-    return out
+        file = Path(folder) / "out"
+        options = ["-l", str(size), "-u", str(size), "-p", "0", "-n", str(n), "-o", str(file)]
+        argv, environ = place.installation.launch(2, [str(program), *options])
+        output_of(argv, environ)
+        for line in file.read_text().splitlines() if file.exists() else []:
+            bytes_, _, seconds = line.split()
+            if int(bytes_) == size:
+                return 1e6 * float(seconds)
+    return None
 
 
-def comparisons(
-    options: argparse.Namespace, sizes: Sequence[int]
-) -> Iterator[tuple[str, Launch, Launch]]:
-    """Yield what can be compared here: a title, Stretto's launch, and the other one's."""
-    names = list(TESTS)
+@dataclass(frozen=True)
+class Cell:
+    """One figure that both programs give: a test at a size, or a thread level."""
+
+    title: str
+    name: str
+    ours: Launch
+    theirs: Launch
+
+
+def cells(options: argparse.Namespace, sizes: Sequence[int]) -> Iterator[Cell]:
+    """Yield what can be compared here."""
     if (options.intel / "bin/IMB-MPI1").is_file():
         intel = where(2, None, None, str(options.intel))
-        yield (
-            f"IMB-MPI1, {intel.installation.name}",
-            lambda: stretto_launch(intel, sizes, names),
-            lambda: imb_launch(intel, sizes, names),
-        )
+        for test in TESTS:
+            for size in sizes:
+                yield Cell(
+                    f"IMB-MPI1, {intel.installation.name}",
+                    words(test, size),
+                    partial(stretto_launch, intel, size, test),
+                    partial(imb_launch, intel, size, test),
+                )
         libiomp = options.libiomp
         if libiomp is not None and (libiomp / "libiomp5.so").is_file():
-            yield (
-                f"IMB-MT PingPongMT, one thread, {intel.installation.name}",
-                lambda: stretto_levels(intel),
-                lambda: imb_mt_launch(intel, libiomp),
-            )
+            for level in ("single", "multiple"):
+                yield Cell(
+                    f"IMB-MT PingPongMT, one thread, {intel.installation.name}",
+                    f"{level} 8 B",
+                    partial(stretto_level, intel, level),
+                    partial(imb_mt_launch, intel, libiomp, level),
+                )
         else:
             print("left out: IMB-MT (--libiomp DIR with libiomp5.so, PyPI: intel-openmp)")
     else:
         print(f"left out: IMB (no {options.intel}/bin/IMB-MPI1; --intel PREFIX)")
     if options.netpipe is not None and options.netpipe.is_file():
         openmpi = where(2, None, None, str(options.openmpi))
-        yield (
-            f"NetPIPE, {openmpi.installation.name}",
-            lambda: stretto_launch(openmpi, sizes, ["PingPong"]),
-            lambda: netpipe_launch(openmpi, sizes, options.netpipe),
-        )
+        for size in sizes:
+            yield Cell(
+                f"NetPIPE, {openmpi.installation.name}",
+                words("PingPong", size),
+                partial(stretto_launch, openmpi, size, "PingPong"),
+                partial(netpipe_launch, openmpi, size, options.netpipe),
+            )
     else:
         print("left out: NetPIPE (--netpipe FILE; see the head of this script)")
 
@@ -189,53 +190,59 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--launches", type=int, default=6, help="rounds")
+    parser.add_argument("--launches", type=int, default=20, help="pairs of launches of each figure")
     parser.add_argument("--bytes", default="8,4K,64K,1M", help="message sizes")
+    parser.add_argument("--only", default="", help="only figures whose title or name has this")
     parser.add_argument("--intel", type=Path, default=REPOSITORY / ".venv/mpi/intel")
     parser.add_argument("--libiomp", type=Path, help="directory of libiomp5.so, for IMB-MT")
     parser.add_argument("--openmpi", type=Path, default=Path("/usr"))
     parser.add_argument("--netpipe", type=Path, help="NPopenmpi, built for --openmpi")
-    parser.add_argument("--limit", type=float, default=340, help="no new round after so many s")
+    parser.add_argument("--limit", type=float, default=540, help="no new pair after so many s")
     options = parser.parse_args()
     sizes = parse_sizes(options.bytes)
     host = collect_host()
     print(f"{host.cpu}, {host.cores} cores, Linux {platform.release()}")
-    ratios: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    compared = list(comparisons(options, sizes))
-    flag, began, last = Flag(None, None), time.monotonic(), 0.0
-    for number in range(options.launches):
-        started = time.monotonic()
-        if started + last > began + options.limit:
-            print(f"{number} rounds: the time is used up")
-            break
-        flag.wait()
-        load = os.getloadavg()[0]
-        print(f"round {number + 1}: flag {flag.seen_ns[-1]:.0f} ns, load {load:.1f}", flush=True)
-        for title, ours, theirs in random.sample(compared, len(compared)):
-            found: dict[bool, Figures] = {}
-            for mine in random.sample((True, False), 2):
-                found[mine] = ours() if mine else theirs()
-            for name in found[True].keys() & found[False].keys():
-                ratios[title, name].append((found[True][name], found[False][name]))
-        last = time.monotonic() - started
-    report(ratios)
+    compared = [c for c in cells(options, sizes) if options.only in f"{c.title} {c.name}"]
+    flag, began = Flag(None, None), time.monotonic()
+    found: dict[Cell, list[tuple[str, float, float]]] = defaultdict(list)
+    for _ in range(options.launches):
+        for cell in random.sample(compared, len(compared)):
+            if time.monotonic() < began + options.limit:
+                pair(cell, flag, found)
+    classes = Counter(kind for pairs in found.values() for kind, _, _ in pairs)
+    print(f"load {os.getloadavg()[0]:.1f}; pairs of launches by flag: {dict(classes)}")
+    for kind in ("near", "far"):
+        report(kind, {c: [p[1:] for p in pairs if p[0] == kind] for c, pairs in found.items()})
 
 
-def report(found: dict[tuple[str, str], list[tuple[float, float]]]) -> None:
+def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]]]) -> None:
+    """Launch both programs once, in random order, and note where the cores were meanwhile."""
+    seen, values = [flag.once_ns()], {}
+    for mine in random.sample((True, False), 2):
+        values[mine] = cell.ours() if mine else cell.theirs()
+        seen.append(flag.once_ns())
+    kind = next((kind for kind, low, high in CLASSES if all(low <= v < high for v in seen)), "both")
+    ours, theirs = values[True], values[False]
+    if ours and theirs:
+        found[cell].append((kind, ours, theirs))
+
+
+def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
     """Print the ratios: us for ping-pongs and thread levels, MB/s for the others."""
-    for title in dict.fromkeys(title for title, _ in found):
-        print(f"\n{title}\n  {'':20}{'Stretto':>10}{'other':>10}   ratio, range, rounds")
-        names = sorted((name for t, name in found if t == title), key=_order)
-        for name in names:
-            pairs = found[title, name]
-            each = sorted(a / b for a, b in pairs if b > 0)
-            if not each:
+    for title in dict.fromkeys(cell.title for cell in found):
+        print(f"\n{title}, {kind} cores")
+        print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, pairs")
+        for cell in sorted((c for c in found if c.title == title), key=lambda c: _order(c.name)):
+            pairs = found[cell]
+            each = sorted(a / b for a, b in pairs)
+            if len(each) < 3:
                 continue
             mine, other = (three(median(values)) for values in zip(*pairs, strict=True))
+            low, _, high = quantiles(each, n=4)
             within = "" if abs(median(each) - 1) <= 0.05 else "  not within 5 %"
             print(
-                f"  {name:20}{mine:>10}{other:>10}   {median(each):.3f}, {each[0]:.3f} to "
-                f"{each[-1]:.3f}, {len(each)}{within}"
+                f"  {cell.name:20}{mine:>10}{other:>10}   {median(each):.3f}, {low:.3f} to "
+                f"{high:.3f}, {len(each)}{within}"
             )
 
 

@@ -26,6 +26,7 @@ from stretto.check.finding import Finding, by_cost, worst
 from stretto.check.job import judge_installations
 from stretto.check.kinds import KINDS
 from stretto.check.machine import judge, judge_nodes
+from stretto.check.network import known_instance
 from stretto.check.nodes import SURVEY, Survey, read_survey
 from stretto.check.placement import judge_placement
 from stretto.check.settings import judge_settings
@@ -112,6 +113,20 @@ def test_judge_machine_with_a_fault_names_it(tmp_path: Path) -> None:
         assert words in texts(named, severity), (kind, findings)
         assert kinds(findings) == {kind}, "and nothing else"
         assert all(f.remedy for f in named if f.severity != "note"), kind
+
+
+def test_judge_every_instance_type_counts_its_cards(tmp_path: Path) -> None:
+    arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n"
+    for name in "c5n.18xlarge", "c6gn.16xlarge", "hpc6id.32xlarge", "hpc7a.24xlarge":
+        kind = known_instance(name)
+        files = {"proc/cpuinfo": arm} if "Graviton" in kind.cpu else {}
+        for cards in range(kind.cards + 1):
+            root = tmp_path / f"{name}-{cards}"
+            findings = judge(instance(root, name, kind.cores, kind.sockets, cards, **files), 4)
+            expected = "efa-missing" if cards == 0 else "one-rail" if cards < kind.cards else None
+            named = kinds(findings) & {"efa-missing", "one-rail"}
+            assert named == ({expected} if expected else set()), (name, cards, findings)
+            assert f"{kind.cores} cores" in findings[0].text, findings[0]
 
 
 def test_judge_cgroup_version_1_reads_limits(tmp_path: Path) -> None:
