@@ -7,6 +7,10 @@ Each MPI is measured bare (nothing preloaded), and Stretto on the host MPI; in e
 them is launched once, in a new order. What is printed are medians over launches of the time per
 call in batches of back-to-back calls, the ratio to the best of the MPIs and to the host MPI, and
 the ratio that was to be reached. Everything goes to bench/results/*.json with machine and versions.
+
+With 2 ranks the delay of a flag between the cores is measured around every batch: the cores of a
+virtual machine move while it runs. Batches on near cores (one L3 cache) and on far ones make a
+table each; those during which the cores moved count in neither.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ import json
 import random
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flag import Flag, add_arguments
+from flag import CLASSES
 
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_bench
@@ -87,7 +92,6 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--restart", action="store_true", help="do not go on with raw results")
     parser.add_argument("--only", default=None, help="collectives: allreduce,bcast")
-    add_arguments(parser)
     arguments = parser.parse_args()
     try:
         return compare(arguments)
@@ -109,9 +113,8 @@ def compare(arguments: argparse.Namespace) -> int:
     warning, busy = idle_warning(), busy_share()
     if warning:
         print(f"warning: {warning}", file=sys.stderr)
-    flags = measure_all(arguments, sides)
-    report = evaluate(arguments, sides, host, crowded)
-    report |= {
+    measure_all(arguments, sides)
+    report: dict[str, Any] = {
         "schema": "stretto-compare",
         "version": 1,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -122,9 +125,11 @@ def compare(arguments: argparse.Namespace) -> int:
         "ranks": arguments.ranks,
         "launches": arguments.launches,
         "choice": arguments.choice,
-        "flag_ns": flags,  # before each launch of this start
-        "flag_below_ns": arguments.flag_below,
-        "flag_above_ns": arguments.flag_above,
+        "batches_by_flag": batches_by_flag(sides),
+        "classes": {
+            kind: evaluate(arguments, sides, host, crowded, flag)
+            for kind, flag in (CLASSES if arguments.ranks == 2 else {"all": None}).items()
+        },
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -190,13 +195,9 @@ def host_of(sides: list[Side], wanted: str | None) -> Side:
     raise StrettoError(f"--host {wanted} is none of {names}", None, "take one of these")
 
 
-def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> list[float]:
-    """Launch all sides' launches in rounds, each in an order of its own.
-
-    Return what a flag took between the cores before each.
-    """
+def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> None:
+    """Launch all sides' launches in rounds, each in an order of its own."""
     arguments.work.mkdir(parents=True, exist_ok=True)
-    flag = Flag(arguments.flag_below, arguments.flag_above)
     writers = []
     try:
         for side in sides:
@@ -230,28 +231,41 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> list[float]
                     left = sum(1 for s, _ in plan if s is side)
                     share = (side.settings.budget_s or 0.0) / max(1, left)
                     side.campaign.stop_at = None
-                    flag.wait()
                     side.campaign.launch_once(launch, share, silent)
                 progress.advance()
-        return flag.seen_ns
     finally:
         for writer in writers:
             writer.close()
 
 
+def batches_by_flag(sides: list[Side]) -> dict[str, int]:
+    """Return how many batches were timed on near and far cores, and while the cores moved."""
+    delays = [ns for s in sides for x in read_bench(s.path).samples for ns in x.flag_ns or ()]
+    return dict(
+        Counter(
+            next((kind for kind, (low, high) in CLASSES.items() if low <= ns < high), "other")
+            for ns in delays
+        )
+    )
+
+
 def evaluate(
-    arguments: argparse.Namespace, sides: list[Side], host: Side, crowded: bool
+    arguments: argparse.Namespace,
+    sides: list[Side],
+    host: Side,
+    crowded: bool,
+    flag_ns: tuple[float, float] | None,
 ) -> dict[str, Any]:
-    """Return medians, ratios and whether each figure was reached."""
+    """Return medians, ratios and whether each figure was reached, of batches with such a flag."""
     times: dict[tuple[str, int, str, str], Timing] = {}
     for side in sides:
-        for cell, found in timings(read_bench(side.path)).items():
+        for cell, found in timings(read_bench(side.path), flag_ns).items():
             for candidate, timing in found.items():
                 name = candidate if side is host and candidate != BARE else side.name
                 times[cell.collective, cell.bytes, cell.mode, name] = timing
     rows = []
     for collective, size, of_best, of_host in FIGURES:
-        for mode in ("throughput", "latency"):
+        for mode in ("throughput",) if flag_ns else ("throughput", "latency"):
             key = (collective, size, mode)
             ours = times.get((*key, arguments.choice))
             bare = {s.name: times[(*key, s.name)] for s in sides if (*key, s.name) in times}
@@ -322,10 +336,23 @@ def overhead(times: dict[tuple[str, int, str, str], Timing], host: Side) -> dict
 
 
 def print_report(report: dict[str, Any], sides: list[Side]) -> None:
-    """Print the figures as a table."""
-    head = ["", *(s.name for s in sides), "Stretto", "x best", "x host", "at most", ""]
+    """Print a table for each class of cores."""
+    host = report["host"]
+    print(f"{host['cpu']}, {host['cores']} cores; {report['ranks']} ranks; us per call, medians")
+    for kind, found in report["classes"].items():
+        print_class(kind, found, sides)
+    if report["batches_by_flag"]:
+        words = [f"{kind} {n}" for kind, n in sorted(report["batches_by_flag"].items())]
+        print(f"batches by the delay of a flag between the cores: {', '.join(words)}")
+    if (report["busy_share"] or 0) > 0.05:
+        print(f"the machine was busy ({100 * report['busy_share']:.0f}%): these are not claims")
+
+
+def print_class(kind: str, found: dict[str, Any], sides: list[Side]) -> None:
+    """Print the figures of one class as a table."""
+    head = ["", *(s.name for s in sides), "Stretto", "x best", "x host", "launches", "at most", ""]
     lines = [head]
-    for row in report["figures"]:
+    for row in found["figures"]:
         if row["mode"] != "throughput":
             continue
         targets = [
@@ -341,19 +368,21 @@ def print_report(report: dict[str, Any], sides: list[Side]) -> None:
                 us(row["stretto_us"]["median"]),
                 f"{row['ratio_to_best']['median']:.2f}",
                 f"{row['ratio_to_host']['median']:.2f}",
+                str(row["stretto_us"]["launches"]),
                 ", ".join(targets),
                 {True: "reached", False: "missed", None: ""}[row["reached"]],
             ]
         )  # fmt: skip
+    low, high = CLASSES.get(kind, (0, 0))
+    print(f"\n{kind} cores: a flag takes {low:.0f} to {high:.0f} ns" if high else "")
+    if len(lines) == 1:
+        print("  too few batches")
+        return
     widths = [max(len(x[i]) for x in lines) for i in range(len(head))]
-    print(f"{report['ranks']} ranks, us per call, medians of {report['launches']} launches")
     for line in lines:
         print("  ".join(w.rjust(n) if i else w.ljust(n) for i, (w, n) in
                         enumerate(zip(line, widths, strict=True))).rstrip())  # fmt: skip
-    flags = report["flag_ns"]
-    if flags:
-        print(f"a flag one way between the cores: {min(flags):.0f} to {max(flags):.0f} ns")
-    passed = report["passed_through_ns"]
+    passed = found["passed_through_ns"]
     if passed is not None:
         low, high = passed["low"], passed["high"]
         bounds = "" if low is None else f" ({low:.1f} to {high:.1f})"
@@ -362,8 +391,6 @@ def print_report(report: dict[str, Any], sides: list[Side]) -> None:
             f"a call passed through ({passed['call']}): {passed['median']:+.1f} ns{bounds}, "
             f"at most {passed['target']:.0f}: {word}"
         )
-    if (report["busy_share"] or 0) > 0.05:
-        print(f"the machine was busy ({100 * report['busy_share']:.0f}%): these are not claims")
 
 
 if __name__ == "__main__":

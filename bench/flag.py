@@ -14,6 +14,8 @@ import time
 from stretto.errors import StrettoError
 from stretto.net.cores import flag_ns
 
+#: delays of a flag in ns, from and below: two cores of one L3 cache, and of two
+CLASSES = {"near": (45.0, 120.0), "far": (180.0, 400.0)}
 #: so long one waits for the cores to come near
 PATIENCE_S = 900.0
 

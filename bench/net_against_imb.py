@@ -42,7 +42,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 
-from flag import Flag
+from flag import CLASSES, Flag
 
 from stretto.files.identity import collect_host
 from stretto.measure.request import Where, where
@@ -57,9 +57,6 @@ LIMIT_S = 30.0
 VOLUME, FEWEST, MOST = 400 << 20, 8, 10_000
 #: Stretto's test by IMB's name
 TESTS = {"PingPong": "latency", "Uniband": "bandwidth", "Biband": "bidirectional"}
-
-#: delay of a flag in ns, by its class: two cores of one L3 cache, and of two
-CLASSES = (("near", 45.0, 120.0), ("far", 180.0, 400.0))
 
 Launch = Callable[[], float | None]
 
@@ -211,7 +208,7 @@ def main() -> None:
                 pair(cell, flag, found)
     classes = Counter(kind for pairs in found.values() for kind, _, _ in pairs)
     print(f"load {os.getloadavg()[0]:.1f}; pairs of launches by flag: {dict(classes)}")
-    for kind in ("near", "far"):
+    for kind in CLASSES:
         report(kind, {c: [p[1:] for p in pairs if p[0] == kind] for c, pairs in found.items()})
 
 
@@ -221,7 +218,10 @@ def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]
     for mine in random.sample((True, False), 2):
         values[mine] = cell.ours() if mine else cell.theirs()
         seen.append(flag.once_ns())
-    kind = next((kind for kind, low, high in CLASSES if all(low <= v < high for v in seen)), "both")
+    kind = next(
+        (kind for kind, (low, high) in CLASSES.items() if all(low <= v < high for v in seen)),
+        "both",
+    )
     ours, theirs = values[True], values[False]
     if ours and theirs:
         found[cell].append((kind, ours, theirs))

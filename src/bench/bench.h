@@ -11,6 +11,7 @@
 #define STRETTO_BENCH_H
 
 #include "abi/host.h"
+#include "cores/flag.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -226,6 +227,7 @@ typedef struct {
     const char *mode; /* "throughput" or "latency" */
     int batch;        /* calls per value */
     const double *times_us;
+    const double *flag_ns; /* of each of them, NULL: not known */
     int n;
     int missed;          /* windows or batches that began late and were dropped */
     double reference_us; /* median time of the reference in this mode; negative: none */
@@ -290,7 +292,19 @@ typedef struct {
     double begin;                                                        /* monotonic, this rank */
     int (*choose)(MPI_Comm, const char *, const char *, char *, size_t); /* NULL: not preloaded */
     int (*last)(MPI_Comm, const char *, char *, size_t);
+    stretto_flags *flags; /* of two ranks on one node, else NULL */
+    unsigned flag_count;
+    double flag_ns; /* the last delay */
 } stretto_bench;
+
+/* ---- flag.c: how far apart the cores of two ranks are ---------------------------------------- */
+
+/* Collective. An MPI error code; without two ranks on one node there is no flag. */
+int stretto_bench_flag_open(stretto_bench *bench);
+void stretto_bench_flag_close(stretto_bench *bench);
+/* Collective: times the flag. ns one way since the last call, 0: the cores moved meanwhile, or
+ * there is no flag. */
+double stretto_bench_flag_since(stretto_bench *bench);
 
 /* Collective: measures case `index` with all its candidates. 0, or -1 with a message on rank 0. */
 int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size);

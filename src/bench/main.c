@@ -102,6 +102,10 @@ static int run(const char *path) {
         snprintf(error, sizeof error, "the clocks could not be compared (no memory, or MPI)");
         failed = 1;
     }
+    if (!failed && stretto_bench_flag_open(&bench) != MPI_SUCCESS) {
+        snprintf(error, sizeof error, "messages between the ranks failed");
+        failed = 1;
+    }
     if (!failed && bench.rank == 0) {
         bench.out = stretto_bench_output_open(&job, error, sizeof error);
         failed = bench.out == NULL;
@@ -119,6 +123,7 @@ done:
         fprintf(stderr, "stretto-bench: %s\n", error);
     if (stretto_bench_output_close(bench.out) != 0)
         failed = 1;
+    stretto_bench_flag_close(&bench);
     stretto_bench_clock_free(bench.clock);
     if (bench.work != MPI_COMM_NULL) {
         MPI_Comm_free(&bench.work);

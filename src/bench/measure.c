@@ -106,6 +106,7 @@ static int visit(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench *bench = m->bench;
     double us;
     choose(m, c);
+    stretto_bench_flag_since(bench);
     int warm = c->batch / 8, rc;
     warm = warm < 1 ? 1 : warm > 32 ? 32 : warm;
     rc = stretto_bench_batch(m, warm, &us);
@@ -230,6 +231,7 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c,
         sample.reference_us = reference ? median_of(&reference->throughput) : -1;
         sample.batch = c->batch;
         sample.times_us = c->throughput.us;
+        sample.flag_ns = m->bench->flags ? c->throughput.flag_ns : NULL;
         sample.n = c->throughput.n;
         sample.missed = c->throughput.missed;
         rc = stretto_bench_sample_line(m->bench->out, job, m->shape, &sample);
@@ -239,6 +241,7 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c,
         sample.reference_us = reference ? median_of(&reference->latency) : -1;
         sample.batch = 1;
         sample.times_us = c->latency.us;
+        sample.flag_ns = NULL;
         sample.n = c->latency.n;
         sample.missed = c->latency.missed;
         rc = stretto_bench_sample_line(m->bench->out, job, m->shape, &sample);
@@ -310,7 +313,9 @@ int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t e
 done:
     for (int i = 0; m.candidates && i < m.n; i++) {
         free(m.candidates[i].throughput.us);
+        free(m.candidates[i].throughput.flag_ns);
         free(m.candidates[i].latency.us);
+        free(m.candidates[i].latency.flag_ns);
     }
     free(m.candidates);
     stretto_bench_call_close(&m.call);

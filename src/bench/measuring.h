@@ -8,7 +8,7 @@ enum { STRETTO_BENCH_TRIES = 6 }; /* of a batch that a rank was late for */
 #define STRETTO_BENCH_MISSED 1e30 /* more than any time; survives the maximum over ranks */
 
 typedef struct {
-    double *us;
+    double *us, *flag_ns;
     int n, capacity, missed;
 } stretto_bench_values;
 

@@ -18,16 +18,24 @@ double stretto_bench_seconds(void) {
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static int keep(stretto_bench_values *v, double us) {
+static double *grown(double *values, int capacity) {
+    return realloc(values, (size_t)capacity * sizeof *values);
+}
+
+static int keep(stretto_bench_values *v, double us, double flag_ns) {
     if (v->n == v->capacity) {
         int capacity = v->capacity ? 2 * v->capacity : 64;
-        double *larger = realloc(v->us, (size_t)capacity * sizeof *larger);
+        double *larger = grown(v->us, capacity);
         if (!larger)
             return -1;
         v->us = larger;
+        if (!(larger = grown(v->flag_ns, capacity)))
+            return -1;
+        v->flag_ns = larger;
         v->capacity = capacity;
     }
-    v->us[v->n++] = us;
+    v->us[v->n] = us;
+    v->flag_ns[v->n++] = flag_ns;
     return 0;
 }
 
@@ -84,7 +92,8 @@ int stretto_bench_take_throughput(stretto_bench_case_run *m, stretto_bench_candi
         if (us >= STRETTO_BENCH_MISSED)
             c->throughput.missed++;
     }
-    if (us < STRETTO_BENCH_MISSED && m->bench->rank == 0 && keep(&c->throughput, us) != 0)
+    double flag_ns = stretto_bench_flag_since(m->bench);
+    if (us < STRETTO_BENCH_MISSED && m->bench->rank == 0 && keep(&c->throughput, us, flag_ns) != 0)
         return MPI_ERR_OTHER;
     return MPI_SUCCESS;
 }
@@ -111,7 +120,7 @@ int stretto_bench_take_latency(stretto_bench_case_run *m, stretto_bench_candidat
     for (int i = 0; i < n; i++)
         if (ends[i] >= STRETTO_BENCH_MISSED)
             missed++;
-        else if (bench->rank == 0 && keep(&c->latency, 1e6 * ends[i]) != 0)
+        else if (bench->rank == 0 && keep(&c->latency, 1e6 * ends[i], 0) != 0)
             return MPI_ERR_OTHER;
     c->latency.missed += missed;
     if (4 * missed > n && m->gap < 0.1)

@@ -3,9 +3,13 @@
 #ifndef STRETTO_CORES_FLAG_H
 #define STRETTO_CORES_FLAG_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
+
+/* Polls without an answer after which a side lets others have its core: some microseconds. */
+enum { STRETTO_FLAG_POLLS = 4096 };
 
 /* Each side writes one of them, in cache lines that the prefetcher does not fetch together. */
 typedef struct {
@@ -24,10 +28,13 @@ static inline void stretto_flag_raise(stretto_flags *flags, int way, unsigned va
     atomic_store_explicit(&flags->way[way].value, value, memory_order_release);
 }
 
-/* The other side may be one step further already. */
+/* The other side may be one step further already, and may need this side's core to get there. */
 static inline void stretto_flag_await(stretto_flags *flags, int way, unsigned value) {
-    while ((int)(atomic_load_explicit(&flags->way[way].value, memory_order_acquire) - value) < 0) {
-    }
+    for (unsigned polls = 1;
+         (int)(atomic_load_explicit(&flags->way[way].value, memory_order_acquire) - value) < 0;
+         polls++)
+        if (polls % STRETTO_FLAG_POLLS == 0)
+            sched_yield();
 }
 
 /* Seconds one way: the least of some batches of round trips. Both sides call it (`side` 0 and 1)

@@ -162,6 +162,9 @@ candidate bare
     assert found == {("allreduce", False), ("bcast", False), ("allgather", True),
                      ("barrier", True)}  # fmt: skip
     assert all("is not" in s["detail"] for s in samples if not s["correct"]), samples
+    for s in samples:  # of two ranks on two cores a flag is timed beside every batch
+        if s["mode"] == "throughput" and s["times_us"]:
+            assert len(s.get("flag_ns", [])) == (len(s["times_us"]) if ranks == 2 else 0), s
 
 
 @pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 4), ("mpich", 3)])

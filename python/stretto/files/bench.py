@@ -74,7 +74,9 @@ class Sample:
 
     `times_us` holds one value a batch of `batch` calls: the largest over the ranks, per call.
     `reference_us` is what a fixed exchange of messages took meanwhile, in the same mode (the
-    median): it has the same luck as the launch (src/bench/reference.c).
+    median): it has the same luck as the launch (src/bench/reference.c). `flag_ns`: for each value,
+    ns one way that a flag took between the cores of two ranks on one node just before and after;
+    0: the cores moved in between (src/bench/flag.c).
     """
 
     launch: int
@@ -91,6 +93,7 @@ class Sample:
     source: Source = "measured"
     missed: int = 0  # batches or windows that a rank reached too late, and that were dropped
     reference_us: float | None = None
+    flag_ns: list[float] | None = None
 
 
 @dataclass
@@ -239,6 +242,8 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
             raise refuse("times_us must hold times in microseconds, all of them above 0")
         if record.reference_us is not None and record.reference_us <= 0:
             raise refuse("reference_us must be a time in microseconds")
+        if record.flag_ns is not None and len(record.flag_ns) != len(record.times_us):
+            raise refuse("flag_ns must have a value for each of times_us")
         known = launches[record.launch].candidates.get(record.collective, [])
         if record.candidate not in known:
             raise refuse(

@@ -143,4 +143,5 @@ def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
         correct=True,
         missed=int(value.get("missed", 0)),
         reference_us=float(value["reference_us"]) if "reference_us" in value else None,
+        flag_ns=[float(ns) for ns in value["flag_ns"]] if "flag_ns" in value else None,
     )
