@@ -217,8 +217,8 @@ def test_classic_rules_converted_to_json_and_back_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "target", "words"),
     [
-        (CLASSIC, "intel", "rules do not carry over to another MPI"),
-        ("I_MPI_ADJUST_BCAST=1", "openmpi-5", "rules do not carry over to another MPI"),
+        (CLASSIC, "intel", "rules are not converted to another MPI"),
+        ("I_MPI_ADJUST_BCAST=1", "openmpi-5", "rules are not converted to another MPI"),
         ("1\n0\n1\n8 1\n0 7 0 0", "openmpi-4", "no algorithm 7 (sparbit)"),
         ("1 2 1 2 1 1 1 0 tuned", "openmpi-4", "Open MPI 4 crashes"),
     ],

@@ -41,8 +41,8 @@ def convert(file: NativeFile, target: str) -> Converted:
     family = TARGETS[target]
     if family != file.family:
         raise StrettoError(
-            "rules do not carry over to another MPI: they say which algorithm of one MPI is the "
-            "fastest, and algorithms of the same name are other code in another", file.path,
+            "rules are not converted to another MPI: they name the fastest algorithms of one MPI, "
+            "and an algorithm of the same name is other code in another", file.path,
             "measure that MPI: stretto bench --candidates 'bare;native:all', then stretto export "
             f"--to {target}",
         )  # fmt: skip
