@@ -34,7 +34,8 @@ def test_han_or_tuned_by_size() -> None:
         Rule("allreduce", FIVE, 0, None, RING),
     ]
     export = openmpi.classic(rules, "5")
-    rows = han.read_rules_file(export.files[han.RULES_FILE], "f")[openmpi.IDS["allreduce"]]
+    text = export.files[han.RULES_FILE]
+    rows = han.read_rules_file(text, "f", openmpi.IDS)[openmpi.IDS["allreduce"]][han.GLOBAL]
     assert {n: [(r.size, r.words) for r in of] for n, of in rows.items()} == {
         1: [(0, "han")],
         4: [(0, "tuned"), (100, "han"), (1000, "han @2")],
@@ -68,14 +69,16 @@ def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
         ("1 2 1 2 2 1 1 0 han 4 1 0", "the file ends where a component"),
         ("1 2 1 2 1 4 1 0 han", "communicator size 4 is not the next one"),
         ("1 2 1 2 1 1 1 8 han", "message size 8 is not the next one"),
-        ("1 2 1 2 1 1 1 0 basic", "'basic' is neither han nor tuned"),
+        ("1 2 1 2 1 1 1 0 hand", "'hand' is not one of self, basic"),
+        ("1 bcats 1 2 1 1 1 0 han", "'bcats' is not a collective"),
+        ("1 2 1 9 1 1 1 0 han", "'9' is not a level"),
         ("1 2 1 2 1 1 1 0 han @simple", "@simple is not an algorithm's number"),
         ("1 2 1 2 1 1 1 0 han 9", "'9' is left over"),
     ],
 )
 def test_hans_files_that_are_wrong(spoilt: str, message: str) -> None:
     with pytest.raises(StrettoError, match=message):
-        han.read_rules_file(spoilt, "f")
+        han.read_rules_file(spoilt, "f", openmpi.IDS)
 
 
 #: a library's trees in small
@@ -253,13 +256,13 @@ def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
     for old, new, message in (
         ('"alg": 4', '"alg": 5', "the file says coll_tuned_allreduce_algorithm=5"),
         ('"comm_size_max": 5', '"comm_size_max": 6', "on 6 ranks is to be the MPI's decision"),
-        ('"rule_file_version": 3', '"rule_file_version": 2', "not of version 3"),
+        ('"rule_file_version": 3', '"rule_file_version": 2', "not of rule_file_version 3"),
         ('"alg": 4', '"alg": "ring"', "the algorithm 'ring' is not known without that MPI"),
         ('"comm_size_max": 5', '"comm_size_max": "inf"', "takes for -1"),
         ('"allreduce"', '"reducescatter"', "is not a collective"),
         ('"allreduce"', '"gatherv"', "Open MPI 6 crashes"),
         ('"msg_size_max": 9999', '"msg_sizes_max": 9999', "the file says coll_tuned"),
-        ('"alg": 4,', '"alg": 4 "faninout": 4,', "cannot be read"),
+        ('"alg": 4,', '"alg": 4 "faninout": 4,', "is not JSON"),
     ):
         path.write_text(text.replace(old, new))
         found = check(tmp_path, CheckPlan(None), quiet=True)

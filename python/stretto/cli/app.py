@@ -35,7 +35,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("export", "Write native tuning files from measurements."),
     ("simulate", "Price collectives, tables or a profile at another scale."),
     ("compare", "Compare several MPIs and all their algorithms."),
-    ("import", "Import results of the OSU and Intel MPI benchmarks."),
+    ("import", "Import results of OSU and IMB; explain tuning files of an MPI."),
     ("platform", "Platforms for simulation: list, show, fit."),
     ("plan", "One algorithm: show, verify, price, draw."),
     ("serial", "Compile an MPI program for one process, without an MPI."),

@@ -1,4 +1,4 @@
-"""``stretto import``: what other benchmarks printed elsewhere becomes results of Stretto."""
+"""``stretto import``: results of other benchmarks, and tuning files that somebody else wrote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto.cli import options as o
-from stretto.cli.complete import collectives, mpis
+from stretto.cli.complete import collectives, files, mpis
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
@@ -25,11 +25,13 @@ stretto import osu results/ -o imported \\
     --pattern '{collective}/N{nodes}n{nranks}/run{launch}/{mpi}/{collective}_algo{algorithm}.log'
 stretto import imb IMB.log --mpi intel@2021.18 --ppn 36
 stretto import osu osu_latency.log osu_bw.log --mpi openmpi@5.0.6 --nodes 2
-stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl"""
+stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
+stretto import rules tuned.rules --mpi openmpi@5.0.6
+env | stretto import rules -                    # I_MPI_ADJUST_* of this shell"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
-FACTS = "Missing facts"
+FACTS, CHECKS = "Missing facts", "Checks"
 
 
 def _options(
@@ -121,6 +123,53 @@ def imb(**given: Any) -> None:
     from stretto.imports.imb import read
 
     _import("imb", read, **given)
+
+
+@app.command("rules")
+def rules(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Native tuning file; - is standard input."),
+    ],
+    mpi: Annotated[
+        str | None,
+        o.option(
+            CHECKS,
+            "The MPI that reads the file: openmpi@5.0.6, or a family, launcher or prefix of one "
+            "that is here, which is asked for its algorithms.",
+            autocompletion=mpis,
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        o.option(
+            CHECKS,
+            "Results of stretto bench, to compare the rules with. Repeatable.",
+            autocompletion=files(".bench.jsonl"),
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        o.option(
+            "Conversion",
+            "Form to convert to: openmpi-4, openmpi-5, openmpi-6, mpich, mvapich or intel.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, o.out_file("File of the converted rules (default: standard output).")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Explain, check, compare or convert tuning files that somebody else wrote.
+
+    FILE is a rules file of Open MPI (classic form, JSON of Open MPI 6, or HAN's), a JSON tree of
+    MPICH, a script or parameter file with I_MPI_ADJUST_*, OMPI_MCA_coll_* or MPIR_CVAR_*, or the
+    output of Intel's mpitune. Each rule is printed in words with its line. A rule that the MPI
+    refuses or never applies is an error (exit code 1).
+    """
+    from stretto.cli import import_rules
+
+    import_rules.run(path, mpi, results or [], to, out, as_json)
 
 
 def _import(

@@ -39,6 +39,10 @@ class CountFile:
             raise self.fault(f"{what} {number} is not the next one")
         return number
 
+    def same_line(self) -> bool:
+        """Return whether the next word stands on the line of the last one."""
+        return bool(self._words) and self._words[-1][0] == self.line
+
     def option(self, sign: str) -> str | None:
         """Return the next word without its sign; None where it begins otherwise."""
         if not self._words or not self._words[-1][1].startswith(sign):

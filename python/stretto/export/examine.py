@@ -221,7 +221,8 @@ class _HanFile:
         self.path, self.known = directory / han.RULES_FILE, known
         self.tables: dict[int, dict[int, list[han.HanRow]]] = {}
         if han.RULES_FILE in manifest.files:
-            self.tables = han.read_rules_file(_text(self.path), str(self.path))
+            found = han.read_rules_file(_text(self.path), str(self.path), openmpi.IDS)
+            self.tables = {number: levels.get(han.GLOBAL, {}) for number, levels in found.items()}
 
     def found(self, case: CheckCase) -> Found | None:
         """Return what it says for a call; None: nothing, or that coll/tuned is to decide."""

@@ -15,7 +15,7 @@ Open MPI 4.1 cannot read algorithms, and crashes on ``tuned``: no such file is w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.export.counts import CountFile
@@ -28,7 +28,11 @@ RULES_FILE = "stretto-openmpi-han.rules"
 COLLECTIVES = ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
 #: and what it has in 6.0
 COLLECTIVES_6 = (*COLLECTIVES, "alltoall", "alltoallv", "gatherv", "scatterv")
-_GLOBAL = 2
+#: communicators that a file has rows for: the ranks of a node, one rank of each node, all
+LEVELS = ("intra_node", "inter_node", "global_communicator")
+GLOBAL = 2
+#: who may decide
+COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 
 
 @dataclass(frozen=True)
@@ -65,50 +69,84 @@ def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, in
     `by_collective`: rules on several nodes, one layout for each number of ranks: of HAN, of
     coll/tuned, and defaults.
     """
-    lines = [str(len(by_collective))]
+    out: dict[int, dict[int, dict[int, list[tuple[int, str]]]]] = {}
     for collective, rules in by_collective.items():
-        tables: dict[int, list[str]] = {}
+        tables: dict[int, list[tuple[int, str]]] = {}
         for ranks in sorted({r.layout.nranks for r in rules}):
             mine = sorted((r for r in rules if r.layout.nranks == ranks), key=lambda r: r.low)
             tables[ranks] = _rows(mine)
-            tables.setdefault(ranks + 1, ["0 han"])  # replaced where the next is measured, too
+            tables.setdefault(ranks + 1, [(0, "han")])  # replaced where the next is measured, too
         if min(tables) > 1:
-            tables[1] = ["0 han"]
-        lines += [str(ids[collective]), "1", str(_GLOBAL), str(len(tables))]
-        for ranks in sorted(tables):
-            lines += [f"{ranks} {len(tables[ranks])}", *tables[ranks]]
+            tables[1] = [(0, "han")]
+        out[ids[collective]] = {GLOBAL: tables}
+    return text_of(out)
+
+
+def text_of(levels: Mapping[int, Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]]) -> str:
+    """Return the text of a file: by collective, level and ranks, bytes and who decides from there.
+
+    `levels`: as `read_rules_file` returns them, with a row's size and words.
+    """
+    lines = [str(len(levels))]
+    for collective, by_level in levels.items():
+        lines += [str(collective), str(len(by_level))]
+        for level, tables in by_level.items():
+            lines += [str(level), str(len(tables))]
+            for ranks in sorted(tables):
+                lines += [f"{ranks} {len(tables[ranks])}"]
+                lines += [f"{size} {what}" for size, what in tables[ranks]]
     return "\n".join(lines) + "\n"
 
 
-def _rows(rules: Sequence[Rule]) -> list[str]:
-    out: list[str] = []
+def _rows(rules: Sequence[Rule]) -> list[tuple[int, str]]:
+    out: list[tuple[int, str]] = []
     for rule in merged(rules):
         algorithm = 0 if rule.default else algorithm_of(rule)
         what = "tuned" if algorithm is None else "han" + (f" @{algorithm}" if algorithm else "")
-        if not out or not out[-1].endswith(f" {what}"):
-            out.append(f"{rule.low} {what}")
+        if not out or out[-1][1] != what:
+            out.append((rule.low, what))
     return out
 
 
-def read_rules_file(text: str, place: str) -> dict[int, dict[int, list[HanRow]]]:
-    """Return the rows for whole communicators by collective's number and communicator size."""
+def read_rules_file(
+    text: str, place: str, ids: Mapping[str, int]
+) -> dict[int, dict[int, dict[int, list[HanRow]]]]:
+    """Return the rows by collective's number, level (index of `LEVELS`) and communicator size.
+
+    `ids`: numbers of the collectives by name.
+    """
     words = CountFile(text, place)
-    out: dict[int, dict[int, list[HanRow]]] = {}
+    out: dict[int, dict[int, dict[int, list[HanRow]]]] = {}
+
+    def one_of(what: str, numbers: Mapping[str, int], taken: Collection[int]) -> int:
+        word = words.word(what)
+        number = int(word) if word.isdecimal() else numbers.get(word, -1)
+        if number not in numbers.values() or number in taken:
+            wrong = "is there twice" if number in taken else f"is not {what}"
+            raise words.fault(f"{word!r} {wrong}")
+        return number
+
+    levels = {name: i for i, name in enumerate(LEVELS)}
     for _ in range(words.number("the number of collectives")):
-        sizes = out.setdefault(words.number("a collective's number"), {})
+        by_level = out.setdefault(one_of("a collective", ids, out), {})
         for _ in range(words.number("the number of levels")):
-            words.number("a level")
+            sizes = by_level.setdefault(one_of("a level", levels, by_level), {})
             for _ in range(words.number("the number of communicator sizes")):
                 ranks = words.ascending("communicator size", max(sizes, default=None), 1)
-                rows = sizes.setdefault(ranks, [])
+                sizes[ranks] = []
                 for _ in range(words.number("the number of message sizes")):
-                    size = words.ascending("message size", rows[-1].size if rows else None, 0)
-                    line, component = words.line, words.word("a component")
-                    if component not in ("han", "tuned"):
-                        raise words.fault(f"{component!r} is neither han nor tuned")
-                    algorithm = words.option("@") or "0"
-                    if not algorithm.isdecimal():
-                        raise words.fault(f"@{algorithm} is not an algorithm's number")
-                    rows.append(HanRow(line, size, component, int(algorithm)))
+                    before = sizes[ranks][-1].size if sizes[ranks] else None
+                    sizes[ranks].append(_read_row(words, before))
     words.end()
     return out
+
+
+def _read_row(words: CountFile, before: int | None) -> HanRow:
+    size = words.ascending("message size", before, 0)
+    line, component = words.line, words.word("a component")
+    if component not in COMPONENTS:
+        raise words.fault(f"{component!r} is not one of {', '.join(COMPONENTS)}")
+    algorithm = words.option("@") or "0"
+    if not algorithm.isdecimal():
+        raise words.fault(f"@{algorithm} is not an algorithm's number")
+    return HanRow(line, size, component, int(algorithm))

@@ -177,10 +177,10 @@ def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
         out, before = [], 0
         for ranks, ((_, rule),) in bounds.items():
             most = MOST if ranks == max(bounds) else ranks
-            out.append(f"{rule.setting(name)}:0-{MOST}@{before + 1}-{most}")
+            out.append(Clause(rule.setting(name) or "", 0, MOST, before + 1, most))
             before = ranks
             export.rows.append(rule)
-        return ";".join(out)
+        return text_of(out)
     largest = max(bounds)
     words = {ranks: [(end, r.setting(name)) for end, r in bounds[ranks]] for ranks in bounds}
     export.lost += [
@@ -191,10 +191,10 @@ def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
     ]
     out, low = [], 0
     for end, rule in bounds[largest]:
-        out.append(f"{rule.setting(name)}:{low}-{end}")
+        out.append(Clause(rule.setting(name) or "", low, end, 1, MOST))
         low = end + 1
         export.rows.append(rule)
-    return ";".join(out)
+    return text_of(out)
 
 
 def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int, Rule]]:
@@ -240,24 +240,48 @@ class Clause:
     """``preset:low-high@first-last``; without ranks they are 1 to `MOST`."""
 
     preset: str
+    low: int
     high: int
     first: int
     last: int
 
+    @property
+    def with_ranks(self) -> bool:
+        return (self.first, self.last) != (1, MOST)
 
-_CLAUSE = re.compile(r"(\d+):(\d+)-(\d+)(?:@(\d+)-(\d+))?")
+
+#: ``preset``, with or without conditions on sizes and ranks
+_CLAUSE = re.compile(r"(\d+)(?::(.*))?")
+_CONDITION = re.compile(r"(?:(\d+)(?:-(\d+))?)?(?:@(\d+)(?:-(\d+))?)?")
+
+
+def text_of(clauses: Sequence[Clause]) -> str:
+    """Return the value of a variable."""
+    return ";".join(
+        f"{c.preset}:{c.low}-{c.high}" + (f"@{c.first}-{c.last}" if c.with_ranks else "")
+        for c in clauses
+    )
 
 
 def read_clauses(text: str, place: str) -> list[Clause]:
-    """Return the clauses of a variable."""
+    """Return the clauses of a variable; one with several conditions is several clauses."""
     out: list[Clause] = []
     for part in text.split(";"):
-        found = _CLAUSE.fullmatch(part)
+        found = _CLAUSE.fullmatch(part.strip())
         if not found:
             raise StrettoError(f"{part!r} is not a clause PRESET:LOW-HIGH[@P-Q]", place, REMEDY)
-        preset, _, high, first, last = found.groups()
-        out.append(Clause(preset, int(high), int(first or 1), int(last or MOST)))
-    if len({c.first == 1 and c.last == MOST for c in out}) > 1:
+        for condition in (found[2] or f"0-{MOST}").split(","):
+            bounds = _CONDITION.fullmatch(condition.strip())
+            if not bounds or not condition.strip():
+                words = f"{condition!r} is not a condition LOW-HIGH or LOW-HIGH@P-Q"
+                raise StrettoError(words, place, REMEDY)
+            low, high, first, last = bounds.groups()
+            size = (int(low or 0), int(high or (MOST if low is None else low)))
+            ranks = (int(first or 1), int(last or (MOST if first is None else first)))
+            if size[0] > size[1] or ranks[0] > ranks[1]:
+                raise StrettoError(f"{condition!r} ends before it begins", place, REMEDY)
+            out.append(Clause(found[1], *size, *ranks))
+    if len({c.with_ranks for c in out}) > 1:
         raise StrettoError("clauses with and without ranks are mixed", place, REMEDY)
     return out
 
@@ -268,6 +292,6 @@ def preset_for(clauses: Sequence[Clause], size: int | None, ranks: int) -> str:
     `size`: as the MPI counts; None where it looks at none.
     """
     mine = [c for c in clauses if c.first <= ranks <= c.last] or list(clauses)
-    if any(c.last != MOST or c.first != 1 for c in clauses):
+    if any(c.with_ranks for c in clauses):
         return mine[-1].preset  # the last clause for these ranks holds for all sizes
     return next((c for c in mine if size is None or size <= c.high), mine[-1]).preset

@@ -95,7 +95,7 @@ def guarded(leaf: Tree, default: Tree, tree: Tree) -> Tree:
 
 _CVAR = "MPIR_CVAR_"
 #: parameters that the leaves of an algorithm take -> end of the variable that holds each
-_PARAMETERS = {
+PARAMETERS = {
     "bcast tree": {
         "tree_type": "TREE_TYPE", "k": "TREE_KVAL", "is_non_blocking": "IS_NON_BLOCKING",
     },
@@ -157,7 +157,7 @@ def leaves_of(
     if what in _NOT_IN_FILES:
         return f"{name} takes a parameter that MPICH's files cannot set"
     parameters: Tree = {}
-    for key, end in _PARAMETERS.get(what, {}).items():
+    for key, end in PARAMETERS.get(what, {}).items():
         variable = f"{_CVAR}{upper}_{end}"
         value = rule.setting(variable)
         if value is None and variable in variables:
@@ -220,7 +220,7 @@ def _others(rule: Rule) -> list[str]:
     known = {name}
     if name == choices[-1]:
         known |= {f"{_CVAR}DEVICE_COLLECTIVES", f"{upper}_DEVICE_COLLECTIVE"}
-        ends = _PARAMETERS.get(f"{rule.collective} {rule.setting(name)}", {}).values()
+        ends = PARAMETERS.get(f"{rule.collective} {rule.setting(name)}", {}).values()
         known |= {f"{upper}_{end}" for end in ends}
     return [n for n, _ in rule.settings if n not in known]
 

@@ -24,6 +24,7 @@ from typing import Any
 from stretto.errors import StrettoError
 from stretto.files.export import REMEDY
 from stretto.files.parse import json_value
+from stretto.files.placed import PlacedObject, placed_json
 
 Tree = dict[str, Any]
 #: layers of the library, by the beginning of their leaves: what decides within a node, how the
@@ -91,20 +92,12 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
 
     `leaves`: the library's; empty: not known.
     """
-
-    def unique(pairs: list[tuple[str, Any]]) -> Tree:
-        keys = [k for k, _ in pairs]
-        twice = [k for k in keys if keys.count(k) > 1]
-        if twice:
-            raise StrettoError(f"the key {twice[0]!r} is there twice", place, REMEDY)
-        return dict(pairs)
-
     if len(text.encode()) % _PAGE == 0:
         raise StrettoError(
             f"its length is a multiple of {_PAGE}, and MPICH reads beyond its end", place, REMEDY
         )
     try:
-        tree = json_value(text, object_pairs_hook=unique)
+        tree = placed_json(text)
     except ValueError as error:
         raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
     _validate(tree, place, "", leaves)
@@ -112,19 +105,24 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
 
 
 def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
-    if not isinstance(tree, dict) or not tree:
+    if not isinstance(tree, PlacedObject) or not tree:
         raise StrettoError(f"{path or 'the file'} is not an object with keys", place, REMEDY)
+    if tree.twice:
+        where = f"{place}:{tree.line_of(tree.twice)}"
+        raise StrettoError(f"the key {tree.twice!r} is there twice", where, REMEDY)
     for key, below in tree.items():
+        where = f"{place}:{tree.line_of(key)}"
         if is_leaf(key):
             if leaves and key not in leaves:
-                raise StrettoError(f"{path}: {key} is nothing that this MPI has", place, REMEDY)
+                raise StrettoError(f"{path}: {key} is nothing that this MPI has", where, REMEDY)
             return
         if not _KEY.fullmatch(key):
-            raise StrettoError(f"{path}: {key!r} is not a key of MPICH", place, REMEDY)
+            raise StrettoError(f"{path}: {key!r} is not a key of MPICH", where, REMEDY)
         _validate(below, place, f"{path}/{key}", leaves)
     last = list(tree)[-1]
     if re.match(r"comm_size|avg_msg|total_msg|count|comm_avg", last) and not last.endswith("=any"):
-        raise StrettoError(f"{path}: nothing holds after {last!r} (=any)", place, REMEDY)
+        where = f"{place}:{tree.line_of(last)}"
+        raise StrettoError(f"{path}: nothing holds after {last!r} (=any)", where, REMEDY)
 
 
 _KEY = re.compile(

@@ -114,22 +114,31 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
     found = usable(rules, export, release)
     tables = {c: _tables(by_ranks, export) for c, by_ranks in found.items()}
     tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
+    parameters = han_file(found, export, release)
+    if tables:  # without, dynamic rules would bring forced algorithms of the user's to life
+        parameters["coll_tuned_use_dynamic_rules"] = "1"
+        parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
+        export.files[RULES_FILE] = classic_text(tables)
+    if parameters:
+        set_parameters(export, parameters)
+    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
+    export.lost += wherever(export.rows)
+    return export
+
+
+def classic_text(tables: Mapping[str, Mapping[int, Sequence[tuple[int, ...]]]]) -> str:
+    """Return the text of a classic file.
+
+    `tables`: by collective and communicator size, rows of message size, algorithm, fan-out,
+    segment size and requests (which this form has no place for).
+    """
     lines = [f"{len(tables)} # collectives"]
     for collective, by_size in tables.items():
         lines += [f"{IDS[collective]} # {collective}", f"{len(by_size)} # communicator sizes"]
         for ranks in sorted(by_size):
             lines += [f"{ranks} # ranks and more", f"{len(by_size[ranks])} # message sizes"]
             lines += [" ".join(map(str, row[:4])) for row in by_size[ranks]]
-    parameters = han_file(found, export, release)
-    if tables:  # without, dynamic rules would bring forced algorithms of the user's to life
-        parameters["coll_tuned_use_dynamic_rules"] = "1"
-        parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{RULES_FILE}"
-        export.files[RULES_FILE] = "\n".join(lines) + "\n"
-    if parameters:
-        set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
-    export.lost += wherever(export.rows)
-    return export
+    return "\n".join(lines) + "\n"
 
 
 def wherever(rows: Sequence[Rule]) -> list[str]:
@@ -182,16 +191,22 @@ class FileRow:
     algorithm: int
     fanout: int
     segment: int
+    requests: int = 0
 
     @property
-    def values(self) -> tuple[int, int, int]:
-        return self.algorithm, self.fanout, self.segment
+    def values(self) -> tuple[int, int, int, int]:
+        return self.algorithm, self.fanout, self.segment, self.requests
+
+
+#: the first word of a file whose rows may have a fifth number (5.0.7 and later)
+VERSION_2 = "rule-file-version-2"
 
 
 def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
     """Return the rows of a classic file by collective's number and communicator size."""
     words = CountFile(text, place)
     out: dict[int, dict[int, list[FileRow]]] = {}
+    with_requests = words.option(VERSION_2) is not None
     for _ in range(words.number("the number of collectives")):
         collective = words.number("a collective's number")
         if collective not in IDS.values() or collective in out:
@@ -204,7 +219,9 @@ def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
             for _ in range(words.number("the number of message sizes")):
                 size = words.ascending("message size", rows[-1].size if rows else None, 0)
                 line = words.line
-                fields = map(words.number, ("an algorithm", "a fan-out", "a segment size"))
+                fields = [*map(words.number, ("an algorithm", "a fan-out", "a segment size"))]
+                if with_requests and words.same_line():
+                    fields.append(words.number("a number of requests"))
                 rows.append(FileRow(line, size, *fields))
             if not rows:
                 raise words.fault(f"{ranks} ranks have no rows")

@@ -21,16 +21,16 @@ from stretto.export import openmpi, order, plain
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
-from stretto.files.parse import json_value
+from stretto.files.placed import PlacedObject, placed_json
 
 JSON_FILE = "stretto-openmpi.json"
 #: the fan-out that forcing passes on when nobody sets one
 FANOUT = "4"
 #: collectives without algorithms in coll/tuned: a rule for one crashes every job in MPI_Init
 WITHOUT = ("alltoallw", "gatherv", "scatterv")
-SINGLE, ANY = "single-node", "any"
+SINGLE, ONE_PER_NODE, ANY = "single-node", "one-per-node", "any"
 #: what the MPI takes ``inf`` for, and the most that its other numbers hold
-_INF, _MOST = (1 << 63) - 1, (1 << 31) - 1
+INF, MOST = (1 << 63) - 1, (1 << 31) - 1
 
 
 def json_rules(rules: Sequence[Rule]) -> Export:
@@ -40,14 +40,14 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     several.
     """
     export = Export()
-    collectives: dict[str, list[dict[str, Any]]] = {}
+    collectives: dict[str, list[JsonEntry]] = {}
     inside = [r for r in rules if r.layout.nodes == 1]
     across = [r for r in rules if r.layout.nodes > 1]
     on_one = openmpi.usable(inside, export, "6")
     on_several = openmpi.usable(across, export, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
-        entries: list[dict[str, Any]] = []
+        entries: list[JsonEntry] = []
         if collective not in WITHOUT:  # whose rows are HAN's, and stand in its file alone
             collectives[collective] = entries
         for ranks in sorted({*one, *several}):
@@ -56,8 +56,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
             entries.append(_entry(one.get(ranks, []), ranks, SINGLE, export))
             if ranks in several:
                 entries.append(_entry(several[ranks], ranks, ANY, export))
-    document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
-    export.files[JSON_FILE] = json.dumps(document, indent=1) + "\n"
+    export.files[JSON_FILE] = json_text(collectives)
     parameters = openmpi.han_file(on_several, export, "6")
     parameters["coll_tuned_use_dynamic_rules"] = "1"
     parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{JSON_FILE}"
@@ -71,30 +70,31 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     return export
 
 
-def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
+def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> JsonEntry:
     """Return what a file says about communicators of one size."""
     rows = openmpi.message_rows(rules, export, FANOUT)
-    ends = [row[0] - 1 for row in rows[1:]] + [None]
-    said = []
-    for (start, algorithm, fanout, *others), end in zip(rows, ends, strict=True):
-        if not algorithm:
-            continue
-        said.append(
-            {
-                "msg_size_min": start,
-                "msg_size_max": "inf" if end is None else end,
-                "alg": algorithm,
-                "faninout": fanout,
-            }
-            # the MPI's schema does not have seg_size: it is there only where it is needed
-            | {n: v for n, v in zip(("seg_size", "reqs"), others, strict=True) if v}
-        )
-    return {
-        "comm_size_min": ranks,
-        "comm_size_max": ranks,
-        "comm_rank_distribution": distribution,
-        "rules": said,
+    ends = [row[0] - 1 for row in rows[1:]] + [INF]
+    return JsonEntry(
+        "",
+        ranks,
+        ranks,
+        distribution,
+        tuple(
+            JsonRow("", start, end, algorithm, None, *others)
+            for (start, algorithm, *others), end in zip(rows, ends, strict=True)
+            if algorithm
+        ),
+    )
+
+
+def json_text(collectives: Mapping[str, Sequence[JsonEntry]]) -> str:
+    """Return the text of a file."""
+    document = {
+        "rule_file_version": 3,
+        "module": "tuned",
+        "collectives": {c: [e.said() for e in entries] for c, entries in collectives.items()},
     }
+    return json.dumps(document, indent=1) + "\n"
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,34 @@ class JsonRow:
     segment: int
     requests: int
 
+    def said(self) -> dict[str, Any]:
+        others = {"seg_size": self.segment, "reqs": self.requests}
+        return {
+            "msg_size_min": self.low,
+            "msg_size_max": "inf" if self.high == INF else self.high,
+            "alg": self.name or self.algorithm,
+            "faninout": self.fanout,
+            # the MPI's schema does not have seg_size: it is there only where it is needed
+        } | {n: v for n, v in others.items() if v}
+
 
 @dataclass(frozen=True)
 class JsonEntry:
+    """Rows for communicators of `low` to `high` ranks, both included."""
+
+    place: str
     low: int
     high: int
     distribution: str
     rows: tuple[JsonRow, ...]
+
+    def said(self) -> dict[str, Any]:
+        return {
+            "comm_size_min": self.low,
+            "comm_size_max": self.high,
+            "comm_rank_distribution": self.distribution,
+            "rules": [r.said() for r in self.rows],
+        }
 
     def holds(self, ranks: int, nodes: int) -> bool:
         """Return whether a communicator is one of these.
@@ -134,62 +155,82 @@ class JsonEntry:
 def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
     """Return the entries of a JSON file by collective, in the order in which the MPI looks."""
     try:
-        document = json_value(text)
-        if document["rule_file_version"] != 3 or document["module"] != "tuned":
-            raise ValueError("it is not of version 3, for module tuned")
-        out: dict[str, list[JsonEntry]] = {}
-        for collective, entries in document["collectives"].items():
-            if collective not in openmpi.IDS:
-                raise ValueError(f"{collective!r} is not a collective")
-            if collective in WITHOUT:
-                raise ValueError(f"coll/tuned has no {collective}, and Open MPI 6 crashes")
-            if not isinstance(entries, list):
-                raise ValueError(f"{collective} has no list of communicators")
-            where = f"{place}: collectives.{collective}"
-            out[collective] = [_read_entry(e, f"{where}[{i}]") for i, e in enumerate(entries)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StrettoError(f"the rules cannot be read: {error!r}", place, REMEDY) from error
+        document = placed_json(text)
+    except ValueError as error:
+        raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
+    top = _object(document, "the rules", place)
+    if top.get("rule_file_version") != 3 or top.get("module") != "tuned":
+        raise StrettoError("it is not of rule_file_version 3, for module tuned", place, REMEDY)
+    out: dict[str, list[JsonEntry]] = {}
+    collectives = _object(top.get("collectives"), "collectives", place)
+    for collective, entries in collectives.items():
+        where = f"{place}:{collectives.line_of(collective)}"
+        if collective not in openmpi.IDS:
+            raise StrettoError(f"{collective!r} is not a collective", where, REMEDY)
+        if collective in WITHOUT:
+            words = f"coll/tuned has no {collective}, and Open MPI 6 crashes"
+            raise StrettoError(words, where, REMEDY)
+        if not isinstance(entries, list):
+            raise StrettoError(f"{collective} has no list of communicators", where, REMEDY)
+        out[collective] = [_read_entry(e, where) for e in entries]
     return out
 
 
-def _read_entry(entry: Mapping[str, Any], place: str) -> JsonEntry:
+def _object(value: object, what: str, place: str) -> PlacedObject:
+    if not isinstance(value, PlacedObject):
+        raise StrettoError(f"{what} should be an object: {{...}}", place, REMEDY)
+    if value.twice:
+        where = f"{place.partition(':')[0]}:{value.line_of(value.twice)}"
+        raise StrettoError(f"the key {value.twice!r} is there twice", where, REMEDY)
+    return value
+
+
+def _read_entry(value: object, place: str) -> JsonEntry:
+    entry = _object(value, "a communicator", place)
+    place = f"{place.rpartition(':')[0]}:{entry.line}"
     distribution = entry.get("comm_rank_distribution", ANY)
     if not isinstance(distribution, str):
-        raise ValueError(f"comm_rank_distribution is {distribution!r}")
-    if distribution not in (SINGLE, "one-per-node"):
+        words = f"comm_rank_distribution is {distribution!r}"
+        raise StrettoError(words, place, REMEDY)
+    if distribution not in (SINGLE, ONE_PER_NODE):
         distribution = ANY  # the MPI takes another word for "any"
     if entry.get("comm_size_max") == "inf":
-        raise ValueError("comm_size_max is inf, which Open MPI 6 takes for -1")
-    rules = entry["rules"]
+        words = "comm_size_max is inf, which Open MPI 6 takes for -1"
+        raise StrettoError(words, place, REMEDY)
+    rules = entry.get("rules")
     if not isinstance(rules, list):
-        raise ValueError("the rules are not a list")
-    rows = tuple(_read_row(r, f"{place}.rules[{i}]") for i, r in enumerate(rules))
-    low, high = (_number(entry, f"comm_size_{n}", d) for n, d in (("min", 0), ("max", _MOST)))
-    return JsonEntry(low, high, distribution, rows)
+        raise StrettoError("the rules are not a list", place, REMEDY)
+    rows = tuple(_read_row(r, place) for r in rules)
+    low, high = (_number(entry, f"comm_size_{n}", d, place) for n, d in (("min", 0), ("max", MOST)))
+    return JsonEntry(place, low, high, distribution, rows)
 
 
-def _read_row(row: Mapping[str, Any], place: str) -> JsonRow:
-    alg = row["alg"]
+def _read_row(value: object, place: str) -> JsonRow:
+    row = _object(value, "a rule", place)
+    place = f"{place.rpartition(':')[0]}:{row.line}"
+    alg = row.get("alg")
     if not isinstance(alg, str):
-        alg = _number(row, "alg", 0)
-    others = (_number(row, n, 0) for n in ("faninout", "seg_size", "reqs"))
+        if "alg" not in row:
+            raise StrettoError("a rule has no alg", place, REMEDY)
+        alg = _number(row, "alg", 0, place)
+    others = (_number(row, n, 0, place) for n in ("faninout", "seg_size", "reqs"))
     return JsonRow(
         place,
-        _number(row, "msg_size_min", 0),
-        _number(row, "msg_size_max", _INF),
+        _number(row, "msg_size_min", 0, place),
+        _number(row, "msg_size_max", INF, place),
         alg if isinstance(alg, int) else 0,
         alg if isinstance(alg, str) else None,
         *others,
     )
 
 
-def _number(value: Mapping[str, Any], name: str, default: int) -> int:
+def _number(value: Mapping[str, Any], name: str, default: int, place: str) -> int:
     found = value.get(name, default)
     if name.startswith("msg_size") and isinstance(found, str) and found[:3].capitalize() == "Inf":
-        return _INF
-    most = _INF if name.startswith("msg_size") else _MOST
+        return INF
+    most = INF if name.startswith("msg_size") else MOST
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= most:
-        raise ValueError(f"{name} is {found!r}")
+        raise StrettoError(f"{name} is {found!r}", place, REMEDY)
     return found
 
 

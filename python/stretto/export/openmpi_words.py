@@ -33,7 +33,7 @@ _IN_ROWS = ("", "_segmentsize", "_chain_fanout", "_tree_fanout")
 _RADIX, _BRUCK, _RADIX_6, _RADIX_OLD = "coll_tuned_allgather_algorithm_tree_fanout", "2", "4", "2"
 _HAN_PRIORITY = "coll_han_priority"
 #: what stands beside it and says only that coll/tuned, or HAN, is to decide
-_BESIDE = ("coll_tuned_use_dynamic_rules", _HAN_PRIORITY)
+BESIDE = ("coll_tuned_use_dynamic_rules", _HAN_PRIORITY)
 #: the priority of coll/tuned: HAN decides only with a higher one
 _TUNED_PRIORITY = 30
 #: the first release that has an algorithm, where it is not 4: a row with one that a release lacks
@@ -58,12 +58,13 @@ def numbered(rule: Rule) -> Rule:
     `rule`: as it was measured. What is neither a number nor a name that is known stays as it is,
     for `unsaid` to name.
     """
-    settings = tuple((n, _number(n, v)) for n, v in rule.settings)
-    instead = None if rule.instead is None else tuple((n, _number(n, v)) for n, v in rule.instead)
+    settings = tuple((n, number_of(n, v)) for n, v in rule.settings)
+    instead = None if rule.instead is None else tuple((n, number_of(n, v)) for n, v in rule.instead)
     return replace(rule, settings=settings, instead=instead)
 
 
-def _number(name: str, value: str) -> str:
+def number_of(name: str, value: str) -> str:
+    """Return the number that a setting's value stands for; the value where that is not known."""
     found = _NUMBER.fullmatch(value)
     if found:
         digits, suffix = found.groups()
@@ -93,7 +94,7 @@ def tuned_values(rule: Rule, fanout: str | None = None) -> tuple[int, int, int, 
     algorithm = rule.setting(base)
     if algorithm is None:
         return None
-    default = fanout or _fanout(rule.collective, algorithm)
+    default = fanout or fanout_of(rule.collective, algorithm)
     number = rule.setting(fanout_name(rule.collective)) or default
     segment, requests = (
         int(rule.setting(f"{base}_{end}") or 0) for end in ("segmentsize", "max_requests")
@@ -111,13 +112,13 @@ def tuned_settings(
     base = f"coll_tuned_{collective}_algorithm"
     algorithm, number, *others = map(str, values)
     out = {base: algorithm}
-    if number != (fanout or _fanout(collective, algorithm)):
+    if number != (fanout or fanout_of(collective, algorithm)):
         out[fanout_name(collective)] = number
     pairs = zip(("segmentsize", "max_requests"), others, strict=False)
     return out | {f"{base}_{name}": value for name, value in pairs if value != "0"}
 
 
-def _fanout(collective: str, algorithm: str) -> str:
+def fanout_of(collective: str, algorithm: str) -> str:
     """Return the fan-out of 4 and 5: 0 in a chain's row is not the setting's default."""
     return CHAIN_FANOUT if (collective, algorithm) in CHAINS else "0"
 
@@ -151,22 +152,22 @@ def unsaid(rule: Rule, release: str) -> str | None:
     to_han = on_nodes(rule, of_han(release)) and han.is_named(rule)
     if not of_tuned and not to_han:
         return f"{rule.settings[0][0]} is not for rules of coll/tuned"
-    known = {*_BESIDE, f"coll_han_use_{rule.collective}_algorithm"}
+    known = {*BESIDE, f"coll_han_use_{rule.collective}_algorithm"}
     if of_tuned:
-        known = {*_BESIDE, *(base + end for end in _IN_ROWS)}
+        known = {*BESIDE, *(base + end for end in _IN_ROWS)}
         known |= {f"{base}_max_requests"} if release == "6" else set()
     others = [name for name, _ in rule.settings if name not in known]
     if others:
         return f"rows have no place for {', '.join(others)}"
     for name, value in rule.settings:
-        if name != _BESIDE[0] and not (value.isdecimal() and int(value) <= _MOST):
+        if name != BESIDE[0] and not (value.isdecimal() and int(value) <= _MOST):
             return f"what number {name}={value} stands for is not known, and rows hold numbers"
     if of_tuned:
-        return _lacks(rule.collective, int(rule.setting(base) or 0), release)
+        return lacks(rule.collective, int(rule.setting(base) or 0), release)
     return _lacks_of_han(rule)
 
 
-def _lacks(collective: str, number: int, release: str) -> str | None:
+def lacks(collective: str, number: int, release: str) -> str | None:
     """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
     if number == 0:
         return "0 is the native decision, not an algorithm"

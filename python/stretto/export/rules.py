@@ -118,7 +118,7 @@ class Results:
         lost: dict[tuple[RankLayout, str], list[str]] = {}
         points: dict[tuple[RankLayout, str], list[TestedPoint]] = {}
         for layout, bench in self.benches:
-            times, base = _natives(bench)
+            times, base = natives_of(bench)
             compared = decisive(compare(times, base), times)
             here: dict[tuple[RankLayout, str], list[TestedPoint]] = defaultdict(list)
             for point in points_in(bench, times, compared):
@@ -208,7 +208,7 @@ def read_results(paths: Sequence[Path]) -> Results:
     return Results(mpi, tuple(benches), cold)
 
 
-def _natives(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
+def natives_of(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
     """Return the times of native algorithms beside the baseline's, and its name."""
     times = timings(bench)
     # The MPI alone is what native files replace; native (with the interposer) where it is missing.

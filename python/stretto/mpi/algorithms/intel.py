@@ -17,6 +17,30 @@ _ALIAS = re.compile(r"@Alias:#\s*I_MPI_ADJUST_(\w+)")
 _RANGE = re.compile(r"range:\s*(\d+)-(\d+)")
 _LEVELS = ("COMPOSITION", "NETWORK", "NODE")
 _OTHER = ("SENDRECV_REPLACE",)
+#: what presets were called, from 1 on, in Intel's Developer Reference up to 2021.12; since then
+#: presets are more than algorithms, and no names are promised
+PUBLISHED = {
+    "allgather": (
+        "recursive doubling", "Bruck's", "ring", "topology-aware gatherv and bcast", "k-nomial",
+    ),
+    "allgatherv": (
+        "recursive doubling", "Bruck's", "ring", "topology-aware gatherv and bcast",
+    ),
+    "allreduce": (
+        "recursive doubling", "Rabenseifner's", "reduce and bcast",
+        "topology-aware reduce and bcast", "binomial gather and scatter",
+        "topology-aware binomial gather and scatter", "Shumilin's ring", "ring", "k-nomial",
+        "shared memory, flat", "shared memory, k-nomial", "shared memory, k-ary",
+    ),
+    "alltoall": ("Bruck's", "isend/irecv and waitall", "pairwise exchange", "Plum's"),
+    "alltoallv": ("isend/irecv and waitall", "Plum's"),
+    "alltoallw": ("isend/irecv and waitall",),
+    "barrier": (
+        "dissemination", "recursive doubling", "topology-aware dissemination",
+        "topology-aware recursive doubling", "binomial gather and scatter",
+        "topology-aware binomial gather and scatter",
+    ),
+}  # fmt: skip
 
 
 def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:

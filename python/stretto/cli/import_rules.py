@@ -1,0 +1,151 @@
+"""``stretto import rules``: native tuning files explained, checked, compared and converted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto.counted import counted
+from stretto.errors import StrettoError, UsageError
+from stretto.export.mpich_tree import Trees, read_library
+from stretto.export.native_check import Reader, checked
+from stretto.export.native_convert import FILE, convert
+from stretto.export.native_measured import RowEvidence, evidence
+from stretto.export.native_read import read_native
+from stretto.export.native_rows import FORMS, NativeFile, size_meaning
+from stretto.export.rules import read_results
+from stretto.files.export import TARGETS
+from stretto.files.io import write_atomic
+from stretto.files.regular import read_regular
+from stretto.imports.mpis import UNKNOWN, identity_of
+from stretto.kinds import Family
+from stretto.mpi import MPIInstallation, find_installation
+from stretto.mpi.algorithms import discover
+from stretto.output import print_json, say
+
+
+def run(
+    path: Path, mpi: str | None, results: Sequence[Path], to: str | None, out: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    if to is not None and to not in TARGETS:
+        raise UsageError(f"there is no form {to!r}", "--to", f"there are {', '.join(TARGETS)}")
+    if out is not None and to is None:
+        raise UsageError("-o is for --to", "--out", f"say one of {', '.join(TARGETS)}")
+    data = sys.stdin.buffer.read() if str(path) == "-" else _read(path)
+    name = "standard input" if str(path) == "-" else str(path)
+    installation, version = _mpi(mpi)
+    first = read_native(data, name, _trees(installation, mpi, data))
+    reader = _reader(first.family, installation, version, to, mpi)
+    file = checked(first, reader)
+    found = evidence(file, read_results(results)) if results else []
+    answer: dict[str, object] = {
+        "file": name, "form": file.form, "family": file.family,
+        "rows": [r.said() | ({"measured": found[i].words} if found else {})
+                 for i, r in enumerate(file.rows)],
+        "faults": [{"place": p, "fault": w} for p, w in file.faults], "notes": list(file.notes),
+    }  # fmt: skip
+    if to is not None:
+        _convert(file, to, out, answer, as_json)
+    elif not as_json:
+        _explain(file, found)
+    if as_json:
+        print_json(answer)
+    if file.faults and to is None:
+        raise _faulty(file)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise StrettoError(
+            f"cannot read the rules: {error.strerror}", path, "name a file; - is standard input"
+        ) from error
+
+
+def _mpi(words: str | None) -> tuple[MPIInstallation | None, str]:
+    """Return the MPI of ``--mpi``: one that is here, or the version in openmpi@5.0.6."""
+    if words is None:
+        return None, ""
+    if "@" in words:
+        version = identity_of(words).version
+        return None, "" if version == UNKNOWN else version
+    found = find_installation(words)
+    return found, found.version
+
+
+def _trees(installation: MPIInstallation | None, mpi: str | None, data: bytes) -> Trees | None:
+    """Return the trees of the MPICH that is named, or is here; None: there is none."""
+    if b'"collective=' not in data:
+        return None
+    if installation is None and mpi is None:
+        try:
+            installation = find_installation("mpich")
+        except StrettoError:
+            return None
+    known = installation is not None and installation.libmpi is not None
+    return read_library(installation.libmpi) if known else None  # type: ignore[union-attr,arg-type]
+
+
+def _reader(
+    family: Family, installation: MPIInstallation | None, version: str, to: str | None,
+    mpi: str | None,
+) -> Reader:  # fmt: skip
+    named = installation.family if installation else identity_of(mpi).family if mpi else family
+    if named != family:
+        raise UsageError(
+            f"the file is for {family}, and not for {named}", "--mpi", f"name the {family}: "
+            f"--mpi {family}@VERSION",
+        )  # fmt: skip
+    known: set[str] = set()
+    if installation is not None and family != "mpich":
+        for algorithm in discover(installation):
+            setting, value = algorithm.settings[0]
+            known |= {f"{setting}={value}", f"{setting}={algorithm.value}"}
+    return Reader(family, version, known)
+
+
+def _explain(file: NativeFile, found: Sequence[RowEvidence]) -> None:
+    print(f"{file.path}: {FORMS[file.form]}; {counted(len(file.rows), 'rule')}")
+    told = None
+    for i, row in enumerate(file.rows):
+        meaning = size_meaning(file.form, row.collective)
+        if row.collective != told and meaning:
+            print(f"{row.collective}: {meaning}")
+        told = row.collective
+        line = row.place.rpartition(":")[2]
+        print(f"  {row.calls}: {row.choice}  [line {line}]")
+        if found:
+            print(f"      {found[i].words}")
+    for words in file.notes:
+        say(f"stretto: note: {words}")
+    for place, words in file.faults[1:]:
+        say(f"stretto: error: {words}\n  at: {place}")
+
+
+def _faulty(file: NativeFile) -> StrettoError:
+    place, words = file.faults[0]
+    return StrettoError(words, place, "correct the file there")
+
+
+def _convert(
+    file: NativeFile, to: str, out: Path | None, answer: dict[str, object], as_json: bool
+) -> None:
+    done = convert(file, to)
+    for place, words in file.faults:
+        say(f"stretto: warning: {words} [{place}]")
+    for words in done.lost:
+        say(f"stretto: warning: {words}")
+    where = "FILE" if out is None else str(out.resolve())
+    settings = [s.replace(FILE, where) for s in done.settings]
+    answer |= {"to": to, "text": done.text, "settings": settings, "lost": done.lost}
+    if out is not None:
+        write_atomic(out, done.text, "the converted rules")
+    if as_json:
+        return
+    if out is None:
+        print(done.text, end="")
+    for line in settings:
+        say(f"next: {line}")

@@ -1,0 +1,128 @@
+"""What is wrong with a native file for the MPI that reads it, and what its user should know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from stretto.export import han, openmpi, openmpi_words
+from stretto.export.native_rows import NativeFile, NativeRow
+from stretto.export.sizes import OWN_SIZE
+from stretto.files.table import WITHOUT_SIZE
+from stretto.kinds import Family
+from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
+
+#: sizes of these are not looked at: a row from some size on never applies
+_UNSIZED = ("barrier", "alltoallw", *WITHOUT_SIZE)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The MPI that is to read a file.
+
+    `version`: empty: not known. `known`: ``NAME=VALUE`` of all algorithms of an installed one;
+    empty: it is not here.
+    """
+
+    family: Family
+    version: str = ""
+    known: Collection[str] = ()
+
+    @property
+    def words(self) -> str:
+        title = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}[self.family]
+        return f"{title} {self.version}".rstrip()
+
+    @property
+    def release(self) -> str:
+        return self.version[:1]
+
+
+def checked(file: NativeFile, reader: Reader) -> NativeFile:
+    """Return a file with what is wrong with it for an MPI."""
+    faults, notes = [*file.faults], [*file.notes]
+    for row in file.rows:
+        fault = _lacking(row, reader) or _unsized(file.form, row)
+        if fault:
+            faults.append((row.place, fault))
+    if file.family == "openmpi":
+        faults += _form(file, reader)
+        notes += _notes(file, reader)
+    faults.sort(key=lambda f: int(f[0].rpartition(":")[2]) if f[0][-1].isdigit() else 0)
+    return replace(file, faults=tuple(dict.fromkeys(faults)), notes=tuple(notes))
+
+
+def _lacking(row: NativeRow, reader: Reader) -> str | None:
+    """Return in words that an MPI does not have a row's algorithm; None: it has, or who knows."""
+    if not row.settings or row.settings[0][0] in ("component", "algorithm", "composition"):
+        return None
+    name, value = row.settings[0]
+    if reader.known:
+        named = any(k.startswith(f"{name}=") for k in reader.known)
+        missing = named and f"{name}={value}" not in reader.known
+        return f"{reader.words} has no algorithm {value} for {row.collective}" if missing else None
+    if name == f"coll_tuned_{row.collective}_algorithm" and value.isdecimal():
+        if row.collective not in TUNED:
+            return f"coll/tuned has no algorithms for {row.collective}"
+        return openmpi_words.lacks(row.collective, int(value), reader.release or "9")
+    names = HAN.get(row.collective, "").split()
+    of_han = name == f"coll_han_use_{row.collective}_algorithm" and names and value.isdecimal()
+    if of_han and int(value) > len(names):
+        return f"HAN has no algorithm {value} for {row.collective}"
+    return None
+
+
+def _unsized(form: str, row: NativeRow) -> str | None:
+    if form in ("classic", "json") and row.collective in _UNSIZED and row.low > 0:
+        return f"it never applies: Open MPI takes every {row.collective} for one of 0 bytes"
+    return None
+
+
+def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
+    """Yield what keeps a release from reading a file at all."""
+    first = f"{file.path}:1"
+    release = reader.release
+    if file.form == "json" and release in ("4", "5"):
+        words = f"{reader.words} ignores a file of this form without a word"
+        yield first, f"{words}: convert it, --to openmpi-{release}"
+    if file.form == "classic" and release == "4" and openmpi.VERSION_2 in file.text:
+        words = f"{reader.words} ignores files of version 2 without a word"
+        yield first, f"{words}: convert it, --to openmpi-4"
+    if file.form == "classic" and release == "6":
+        words = "Open MPI 6 reads ranks of this form as upper bounds"
+        yield first, f"{words}: convert it, --to openmpi-6"
+    if file.form == "han" and release == "4":
+        for row in file.rows:
+            if row.settings[0][0] != "component":
+                yield row.place, "Open MPI 4 rejects a file that names algorithms of HAN"
+            elif row.settings[0][1] == "tuned" and not row.only:
+                yield row.place, "Open MPI 4 crashes where coll/tuned is to decide for all ranks"
+
+
+def _notes(file: NativeFile, reader: Reader) -> Iterator[str]:
+    collectives = {r.collective for r in file.rows}
+    of_tuned = {r.collective for r in file.rows if "coll_tuned" in str(r.settings[:1])}
+    of_han = han.COLLECTIVES_6 if reader.release == "6" else han.COLLECTIVES
+    before = sorted(of_tuned.intersection(of_han))
+    if before and reader.release != "4":
+        since = "" if reader.release else " of Open MPI 5 and newer"
+        yield (
+            f"on several nodes HAN{since} decides {', '.join(before)} before these rules; "
+            "OMPI_MCA_coll_han_priority=0 turns it off"
+        )
+    for collective in sorted(collectives & {*OWN_SIZE, "gather", "scatter"}):
+        mine = [r for r in file.rows if r.collective == collective]
+        several = any(a.first == b.first and a.settings != b.settings for a in mine for b in mine)
+        if file.form in ("classic", "json") and several:
+            yield (
+                f"{collective}: each rank looks up a size of its own, and a legal call in which "
+                "two rows are taken may hang; stretto export writes one row for all sizes"
+            )
+    if file.form == "classic":
+        for collective in sorted(collectives):
+            first = min((r for r in file.rows if r.collective == collective), key=lambda r: r.first)
+            if first.settings and first.last is not None:
+                yield (
+                    f"{collective}: the first communicator size holds for smaller communicators, "
+                    "too; a first size of 1 with algorithm 0 keeps those as they are"
+                )

@@ -1,0 +1,210 @@
+"""Native files converted to another release of their MPI; to another MPI, why that means nothing.
+
+Rules say which algorithm of one MPI is fastest. Two releases of one MPI share algorithms, numbers
+and the meaning of sizes, so that rules carry over. Two MPIs do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from stretto.errors import StrettoError
+from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
+from stretto.export.mpich_tree import FILES, MPIR, VARIABLES
+from stretto.export.native_check import Reader, checked
+from stretto.export.native_rows import NativeFile, NativeRow, flattened
+from stretto.files.export import TARGETS
+
+
+@dataclass
+class Converted:
+    """A file of another form.
+
+    `settings`: what makes the MPI read it, with `FILE` for its path. `lost`: what it has no words
+    for.
+    """
+
+    text: str
+    settings: tuple[str, ...]
+    lost: list[str] = field(default_factory=list)
+
+
+FILE = "@FILE@"
+
+
+def convert(file: NativeFile, target: str) -> Converted:
+    """Return a file's rules in the form of a target.
+
+    Raises StrettoError: with one sentence, where that means nothing.
+    """
+    family = TARGETS[target]
+    if family != file.family:
+        raise StrettoError(
+            "rules are not converted to another MPI: they name the fastest algorithms of one MPI, "
+            "and an algorithm of the same name is other code in another", file.path,
+            "measure that MPI: stretto bench --candidates 'bare;native:all', then stretto export "
+            f"--to {target}",
+        )  # fmt: skip
+    if family == "mpich":
+        if file.form != "mpich":
+            return _as_it_is(file)
+        return Converted(file.text, (f"export {VARIABLES[MPIR]}={FILE}",), [
+            f"the variable is for algorithms over whole communicators; {FILES[MPIR]} is what "
+            "stretto export calls such a file"
+        ])  # fmt: skip
+    if family == "intel":
+        return _adjust(file)
+    release = target[-1]
+    _fits(file, release)
+    if file.form == "settings":
+        return _as_it_is(file)
+    if file.form == "han":
+        return _of_han(file)
+    return _json(file, release) if release == "6" else _classic(file, release)
+
+
+def _fits(file: NativeFile, release: str) -> None:
+    """Refuse rows that the release of a target does not have."""
+    form = "han" if file.form == "han" else "settings"
+    lacking = checked(
+        NativeFile(file.path, form, file.family, "", file.rows), Reader("openmpi", f"{release}.0")
+    )
+    if lacking.faults:
+        place, words = lacking.faults[0]
+        raise StrettoError(words, place, "remove the rule, or name another release: --to openmpi-N")
+
+
+def _as_it_is(file: NativeFile) -> Converted:
+    lines = [f"export {_exported(n)}={v}" for r in file.rows for n, v in r.settings]
+    if file.family == "openmpi":
+        lines.insert(0, "export OMPI_MCA_coll_tuned_use_dynamic_rules=1")
+    return Converted("\n".join(lines) + "\n", (f"source {FILE}",))
+
+
+def _exported(name: str) -> str:
+    return f"OMPI_MCA_{name}" if name.startswith("coll_") else name
+
+
+def _tuned(use: str, lines: Sequence[str]) -> tuple[str, ...]:
+    return (f"export OMPI_MCA_{use}=1", *(f"export OMPI_MCA_{line}" for line in lines))
+
+
+def _of_han(file: NativeFile) -> Converted:
+    levels = han.read_rules_file(file.text, file.path, openmpi.IDS)
+    text = han.text_of(
+        {
+            number: {
+                level: {n: [(r.size, r.words) for r in rows] for n, rows in sizes.items()}
+                for level, sizes in by_level.items()
+            }
+            for number, by_level in levels.items()
+        }
+    )
+    return Converted(
+        text, _tuned("coll_han_use_dynamic_file_rules", [f"coll_han_dynamic_rules_filename={FILE}"])
+    )
+
+
+def _values(row: NativeRow, file: NativeFile, release: str, lost: list[str]) -> tuple[int, ...]:
+    """Return algorithm, fan-out, segment size and requests of a row, as a release has them."""
+    if not row.settings:
+        return (0, 0, 0, 0)
+    base = f"coll_tuned_{row.collective}_algorithm"
+    given = dict(row.settings)
+    number = int(given[base])
+    # what forcing an algorithm passes where nobody sets one differs between the releases
+    default = openmpi_json.FANOUT if file.form == "json" else openmpi_words.fanout_of(
+        row.collective, str(number)
+    )  # fmt: skip
+    fanout = int(given.get(openmpi_words.fanout_name(row.collective), default))
+    if (row.collective, number) == ("allgather", 2):
+        if file.form == "classic":
+            fanout = 2  # the radix that 4 and 5 always have
+        elif release != "6" and fanout != 2:
+            lost.append(f"{row.place}: Open MPI {release} has Bruck's algorithm with a radix of 2")
+            return (0, 0, 0, 0)
+    requests = int(given.get(f"{base}_max_requests", "0"))
+    if requests and release != "6":
+        lost.append(f"{row.place}: rows for Open MPI {release} have no number of requests")
+    return number, fanout, int(given.get(f"{base}_segmentsize", "0")), requests
+
+
+_DYNAMIC = "coll_tuned_use_dynamic_rules"
+_NAMED = [f"coll_tuned_dynamic_rules_filename={FILE}"]
+
+
+def _classic(file: NativeFile, release: str) -> Converted:
+    lost: list[str] = []
+    for row in file.rows:
+        if row.only:
+            lost.append(f"{row.place}: rows of this form do not know nodes ({', '.join(row.only)})")
+    tables: dict[str, dict[int, list[tuple[int, ...]]]] = {}
+    for row in flattened([r for r in file.rows if not r.only]):
+        sizes = tables.setdefault(row.collective, {}).setdefault(max(row.first, 1), [])
+        values = (row.low, *_values(row, file, release, lost))
+        if not sizes or sizes[-1][1:] != values[1:]:
+            sizes.append(values)
+    return Converted(openmpi.classic_text(tables), _tuned(_DYNAMIC, _NAMED), lost)
+
+
+def _json(file: NativeFile, release: str) -> Converted:
+    lost: list[str] = []
+    if file.form == "json":
+        entries = openmpi_json.read_json(file.text, file.path)
+        return Converted(openmpi_json.json_text(entries), _tuned(_DYNAMIC, _NAMED), lost)
+    out: dict[str, list[openmpi_json.JsonEntry]] = {}
+    rows = flattened(file.rows)
+    for collective in dict.fromkeys(r.collective for r in rows):
+        entries_of = out.setdefault(collective, [])
+        mine = [r for r in rows if r.collective == collective]
+        for first, last in dict.fromkeys((r.first, r.last) for r in mine):
+            said = tuple(
+                openmpi_json.JsonRow(
+                    "", r.low, openmpi_json.INF if r.high is None else r.high, number, None, *others
+                )
+                for r in mine
+                if r.first == first
+                for number, *others in [_values(r, file, release, lost)]
+                if number
+            )
+            if said:
+                upto = openmpi_json.MOST if last is None else last
+                any_ = openmpi_json.ANY
+                entries_of.append(openmpi_json.JsonEntry("", first, upto, any_, said))
+    return Converted(openmpi_json.json_text(out), _tuned(_DYNAMIC, _NAMED), lost)
+
+
+def _adjust(file: NativeFile) -> Converted:
+    """Return variables: clauses tell sizes apart or ranks, never both."""
+    lines: list[str] = []
+    lost: list[str] = []
+    for name in dict.fromkeys(n for r in file.rows for n, _ in r.settings):
+        mine = [r for r in file.rows if r.settings[0][0] == name]
+        ranks = {(r.first, r.last) for r in mine}
+        if any(r.only for r in mine) and len({r.only for r in mine}) > 1:
+            lost.append(f"{name}: variables do not know ranks per node")
+            continue
+        sized = any(r.high is not None or r.low for r in mine)
+        if len(ranks) > 1 and sized:
+            lost.append(f"{name}: clauses tell sizes apart or ranks, not both")
+            continue
+        by_ranks = len(ranks) > 1
+        if any(r.only for r in mine) or (not by_ranks and ranks != {(0, None)}):
+            lost.append(f"{name} holds on any number of ranks and nodes")
+        clauses = [
+            intel.Clause(
+                r.settings[0][1],
+                r.low,
+                intel.MOST if r.high is None else r.high,
+                max(r.first, 1) if by_ranks else 1,
+                intel.MOST if r.last is None or not by_ranks else r.last,
+            )
+            for r in mine
+        ]
+        lines.append(f"export {name}={intel.text_of(clauses)!r}")
+    if not lines:
+        raise StrettoError(
+            "the variables of Intel MPI have no words for these rules", file.path, "; ".join(lost)
+        )
+    return Converted("\n".join(lines) + "\n", (f"source {FILE}",), lost)

@@ -1,0 +1,387 @@
+"""Reads native tuning files: what `stretto export` writes, and what the MPIs take besides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from stretto.errors import StrettoError
+from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
+from stretto.export.mpich_tree import CH4, MPIR, POSIX, Tree, Trees, is_leaf, read_file
+from stretto.export.native_rows import NativeFile, NativeRow, shadowed
+from stretto.files.export import REMEDY as OF_EXPORT
+from stretto.files.placed import PlacedObject, placed_json
+from stretto.kinds import Family
+
+_COLLECTIVES = {number: name for name, number in openmpi.IDS.items()}
+REMEDY = "correct the file there"
+#: ``export NAME=VALUE``, ``setenv NAME VALUE``, ``-genv NAME VALUE``, ``NAME = VALUE``
+_SETTING = re.compile(
+    r"(?:^|\s)(?:-x\s+|-genv\s+|setenv\s+|--?mca\s+)?"
+    r"((?:OMPI_MCA_)?coll_\w+|MPIR_CVAR_\w+|I_MPI_ADJUST_\w+)"
+    r"(?:\s*=\s*|\s+)(\"[^\"]*\"|'[^']*'|[^\s\"']+)"
+)
+
+
+def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeFile:
+    """Return the rules of a file; its form is found out from the text.
+
+    `library`: of an MPICH: what its tree says already is left out. Raises StrettoError, with file
+    and line, where the MPI could not read the file.
+    """
+    text = data.decode(errors="replace")
+    if "\0" in text or "\ufffd" in text:
+        raise StrettoError(
+            "it is a binary file; that of I_MPI_TUNING_BIN has no documented form", path,
+            "give the text that the tuner wrote, or the I_MPI_ADJUST_* variables",
+        )  # fmt: skip
+    try:
+        found = _read(text, path, library)
+    except StrettoError as error:
+        remedy = REMEDY if error.remedy in (None, OF_EXPORT) else error.remedy
+        raise StrettoError(error.message, error.place, remedy) from error
+    if not found.rows and not found.faults:
+        raise StrettoError(
+            "there are no rules in it", path,
+            "give rules of Open MPI or HAN, a tree of MPICH, or I_MPI_ADJUST_* variables",
+        )  # fmt: skip
+    return found
+
+
+def _read(text: str, path: str, library: Trees | None) -> NativeFile:
+    if text.lstrip().startswith("{"):
+        if "rule_file_version" in text:
+            return _json(text, path)
+        return _intel_tree(text, path) if '"coll=' in text else _mpich(text, path, library)
+    if _SETTING.search(text):
+        return _settings(text, path)
+    words = [w for line in text.splitlines() for w in line.split("#")[0].split()]
+    names = {*han.COMPONENTS, *han.LEVELS}
+    return _han(text, path) if names.intersection(words) else _classic(text, path)
+
+
+_Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
+
+
+def _bracketed(
+    sizes: Mapping[int, Sequence[_Row]],
+) -> Iterator[tuple[int, int | None, int, int | None, _Row]]:
+    """Go through rows of a tree of counts with their bounds: both numbers are lower ones.
+
+    The first communicator size holds for smaller ones, too.
+    """
+    ordered = sorted(sizes)
+    for i, ranks in enumerate(ordered):
+        last = _ends(ordered)[i]
+        for row, high in zip(sizes[ranks], _ends([r.size for r in sizes[ranks]]), strict=True):
+            yield ranks if i else 0, last, row.size, high, row
+
+
+def _ends(starts: Sequence[int]) -> list[int | None]:
+    return [*(s - 1 for s in starts[1:]), None]
+
+
+def _classic(text: str, path: str) -> NativeFile:
+    out: list[NativeRow] = []
+    for number, sizes in openmpi.read_classic(text, path).items():
+        collective = _COLLECTIVES[number]
+        for first, last, low, high, row in _bracketed(sizes):
+            place = f"{path}:{row.line}"
+            settings: dict[str, str] = {}
+            if row.algorithm:
+                settings = openmpi_words.tuned_settings(collective, row.values)
+            out.append(
+                NativeRow(place, collective, first, last, low, high, tuple(settings.items()))
+            )
+    return NativeFile(path, "classic", "openmpi", text, tuple(out))
+
+
+def _han(text: str, path: str) -> NativeFile:
+    where = {0: ("among the ranks of a node",), 1: ("among one rank of each node",), han.GLOBAL: ()}
+    out: list[NativeRow] = []
+    for number, levels in han.read_rules_file(text, path, openmpi.IDS).items():
+        collective = _COLLECTIVES[number]
+        for level, sizes in levels.items():
+            for first, last, low, high, row in _bracketed(sizes):
+                setting = ("component", row.component)
+                if row.component == "han" and row.algorithm:
+                    setting = (f"coll_han_use_{collective}_algorithm", str(row.algorithm))
+                place = f"{path}:{row.line}"
+                out.append(
+                    NativeRow(place, collective, first, last, low, high, (setting,), where[level])
+                )
+    return NativeFile(path, "han", "openmpi", text, tuple(out))
+
+
+def _json(text: str, path: str) -> NativeFile:
+    where = {openmpi_json.SINGLE: ("on one node",), openmpi_json.ONE_PER_NODE: ("one rank a node",)}
+    out: list[NativeRow] = []
+    faults: list[tuple[str, str]] = []
+    for collective, entries in openmpi_json.read_json(text, path).items():
+        mine: list[NativeRow] = []
+        gone: list[tuple[int, int, tuple[str, ...]]] = []
+        for entry in entries:
+            only = where.get(entry.distribution, ())
+            last = None if entry.high == openmpi_json.MOST else entry.high
+            if entry.low > entry.high:
+                faults.append((entry.place, "comm_size_min is above comm_size_max"))
+            if any(a <= entry.low and entry.high <= b and o in ((), only) for a, b, o in gone):
+                faults.append((entry.place, "it never applies: an entry before has these ranks"))
+                continue
+            gone.append((entry.low, entry.high, only))
+            for row in entry.rows:
+                if row.low > row.high:
+                    faults.append((row.place, "msg_size_min is above msg_size_max"))
+                    continue
+                high = None if row.high == openmpi_json.INF else row.high
+                settings = _of_json(collective, row)
+                bounds = (entry.low, last, row.low, high)
+                mine.append(NativeRow(row.place, collective, *bounds, settings, only))
+        out += mine
+    faults += [
+        (row.place, f"it never applies: the rule in {by.place} has these calls")
+        for row, by in shadowed(out)
+    ]
+    return NativeFile(path, "json", "openmpi", text, tuple(out), tuple(faults))
+
+
+def _of_json(collective: str, row: openmpi_json.JsonRow) -> tuple[tuple[str, str], ...]:
+    name = f"coll_tuned_{collective}_algorithm"
+    if row.name is not None:
+        number = openmpi_words.number_of(name, row.name)
+        if not number.isdecimal():
+            raise StrettoError(f"{row.name!r} is not an algorithm of {collective}", row.place)
+        row = replace(row, algorithm=int(number), name=None)
+    if row.algorithm == 0:
+        return ()
+    values = (row.algorithm, row.fanout, row.segment, row.requests)
+    return tuple(openmpi_words.tuned_settings(collective, values, openmpi_json.FANOUT).items())
+
+
+# -- MPICH and Intel MPI: trees in which the first key that holds is taken
+_SIZES = ("avg_msg_size", "total_msg_size", "msg_size")
+
+
+@dataclass
+class _Way:
+    """What holds on the way to a node of a tree: spans by measure, and further conditions.
+
+    `own`: what the library has for the collective: a copy of it is the MPI's own decision.
+    """
+
+    collective: str = ""
+    spans: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    def row(self, place: str, settings: tuple[tuple[str, str], ...]) -> NativeRow:
+        first, last = self.spans.get("comm_size", (0, None))
+        low, high = next((self.spans[n] for n in _SIZES if n in self.spans), (0, None))
+        others = [
+            f"{name} {a} to {'any' if b is None else b}"
+            for name, (a, b) in self.spans.items()
+            if name not in (*_SIZES, "comm_size")
+        ]
+        bounds = (first, last, low, high)
+        return NativeRow(place, self.collective, *bounds, settings, (*self.only, *others))
+
+
+def _mpich(text: str, path: str, library: Trees | None) -> NativeFile:
+    tree = read_file(text, path, library.leaves if library else frozenset())
+    rows: list[NativeRow] = []
+    faults: list[tuple[str, str]] = []
+    own = _layer_of(tree, library)
+    for key in list(tree):
+        if own.get(key) == tree[key]:
+            del tree[key]
+    _walk(tree, _Way(own=own), path, rows, faults)
+    notes = []
+    missing = [k.partition("=")[2] for k in own if k not in placed_json(text)]
+    if missing:
+        faults.append((f"{path}:1", f"MPICH aborts a call of {', '.join(missing)}: the file "
+                       "replaces the whole tree, and has no branch for it"))  # fmt: skip
+    if not own:
+        notes.append("without the MPICH that it is for, all of its tree is shown: --mpi PREFIX")
+    elif not rows and not faults:
+        raise StrettoError(
+            "it says what this MPICH does by itself", path, "leave out the variable that names it"
+        )
+    return NativeFile(path, "mpich", "mpich", text, tuple(rows), tuple(faults), tuple(notes))
+
+
+def _layer_of(tree: Tree, library: Trees | None) -> Mapping[str, Any]:
+    """Return the tree of the library that a file replaces; empty: not known."""
+    first = next(_leaves(tree), "").partition("=")[2]
+    trees = library.trees if library else {}
+    return next((trees[x] for x in (POSIX, CH4, MPIR) if first.startswith(x) and x in trees), {})
+
+
+def _leaves(tree: Mapping[str, Any]) -> Iterator[str]:
+    for key, below in tree.items():
+        if is_leaf(key):
+            yield key
+        else:
+            yield from _leaves(below)
+
+
+#: what stands before an algorithm's name in a leaf
+_PLAIN = re.compile(r"MPIR_\w+?_intra_|MPIDI_POSIX_mpi_[a-z]+_|MPIDI_\w+?_intra_composition_")
+
+
+def _walk(
+    tree: Mapping[str, Any], way: _Way, path: str, rows: list[NativeRow],
+    faults: list[tuple[str, str]],
+) -> None:  # fmt: skip
+    """Add the rows of a branch, and what is wrong in it."""
+    left = dict(way.spans)  # of a measure: what the keys before have not taken
+    over = ""
+    for key, below in tree.items():
+        place = f"{path}:{tree.line_of(key) if isinstance(tree, PlacedObject) else 0}"
+        if is_leaf(key):
+            kind, _, name = key.partition("=")
+            more = (p.partition("=") for p in below)
+            settings = ((kind, _PLAIN.sub("", name)), *((n, v) for n, _, v in more))
+            if way.collective and "comm_type=inter" not in way.only:
+                rows.append(way.row(place, settings))
+            return
+        if over:
+            faults.append((place, f"{key} never applies: {over} before takes all calls"))
+            continue
+        name, sign, value = re.split(r"(<=|<|=)", "=any" if key == "any" else key, maxsplit=1)
+        here = replace(way, spans={**way.spans, **left})
+        if value == "any":
+            over = key
+        elif name == "collective":
+            here.collective, here.own = value, way.own.get(key, {})
+        elif sign == "=" or not value.isdecimal():
+            here.only = way.only if key == "comm_type=intra" else (*way.only, key)
+        else:
+            low, high = left.get(name, (0, None))
+            upto = int(value) - (sign == "<")
+            if upto < low:
+                faults.append((place, f"{key} never applies: a key before takes these calls"))
+                continue
+            here.spans[name] = (low, upto if high is None else min(upto, high))
+            left[name] = (upto + 1, high)
+        if name != "comm_type" and below == here.own.get("comm_type=intra"):
+            rows.append(here.row(place, ()))
+            continue
+        _walk(below, here, path, rows, faults)
+
+
+_INTEL_KEY = re.compile(r"(coll|ppn|comm_size|comm_id|msg_size)=(-?\w+)|([A-Z_]+)=(\d+)")
+
+
+def _intel_tree(text: str, path: str) -> NativeFile:
+    """Read what ``mpitune -m analyze`` writes: sizes are upper bounds, -1 is any."""
+    try:
+        tree = placed_json(text)
+    except ValueError as error:
+        raise StrettoError(f"it is not JSON: {error}", path) from error
+    rows: list[NativeRow] = []
+    faults: list[tuple[str, str]] = []
+
+    def walk(node: object, way: _Way, place: str) -> None:
+        if not isinstance(node, PlacedObject):
+            raise StrettoError("it should be an object: {...}", place)
+        low: int | None = 0
+        for key, below in node.items():
+            here = f"{path}:{node.line_of(key)}"
+            found = _INTEL_KEY.fullmatch(key)
+            if not found:
+                raise StrettoError(f"{key!r} is not a key of Intel MPI's tuner", here)
+            name, value, variable, preset = found.groups()
+            inner = replace(way, spans=dict(way.spans))
+            if variable:
+                setting = (f"I_MPI_ADJUST_{variable}", preset)
+                rows.append(way.row(here, (setting,)))
+                continue
+            if name == "coll":
+                inner.collective = value.lower()
+                if inner.collective not in openmpi.IDS:
+                    raise StrettoError(f"{value!r} is not a collective", here)
+            elif name == "msg_size":
+                high = None if value == "-1" else int(value)
+                if low is None or (high is not None and high < low):
+                    faults.append((here, f"{key} never applies: a size before takes these calls"))
+                    continue
+                inner.spans["msg_size"] = (low, high)
+                low = None if high is None else high + 1
+            elif name == "comm_size" and value != "-1":
+                inner.spans["comm_size"] = (int(value), int(value))
+            elif value != "-1":
+                inner.only = (*way.only, f"{value} ranks a node" if name == "ppn" else key)
+            walk(below, inner, here)
+
+    walk(tree, _Way(), path)
+    return NativeFile(path, "intel", "intel", text, tuple(rows), tuple(faults))
+
+
+# -- variables and parameters, as in job scripts and mca-params.conf
+_ALGORITHM = re.compile(
+    r"(coll_tuned_([a-z_]+)_algorithm|coll_han_use_([a-z_]+)_algorithm"
+    r"|MPIR_CVAR_([A-Z_]+?)(?:_POSIX)?_INTRA_ALGORITHM)(_\w+)?"
+)
+
+
+def _settings(text: str, path: str) -> NativeFile:
+    forced: dict[str, NativeRow] = {}
+    rows: list[NativeRow] = []
+    faults: list[tuple[str, str]] = []
+    family: Family = "intel"
+    for number, line in enumerate(text.splitlines(), 1):
+        place = f"{path}:{number}"
+        for given, quoted in _SETTING.findall(re.sub(r"^\s*#.*|\s#\s.*", "", line)):
+            name, value = given.removeprefix("OMPI_MCA_"), quoted.strip("\"'")
+            if name.startswith("I_MPI_ADJUST_"):
+                rows += _adjusted(name, value, place, faults)
+                continue
+            family = "openmpi" if name.startswith("coll_") else "mpich"
+            found = _ALGORITHM.fullmatch(name)
+            collective = next(filter(None, found.groups()[1:4]), "").lower() if found else ""
+            if not found or (not found[5] and value in ("0", "auto", "ignore")):
+                continue
+            if collective not in openmpi.IDS:
+                faults.append((place, f"{name}: {collective!r} is not a collective"))
+                continue
+            row = NativeRow(place, collective, 0, None, 0, None, ())
+            row = row if not found[5] else forced.get(found[1], row)
+            value = openmpi_words.number_of(name, value)
+            forced[found[1]] = replace(row, settings=(*row.settings, (name, value)))
+    return NativeFile(path, "settings", family, text, (*rows, *forced.values()), tuple(faults))
+
+
+def _adjusted(
+    name: str, value: str, place: str, faults: list[tuple[str, str]]
+) -> Iterator[NativeRow]:
+    """Yield the rows of a variable as Intel MPI 2021.18 was seen to read it (`export.intel`)."""
+    own = re.sub(r"_(COMPOSITION|NETWORK|NODE)$", "", name.removeprefix("I_MPI_ADJUST_"))
+    collective = own.lower()
+    if not {collective, collective.removeprefix("i")} & openmpi.IDS.keys():
+        faults.append((place, f"{name} is not a variable of a collective"))
+        return
+    clauses = intel.read_clauses(value, place)
+    low, most = 0, len(clauses) - 1
+    for i, clause in enumerate(clauses):
+        words = intel.text_of([clause])
+        setting = ((name, clause.preset),)
+        if clause.with_ranks:
+            later = clauses[i + 1 :]
+            if any(c.first <= clause.first and clause.last <= c.last for c in later):
+                faults.append((place, f"{words} never applies: where clauses have ranks, the last "
+                               "one for a number of ranks holds for all sizes"))  # fmt: skip
+                continue
+            last = None if clause.last == intel.MOST else clause.last
+            yield NativeRow(place, collective, clause.first, last, 0, None, setting)
+            continue
+        if clause.high < low:
+            faults.append((place, f"{words} never applies: a clause before has these sizes"))
+            continue
+        if clause.low != low:
+            faults.append((place, f"{words} holds from {low} bytes on: Intel MPI does not look at "
+                           "lower bounds"))  # fmt: skip
+        high = None if i == most or clause.high == intel.MOST else clause.high
+        yield NativeRow(place, collective, 0, None, low, high, setting)
+        low = clause.high + 1
