@@ -42,7 +42,7 @@ def file_name(kind: Part, abi: Abi, mpi_major: int | None = None) -> str:
     """
     if kind == "plan":
         return "libstretto-plan.so"
-    if kind in ("bench", "p2p"):
+    if kind in ("bench", "p2p", "io"):
         return f"stretto-{kind}-{abi}"
     if kind == "record":
         old = abi == "openmpi" and mpi_major is not None and mpi_major < 5

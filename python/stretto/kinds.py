@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 Abi = Literal["openmpi", "mpich", "mpi5"]
-Part = Literal["interposer", "record", "bench", "p2p", "plan"]
+Part = Literal["interposer", "record", "bench", "p2p", "io", "plan"]
 Family = Literal["openmpi", "mpich", "intel"]
 Source = Literal["measured", "simulated"]
 Binding = Literal["core", "none", "default"]

@@ -1,12 +1,12 @@
 /* Reads the command line, places the pairs, measures all points in turn. */
+#include "p2p/launch.h"
 #include "p2p/p2p.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ERROR = 512, NAME = 256, ARGUMENTS = 6 };
+enum { ERROR = 512, ARGUMENTS = 6 };
 
 static const struct {
     const char *name;
@@ -30,32 +30,6 @@ typedef struct {
     bool counts;
     p2p_point *point;
 } job;
-
-/* Names come from the system: what JSON has to escape is left out. */
-static void print_name(FILE *out, const char *name) {
-    fputc('"', out);
-    for (; *name; name++)
-        if ((unsigned char)*name >= ' ' && *name != '"' && *name != '\\')
-            fputc(*name, out);
-    fputc('"', out);
-}
-
-static void write_header(const job *job, const p2p *self, int provided, const char *names) {
-    char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
-    int length = 0;
-    MPI_Get_library_version(library, &length);
-    library[strcspn(library, "\r\n")] = '\0';
-    fprintf(job->out,
-            "{\"kind\":\"launch\",\"ranks\":%d,\"asked\":\"%s\",\"level\":\"%s\",\"library\":",
-            self->nranks, LEVELS[job->level].name, LEVELS[provided].name);
-    print_name(job->out, library);
-    fprintf(job->out, ",\"hosts\":[");
-    for (int i = 0; i < self->nranks; i++) {
-        fputs(i ? "," : "", job->out);
-        print_name(job->out, names + (size_t)i * NAME);
-    }
-    fprintf(job->out, "]}\n");
-}
 
 static void write_sample(const job *job, const p2p_point *point, const p2p_took *took) {
     fprintf(job->out,
@@ -158,7 +132,7 @@ static int communicators(const job *job) {
 }
 
 static int run(job *job, const char *path, int provided) {
-    char error[ERROR] = "", host[NAME] = "";
+    char error[ERROR] = "", levels[96];
     p2p self = {.comm = MPI_COMM_NULL, .pair = -1};
     MPI_Comm own[P2P_MOST_THREADS];
     MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
@@ -170,26 +144,24 @@ static int run(job *job, const char *path, int provided) {
         self.pair = self.rank % half;
         self.partner = self.sends ? self.rank + half : self.rank - half;
     }
-    char *names = calloc((size_t)self.nranks, NAME);
     bool prints = strcmp(path, "-") == 0;
-    int failed = !names || refused(job, &self, provided, error) || make_room(&self, job, error);
+    int failed = refused(job, &self, provided, error) || make_room(&self, job, error);
     if (!failed && self.rank == 0 && !(job->out = prints ? stdout : fopen(path, "wx"))) {
         snprintf(error, ERROR, "%.200s cannot be written: %s", path, strerror(errno));
         failed = 1;
     }
-    if (failed && !names)
-        snprintf(error, ERROR, "no memory for the names of %d hosts", self.nranks);
     int any = failed;
     MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, self.comm);
     if (!any) {
-        gethostname(host, NAME - 1);
-        MPI_Gather(host, NAME, MPI_CHAR, names, NAME, MPI_CHAR, 0, self.comm);
+        snprintf(levels, sizeof levels, "\"asked\":\"%s\",\"level\":\"%s\",",
+                 LEVELS[job->level].name, LEVELS[provided].name);
+        any = stretto_launch_line(job->out, self.comm, levels) != 0;
+    }
+    if (!any) {
         int several = communicators(job);
         for (int i = 0; i < several; i++)
             MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
         self.threads = own;
-        if (self.rank == 0)
-            write_header(job, &self, provided, names);
         measure(job, &self);
         for (int i = 0; i < several; i++)
             MPI_Comm_free(&own[i]);
@@ -200,7 +172,6 @@ static int run(job *job, const char *path, int provided) {
         fprintf(stderr, "stretto-p2p: %s: %s\n", path, strerror(errno));
         any = 1;
     }
-    free(names);
     free(self.out);
     free(self.in);
     MPI_Comm_free(&self.comm);

@@ -245,7 +245,7 @@ void stretto_file_opened(int fd, uint64_t start) {
     stretto_file_call call;
     if (!start || !stretto_file_enter(&call, fd))
         return;
-    add(&call.row->opens, 1);
+    add(call.by_mpi ? &call.row->mpi_opens : &call.row->opens, 1);
     call.start = stretto_ticks() - (end - start); /* what was found out about it is not the open */
     stretto_file_leave(&call, STRETTO_FILE_KEEPS, 0, STRETTO_FILE_NOWHERE);
 }

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 5
+#define STRETTO_RAW_VERSION 6
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -145,9 +145,10 @@ typedef struct {
 typedef struct {
     uint64_t used; /* hash of the path; 0 = free */
     union {
-        uint64_t counts[10];
+        uint64_t counts[11];
         struct {
-            uint64_t opens, reads, writes;
+            uint64_t opens, mpi_opens; /* by the program itself; inside calls of MPI-IO */
+            uint64_t reads, writes;
             uint64_t read_bytes, written_bytes;         /* by the program itself */
             uint64_t mpi_read_bytes, mpi_written_bytes; /* inside calls of MPI-IO */
             /* outside MPI, of threads that call it; other: open, close, flush */
@@ -157,7 +158,7 @@ typedef struct {
     uint64_t size;    /* when it was opened or met, the largest */
     uint64_t touched; /* which of 32 parts of that size were read, by bits */
     uint64_t system;  /* file system: f_type of statfs */
-    char path[400];   /* its end, where it is longer */
+    char path[392];   /* its end, where it is longer */
 } stretto_raw_file;
 _Static_assert(sizeof(stretto_raw_file) == 512, "files are read by that size");
 

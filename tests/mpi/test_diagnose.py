@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +138,8 @@ def used(
     n = len(parts)
     volumes, none, times = [p.bit_count() << 25 for p in parts], [0] * n, [time_s] * n
     return FileUse(
-        "/data/in", system, 1 << 30, mpi_io, list(range(n)), [1] * n, [1] * n, [1] * n,
+        "/data/in", system, 1 << 30, mpi_io, list(range(n)), [1 - mpi_io] * n, [0 + mpi_io] * n,
+        [1] * n, [1] * n,
         volumes if reads else none, none if reads else volumes, list(parts) if reads else none,
         times if reads else [0.0] * n, [0.0] * n if reads else times, [0.0] * n,
     )  # fmt: skip
@@ -247,6 +250,58 @@ def test_files_of_all_ranks_are_no_interruption(
     assert found.causes[0].lost_s == pytest.approx(0.5 if cause == "shared_read" else 1.0)
     assert "/data/in" in " ".join(found.causes[0].evidence)
     assert not found.can_help
+
+
+READ_ALL = {"kind": "io", "communicator": None, "time_s": [0.5, 0.5]}
+#: what is done, to which file, by which MPI, and what the lines to type or change then hold
+ADVICE = [
+    ("/d/in", {}, "4.1.4", ["read in on rank 0, then MPI_Bcast", '"romio_cb_read" = "enable"']),
+    ("/d/in.h5", {}, "4.1.4", ["HDF5: open with H5Pset_fapl_mpio", "HDF5_USE_FILE_LOCKING=FALSE",
+                               'driver="mpio"']),
+    ("/d/in.NC", {}, "4.1.4", ["netCDF: open with nc_open_par", "NC_COLLECTIVE"]),
+    ("/d/in", {"mpi_io": True, "call": "MPI_File_read_at"}, "4.1.4",
+     ["MPI_File_read_at_all instead of MPI_File_read_at", "romio_cb_read enable",
+      "OMPI_MCA_io=romio321 ROMIO_HINTS=$PWD/hints"]),
+    ("/d/in.h5", {"mpi_io": True, "call": "MPI_File_read"}, "5.0.8",
+     ["HDF5: transfer with H5Pset_dxpl_mpio", "MPI_File_read_all instead of MPI_File_read",
+      "OMPI_MCA_io=romio341"]),
+    ("/d/in", {"mpi_io": True, "call": "MPI_File_read_all"}, "4.1.4", ["romio_cb_read enable"]),
+    ("/d/a b", {"system": "lustre"}, "4.1.4",
+     ["lfs getstripe '/d/a b' shows its stripes; a shared file of this size needs 8",
+      "lfs setstripe -c 8 '/d/a b.new' && cp '/d/a b' '/d/a b.new' && mv '/d/a b.new' '/d/a b'"]),
+    ("/d/out", {"reads": False, "system": "lustre"}, "4.1.4",
+     ["MPI_File_write_at_all", "lfs setstripe -c 8 /d before the run"]),
+    ("/d/out.nc", {"reads": False, "mpi_io": True, "call": "MPI_File_write_at"}, "4.1.4",
+     ["netCDF: access variables with nc_var_par_access", "MPI_File_write_at_all instead of",
+      "romio_cb_write enable"]),
+    ("out (deleted)", {}, "4.1.4", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "access", "version", "lines"), ADVICE)
+def test_causes_in_files_end_with_what_to_type(
+    path: str, access: dict[str, Any], version: str, lines: list[str]
+) -> None:
+    options = {k: v for k, v in access.items() if k != "call"}
+    calls = [row(access["call"], **READ_ALL)] if "call" in access else []
+    use = replace(used(WHOLE, WHOLE, **options), path=path)
+    made = profile(
+        calls, io_s=[1.0, 1.0], file_uses=[use], mpi=MPIIdentity("openmpi", "openmpi", version)
+    )
+    cause = diagnose(made).causes[0]
+    steps = "\n".join(cause.steps)
+    assert all(line in steps for line in lines) and bool(steps) == bool(lines), steps
+    assert ("romio_cb" in steps) <= ("in the source" in steps or "mpi_io" in access)
+    assert ("lfs" in steps) == (access.get("system") == "lustre")
+    assert ("HDF5_USE_FILE_LOCKING" in steps) == (
+        path.lower().endswith((".h5", ".nc")) and not calls
+    )
+    if not lines:
+        assert cause.next_command.startswith("stretto profile ")
+    elif access.get("reads", True):
+        assert cause.next_command == f"stretto io -n 2 --file {shlex.quote(path)}"
+    else:
+        assert cause.next_command == "stretto io -n 2 --write --dir /d --bytes 2147483648"
 
 
 def test_messages_that_take_what_they_should() -> None:

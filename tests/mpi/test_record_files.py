@@ -65,6 +65,8 @@ def test_record_files_of_all_kinds_counts_each(name: str, tmp_path: Path) -> Non
         assert 999_424 <= sum(uses[f"unlocked.{rank}"].written_bytes) <= 1_003_520
     assert uses["mpi"].mpi_io and uses["mpi"].written_bytes == [500_000, 500_000]
     assert uses["mpi"].write_s == [0.0, 0.0]
+    assert uses["mpi"].opens == [0, 0] and sum(uses["mpi"].mpi_opens) >= 1
+    assert not any(sum(uses[kind].mpi_opens) for kind in READ)
     assert not [u for u in uses if "child" in u or u in ("stat", "missing")]
     # what found no room is not lost (beside it: what MPI-IO keeps of its own)
     small = [u for k, u in uses.items() if k.startswith("small-") or not k]

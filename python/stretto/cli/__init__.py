@@ -21,10 +21,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from io import TextIOWrapper  # not the module: `stretto.cli.io` is a command
 from pathlib import Path
 
 from stretto.errors import (
@@ -104,7 +104,7 @@ def _standard_streams() -> None:
             os.set_inheritable(descriptor, True)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 

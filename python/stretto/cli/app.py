@@ -30,6 +30,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("run", "Run CMD with the tuned collectives of a table."),
     ("env", "Print the lines for a job script without Python."),
     ("net", "Measure point-to-point: latency, bandwidth, message rate, rails."),
+    ("io", "Measure ways to read a file: all ranks, one rank, MPI-IO."),
     ("place", "Place ranks on cores, cards and nodes by who sends to whom."),
     ("scale", "Measure strong scaling of CMD, native and tuned."),
     ("export", "Write native tuning files from measurements."),

@@ -112,6 +112,8 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
                 f"({100 * cause.tuning_s / found.wall_s:.1f} %)"
             )
         console.print(f"   what helps: {cause.advice}")
+        for line in cause.steps:
+            console.print(f"   do: {line}")
     minor = len(found.causes) - len(shown)
     if minor > 0:
         console.print(f"\n{minor} more below {100 * MINOR:.0f} % of the run (--json has them)")

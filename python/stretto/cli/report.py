@@ -54,14 +54,21 @@ def command(
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
     evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
-    figures are marked. Network results (NAME.net.json) have a page of their own, alone or two.
+    figures are marked. Network results (NAME.net.json, alone or two) and results of stretto io
+    (NAME.io.json) have a page of their own.
     """
     from stretto.net.systems import is_net
-    from stretto.report import make, network
+    from stretto.report import make, network, storage
 
     if picture is not None and (out is not None or png is not None or svg is not None):
         raise UsageError(
             "--picture writes one file and no page", remedy="leave out --out, --png and --svg"
+        )
+    stored = any(path.name.endswith(storage.ENDING) for path in paths)
+    if stored and (picture is not None or len(paths) > 1):
+        raise UsageError(
+            "a result of stretto io has a page of its own, without --picture and other files",
+            remedy="stretto report NAME.io.json -o page.html",
         )
     nets = any(map(is_net, paths))
     if nets and (picture is not None or not all(map(is_net, paths))):
@@ -74,14 +81,15 @@ def command(
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
+        page = out or Path("report.html")
         if nets:
-            result: dict[str, Any] = network.report(
-                paths, out or Path("report.html"), png, svg, drawn
-            )
+            result: dict[str, Any] = network.report(paths, page, png, svg, drawn)
+        elif stored:
+            result = storage.report(paths[0], page, png, svg, drawn)
         elif picture is not None:
             result = make.one_picture(paths, picture)
         else:
-            result = make.report(paths, out or Path("report.html"), png, svg, drawn)
+            result = make.report(paths, page, png, svg, drawn)
     if as_json:
         print_json(result)
     else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from stretto.counted import counted
 from stretto.diagnose.numbers import (
@@ -36,6 +37,7 @@ class Cause:
     `because`: why tuning cannot help, where it cannot.
     `advice`: what can.
     `next_command`: what to type next.
+    `steps`: what to type or change in the source, where it is known in detail.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Cause:
     because: str | None
     advice: str
     next_command: str
+    steps: list[str] = field(default_factory=list)
 
 
 class Causes(Numbers):
@@ -67,13 +70,15 @@ class Causes(Numbers):
         next_command: str,
         tuning: float = 0.0,
         because: str | None = None,
+        steps: Sequence[str] = (),
     ) -> Cause | None:
         if lost <= 0:
             return None
         # what threads lose beside each other is more than the run, what can be gained is not
         lost, tuning = min(lost, self.wall), min(tuning, self.wall)
+        share = lost / self.wall
         return Cause(
-            name, title, lost, lost / self.wall, tuning, evidence, because, advice, next_command
+            name, title, lost, share, tuning, evidence, because, advice, next_command, [*steps]
         )
 
     def busy_cause(self, lost: float) -> Cause | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from stretto.counted import counted
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import SERIAL_OTHERS, SERIAL_SHARE, mean
+from stretto.diagnose.remedies import known_path, read_steps, write_steps
 from stretto.files.profile import FileUse
 from stretto.profile.show import seconds, size
 
@@ -35,6 +38,15 @@ def _copies(use: FileUse, ranks: Sequence[int]) -> float:
     covered = use.size * every.bit_count() / PARTS
     by_bytes = sum(min(use.read_bytes[i], covered) for i in ranks) / covered
     return max(min(parts / every.bit_count(), by_bytes), 1.0)
+
+
+def access_words(use: FileUse) -> str:
+    """Return by what calls a file was opened."""
+    if not use.mpi_io:
+        return "by POSIX calls"
+    own = sum(use.opens)
+    words = "by MPI-IO, whose time is that of its calls"
+    return f"{words}, and {counted(own, 'time')} by POSIX calls" if own else words
 
 
 class FileCauses(Causes):
@@ -124,7 +136,8 @@ class FileCauses(Causes):
             groups.setdefault(node_of[rank], []).append(i)
         return list(groups.values())
 
-    def _biggest(self, rank: int | None, reading: bool | None) -> list[str]:
+    def _rows(self, rank: int | None) -> list[tuple[float, int, int, FileUse]]:
+        """Return seconds, bytes read and written of each file, by a rank or all; most first."""
         rows: list[tuple[float, int, int, FileUse]] = []
         for use in self.p.file_uses or []:
             chosen = [i for i, r in enumerate(use.ranks) if rank is None or r == rank]
@@ -132,17 +145,37 @@ class FileCauses(Causes):
             read = sum(use.read_bytes[i] for i in chosen)
             written = sum(use.written_bytes[i] for i in chosen)
             rows.append((time_s, read, written, use))
-        rows.sort(key=lambda r: (-r[0], -r[1] - r[2]))
+        return sorted(rows, key=lambda r: (-r[0], -r[1] - r[2]))
+
+    def _main(self, rank: int | None, reads: bool) -> FileUse | None:
+        """Return the file with a known path of which most time, or most bytes, are reading."""
+        moved = [(row[0], row[1] if reads else row[2], row[3]) for row in self._rows(rank)]
+        return next((use for _, n, use in moved if n and known_path(use)), None)
+
+    def _measure(self, use: FileUse | None, reads: bool) -> str:
+        """Return the command that measures other ways to read or write as much there."""
+        if use is None:
+            return self.show_command()
+        n = f"-n {self.n}"
+        if self.p.node_count > 1:
+            n += f" --ppn {self.p.ppn}"
+        if reads:
+            return f"stretto io {n} --file {shlex.quote(use.path)}"
+        volume = max(sum(use.written_bytes), 1)
+        folder = shlex.quote(str(PurePosixPath(use.path).parent))
+        return f"stretto io {n} --write --dir {folder} --bytes {volume}"
+
+    def _biggest(self, rank: int | None) -> list[str]:
         lines = []
-        for time_s, read, written, use in rows[:2]:
+        for time_s, read, written, use in self._rows(rank)[:2]:
             moved = [f"{size(read)} read"] * bool(read) + [f"{size(written)} written"] * bool(
                 written
             )
             if time_s > 0 or moved:
                 name = use.path or "all smaller files"
                 lines.append(
-                    f"{name}: {' and '.join(moved) or 'opened'} in {seconds(time_s)}"
-                    + (", by MPI-IO, whose time is that of its calls" if use.mpi_io else "")
+                    f"{name}: {' and '.join(moved) or 'opened'} in {seconds(time_s)}, "
+                    + access_words(use)
                 )
         return lines
 
@@ -158,10 +191,11 @@ class FileCauses(Causes):
         ]
         if reading + writing > 0:
             evidence.append(f"of that, {seconds(reading)} reading and {seconds(writing)} writing")
-        evidence += self._biggest(rank, reads)
+        evidence += self._biggest(rank)
         waits = self._top_waits(self.blocking)
         if waits:
             evidence.append(f"most of the waiting is in {waits}")
+        use = self._main(rank, reads)
         if reads:
             title = "serial reading: one rank reads files while the others wait"
             advice = (
@@ -180,10 +214,11 @@ class FileCauses(Causes):
             lost,
             evidence,
             advice,
-            self.show_command(),
+            self._measure(use, reads),
             because="no collective algorithm makes a file be "
             + ("read" if reads else "written")
             + " faster",
+            steps=self._steps(use, reads, False),
         )
 
     def _shared_cause(
@@ -195,28 +230,28 @@ class FileCauses(Causes):
             each = sum(use.read_bytes[i] for i in readers) / len(readers)
             evidence.append(
                 f"{use.path} ({size(use.size)}, {use.system}): {len(readers)} of {self.n} ranks "
-                f"read {size(each)} each, "
+                f"read {size(each)} each {access_words(use).partition(',')[0]}, "
                 f"{seconds(part)} a rank more than reading every byte once"
             )
         if len(rows) > 3:
             evidence.append(f"and {counted(len(rows) - 3, 'more file')}")
-        locked = any(u.path.endswith((".h5", ".hdf5", ".nc", ".nc4")) for *_, u in rows)
+        first = next((use for *_, use in rows if known_path(use)), None)
         return self._cause(
             "shared_read",
             "the same file is read by many ranks: every one of them reads the same bytes",
             lost,
             evidence,
             "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
-            "(MPI_File_read_all)"
-            + (
-                "; HDF5 and netCDF: open it for parallel access, HDF5_USE_FILE_LOCKING=FALSE where "
-                "locks are slow"
-                if locked
-                else ""
-            ),
-            self.show_command(),
+            "(MPI_File_read_all)",
+            self._measure(first, True),
             because="the time passes in reading files, before any collective",
+            steps=self._steps(first, True, True),
         )
+
+    def _steps(self, use: FileUse | None, reads: bool, shared: bool) -> list[str]:
+        if use is None:
+            return []
+        return read_steps(self.p, use, shared) if reads else write_steps(self.p, use)
 
     def _file_cause(self, lost: float) -> Cause | None:
         uses = self.p.file_uses or []
@@ -228,7 +263,9 @@ class FileCauses(Causes):
             f"{seconds(max(mean(self.p.io_s) - mean(reading) - mean(writing), 0.0))} opening, "
             "closing and flushing, a rank"
         ]
-        evidence += self._biggest(None, None)
+        evidence += self._biggest(None)
+        reads = mean(reading) > mean(writing)
+        use = self._main(None, reads)
         small = accesses > 0 and moved / accesses < SMALL_ACCESS
         if accesses:
             evidence.append(
@@ -242,6 +279,7 @@ class FileCauses(Causes):
             ("read and write larger pieces at a time, " if small else "")
             + "less often, or with collective MPI-IO (MPI_File_write_all); keep what is read again "
             "in memory",
-            self.show_command(),
+            self._measure(use, reads),
             because="no collective algorithm makes files faster",
+            steps=self._steps(use, reads, False),
         )

@@ -117,9 +117,9 @@ class Matrix:
 class FileUse:
     """One file that ranks opened, read or wrote, by themselves or by MPI-IO (`mpi_io`).
 
-    The lists have a value for each of `ranks`, those that used it. Times are those outside MPI:
-    reading, writing, and the rest (open, close, flush). Without a path: all files beyond the
-    biggest, together.
+    The lists have a value for each of `ranks`, those that used it. `opens` are those by the program
+    itself, `mpi_opens` those inside calls of MPI-IO. Times are those outside MPI: reading, writing,
+    and the rest (open, close, flush). Without a path: all files beyond the biggest, together.
     """
 
     path: str
@@ -130,6 +130,7 @@ class FileUse:
     mpi_io: bool = False
     ranks: list[int] = field(default_factory=list)
     opens: list[int] = field(default_factory=list)
+    mpi_opens: list[int] = field(default_factory=list)
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
     read_bytes: list[int] = field(default_factory=list)
@@ -337,8 +338,9 @@ def check(profile: Profile, place: str) -> None:
             if not (0 <= source < size and 0 <= target < size and messages >= 0 and volume >= 0):
                 raise refuse(f"{name} holds an impossible entry [{source}, {target}, ...]")
     for use in profile.file_uses or []:
-        columns = (use.opens, use.reads, use.writes, use.read_bytes, use.written_bytes)
-        lengths = {len(c) for c in (*columns, use.touched, use.read_s, use.write_s, use.other_s)}
+        counts = (use.opens, use.mpi_opens, use.reads, use.writes, use.touched)
+        columns = (*counts, use.read_bytes, use.written_bytes)
+        lengths = {len(c) for c in (*columns, use.read_s, use.write_s, use.other_s)}
         if lengths != {len(use.ranks)} or any(not 0 <= r < n for r in use.ranks):
             raise refuse(f"file_uses: the lists of {use.path or 'the rest'} do not fit its ranks")
     if any(not 0 <= e.rank < n for e in profile.timeline or []):

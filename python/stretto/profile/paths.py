@@ -19,6 +19,11 @@ _SYSTEMS = {
 }  # fmt: skip
 
 
+def system_name(kind: int) -> str:
+    """Return a file system's name by the `f_type` of statfs; its number where it is not known."""
+    return _SYSTEMS.get(kind, hex(kind))
+
+
 def _used(raw: RawFile, row: Array) -> float:
     """Return how much a row matters: bytes, or nanoseconds where they are more."""
     volume = sum(int(row[k]) for k in _BYTES)
@@ -63,12 +68,13 @@ def _path(row: Array) -> str:
 def _add(use: FileUse, raw: RawFile, row: Array) -> None:
     if not use.ranks or use.ranks[-1] != raw.rank:
         use.ranks.append(raw.rank)
-        for numbers in (use.opens, use.reads, use.writes, use.read_bytes, use.written_bytes):
+        counts = (use.opens, use.mpi_opens, use.reads, use.writes, use.touched)
+        for numbers in (*counts, use.read_bytes, use.written_bytes):
             numbers.append(0)
-        use.touched.append(0)
         for times in (use.read_s, use.write_s, use.other_s):
             times.append(0.0)
     use.opens[-1] += int(row["opens"])
+    use.mpi_opens[-1] += int(row["mpi_opens"])
     use.reads[-1] += int(row["reads"])
     use.writes[-1] += int(row["writes"])
     use.read_bytes[-1] += int(row["read_bytes"]) + int(row["mpi_read_bytes"])
@@ -78,9 +84,8 @@ def _add(use: FileUse, raw: RawFile, row: Array) -> None:
     use.read_s[-1] += int(row["read_ticks"]) * second
     use.write_s[-1] += int(row["write_ticks"]) * second
     use.other_s[-1] += int(row["other_ticks"]) * second
-    if int(row["mpi_read_bytes"]) + int(row["mpi_written_bytes"]):
+    if sum(int(row[k]) for k in ("mpi_opens", "mpi_read_bytes", "mpi_written_bytes")):
         use.mpi_io = True
     if use.path:
         use.size = max(use.size, int(row["size"]), 0)
-        kind = int(row["system"])
-        use.system = _SYSTEMS.get(kind, hex(kind))
+        use.system = system_name(int(row["system"]))

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 5)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 5
+VERSION = 6
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES = 1, 2, 3, 4, 5, 6, 7
@@ -64,10 +64,10 @@ _ITEMS = {
     PEERS: np.dtype([*_all("rank1 unused", "u4"), *_all("messages bytes", "u8")]),
     FILES: np.dtype(
         [
-            *_all("used opens reads writes read_bytes written_bytes", "u8"),
+            *_all("used opens mpi_opens reads writes read_bytes written_bytes", "u8"),
             *_all("mpi_read_bytes mpi_written_bytes read_ticks write_ticks other_ticks", "u8"),
             *_all("size touched system", "u8"),
-            ("path", "S400"),
+            ("path", "S392"),
         ]
     ),
 }

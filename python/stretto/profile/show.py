@@ -308,7 +308,7 @@ def _file_table(profile: Profile) -> Table:
             use.system,
             size(use.size) if use.path else "",
             str(len(use.ranks)),
-            str(sum(use.opens)),
+            f"{sum(use.opens) + sum(use.mpi_opens)}",
             size(sum(use.read_bytes)),
             size(sum(use.written_bytes)),
             "by MPI-IO" if use.mpi_io and not use.total_s else seconds(use.total_s),

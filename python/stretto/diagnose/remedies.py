@@ -1,0 +1,115 @@
+"""What to type or change where files cost time: by access, file format and file system."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePosixPath
+
+from stretto.files.profile import FileUse, Profile
+
+HDF5 = (".h5", ".hdf5", ".he5", ".hdf", ".nxs")
+NETCDF = (".nc", ".nc4", ".cdf", ".netcdf")
+#: stripes of a shared file on Lustre from so many bytes on (docs.nersc.gov, striping); below: one
+STRIPES = ((100 << 30, 72), (10 << 30, 24), (1 << 30, 8))
+
+
+def known_path(use: FileUse) -> bool:
+    """Return whether the path can be typed: whole, and of a file that is still there."""
+    return use.path.startswith("/") and not use.path.endswith(" (deleted)")
+
+
+def read_steps(profile: Profile, use: FileUse, shared: bool) -> list[str]:
+    """Return what to change where `use` is read; `shared`: several ranks read the same bytes."""
+    name = PurePosixPath(use.path).name or "it"
+    steps = _library_steps(use)
+    if use.mpi_io:
+        steps += _mpi_io_steps(profile, "read")
+    elif shared:
+        steps += [
+            f"in the source: read {name} on rank 0, then MPI_Bcast(buffer, n, MPI_BYTE, 0, comm)",
+            "or open it with MPI_File_open and read with MPI_File_read_at_all, hint "
+            '"romio_cb_read" = "enable"',
+        ]
+    else:
+        steps.append(
+            f"in the source: MPI_File_open for {name}, MPI_File_read_at_all for the part of each "
+            'rank, hint "romio_cb_read" = "enable"'
+        )
+    return steps + _stripe_steps(use, written=False)
+
+
+def write_steps(profile: Profile, use: FileUse) -> list[str]:
+    """Return what to change where `use` is written."""
+    name = PurePosixPath(use.path).name or "it"
+    steps = _library_steps(use)
+    if use.mpi_io:
+        steps += _mpi_io_steps(profile, "write")
+    else:
+        steps.append(
+            f"in the source: MPI_File_open for {name}, MPI_File_write_at_all for the part of each "
+            'rank, hint "romio_cb_write" = "enable"'
+        )
+    return steps + _stripe_steps(use, written=True)
+
+
+def _library_steps(use: FileUse) -> list[str]:
+    suffix = PurePosixPath(use.path).suffix.lower()
+    if suffix not in HDF5 + NETCDF:
+        return []
+    if suffix in HDF5:
+        opened = "HDF5: open with H5Pset_fapl_mpio and H5Pset_all_coll_metadata_ops(fapl, 1)"
+        moved = "transfer with H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE)"
+        python = ' (h5py: driver="mpio", comm=comm)'
+    else:
+        opened = "netCDF: open with nc_open_par (Fortran: nf90_open with comm=, info=)"
+        moved = "access variables with nc_var_par_access(id, variable, NC_COLLECTIVE)"
+        python = " (netCDF4 for Python: parallel=True, comm=comm)"
+    if use.mpi_io:  # it is open for parallel access already
+        return [f"{opened.partition(':')[0]}: {moved}"]
+    steps = [f"{opened}{python}; {moved}"]
+    if len(use.ranks) > 1:
+        steps.append(
+            "export HDF5_USE_FILE_LOCKING=FALSE, where each open waits for a lock of the file "
+            "system and no program writes the file meanwhile"
+        )
+    return steps
+
+
+def _mpi_io_steps(profile: Profile, word: str) -> list[str]:
+    """Return what to change in MPI-IO: collective calls, then hints."""
+    alone: dict[str, float] = {}
+    together = 0.0
+    for call in profile.calls:
+        name = (call.detail if call.kind == "wait" else call.function) or ""
+        if not name.startswith("MPI_File_") or word not in name:
+            continue
+        if "_all" in name or "_ordered" in name:
+            together += sum(call.time_s)
+        else:
+            alone[name] = alone.get(name, 0.0) + sum(call.time_s)
+    steps = []
+    if alone and sum(alone.values()) > together:
+        most = max(alone, key=lambda name: alone[name])
+        at = "_at" if "_at" in most else ""
+        steps.append(f"in the source: MPI_File_{word}{at}_all instead of {most}")
+    hints = f"printf 'romio_cb_{word} enable\\n' > hints"
+    variables = "ROMIO_HINTS=$PWD/hints"
+    if profile.mpi.family == "openmpi":  # its OMPIO has no such hint
+        component = "romio321" if profile.mpi.version.startswith("4.") else "romio341"
+        variables = f"OMPI_MCA_io={component} {variables}"
+    steps.append(f"collective buffering without a change: {hints}; export {variables}")
+    return steps
+
+
+def _stripe_steps(use: FileUse, written: bool) -> list[str]:
+    if use.system != "lustre" or not known_path(use):
+        return []
+    path, folder = shlex.quote(use.path), shlex.quote(str(PurePosixPath(use.path).parent))
+    count = next((n for bytes_, n in STRIPES if use.size >= bytes_), 1)
+    steps = [f"lfs getstripe {path} shows its stripes; a shared file of this size needs {count}"]
+    if count > 1 and written:
+        steps.append(f"lfs setstripe -c {count} {folder} before the run, for new files there")
+    elif count > 1:
+        new = shlex.quote(use.path + ".new")
+        steps.append(f"lfs setstripe -c {count} {new} && cp {path} {new} && mv {new} {path}")
+    return steps
