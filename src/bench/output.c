@@ -198,7 +198,12 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
         stretto_bench_operation_name(shape->operation), shape->root, sample->mode, sample->batch);
     for (int i = 0; i < sample->n; i++)
         put(out, "%s%.6g", i ? ", " : "", sample->times_us[i]);
-    put(out, "], \"missed\": %d, \"correct\": %s, \"source\": \"measured\", \"variant\": ",
+    put(out, "]");
+    if (shape->pattern) {
+        put(out, ", \"pattern\": ");
+        put_string(out, shape->pattern);
+    }
+    put(out, ", \"missed\": %d, \"correct\": %s, \"source\": \"measured\", \"variant\": ",
         sample->missed, sample->correct ? "true" : "false");
     put_string(out, job->variant);
     if (sample->reference_us > 0)

@@ -74,7 +74,8 @@ class Sample:
 
     `times_us` holds one value a batch of `batch` calls: the largest over the ranks, per call.
     `reference_us` is what a fixed exchange of messages took meanwhile, in the same mode (the
-    median): it has the same luck as the launch (src/bench/reference.c).
+    median): it has the same luck as the launch (src/bench/reference.c). `bytes` is the mean block
+    where `pattern` says that blocks differ (src/bench/blocks.c).
     """
 
     launch: int
@@ -91,6 +92,7 @@ class Sample:
     source: Source = "measured"
     missed: int = 0  # batches or windows that a rank reached too late, and that were dropped
     reference_us: float | None = None
+    pattern: str | None = None  # how sizes of blocks differ: FACTOR:PERCENT,...; None: they do not
 
 
 @dataclass
