@@ -61,6 +61,7 @@ typedef struct {
     int datatype;  /* index for stretto_bench_datatype */
     int operation; /* index for stretto_bench_operation */
     int root;
+    const char *pattern; /* how sizes of blocks differ (blocks.c); NULL: they do not */
     int ncandidates;
     stretto_bench_choice *candidates;
 } stretto_bench_case;
@@ -152,6 +153,7 @@ typedef struct {
     size_t count; /* elements per vector or block */
     size_t own;   /* elements of this rank's block, where a buffer has no other */
     int *sends, *send_at, *recvs, *recv_at; /* v-forms, else NULL: elements by rank, and where */
+    int *lengths;                           /* elements of the blocks, ascending: the pattern's */
     size_t send_bytes, recv_bytes, stride;
     unsigned mask;     /* number of buffers - 1 */
     char *send, *recv; /* first buffers; buffer k at + k * stride */
@@ -167,9 +169,11 @@ void stretto_bench_call_close(stretto_bench_call *call);
 bool stretto_bench_irregular(stretto_bench_collective collective);
 /* Elements that the send (receive) buffer must hold, however the blocks are. */
 size_t stretto_bench_room(const stretto_bench_call *call, bool sends);
+/* NULL, or what is wrong with a pattern. */
+const char *stretto_bench_pattern_problem(const char *pattern);
 /* 0, or -1: no memory. */
 int stretto_bench_blocks_open(stretto_bench_call *call);
-/* All blocks alike, or (v-forms) ragged; sets send_bytes and recv_bytes, too. */
+/* As the pattern has them, or (v-forms) ragged; sets send_bytes and recv_bytes, too. */
 void stretto_bench_blocks_set(stretto_bench_call *call, bool ragged);
 typedef struct {
     size_t at, count; /* elements */

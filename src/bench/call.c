@@ -63,7 +63,7 @@ void stretto_bench_call_close(stretto_bench_call *call) {
     free(call->sends);
     stretto_bench_reference_close(call);
     call->send_storage = call->recv_storage = NULL;
-    call->sends = call->send_at = call->recvs = call->recv_at = NULL;
+    call->sends = call->send_at = call->recvs = call->recv_at = call->lengths = NULL;
 }
 
 /* The switch stands outside the loop: what is timed is the call. */

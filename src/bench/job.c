@@ -73,8 +73,8 @@ static bool parse_int(const char *word, int low, int high, int *value) {
 
 /* One `case` line. NULL, or what is wrong with it. */
 static const char *parse_case(stretto_bench_job *job, char **words, int nwords, int nranks) {
-    if (nwords != 6)
-        return "case wants COLLECTIVE BYTES DATATYPE OPERATION ROOT";
+    if (nwords != 6 && nwords != 7)
+        return "case wants COLLECTIVE BYTES DATATYPE OPERATION ROOT [PATTERN]";
     stretto_bench_case *cases = realloc(job->cases, (size_t)(job->ncases + 1) * sizeof *job->cases);
     if (!cases)
         return "out of memory";
@@ -107,7 +107,12 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
     if (!parse_int(words[5], 0, nranks - 1, &shape->root))
         return "ROOT is not a rank";
     job->ncases++;
-    return NULL;
+    if (nwords == 6)
+        return NULL;
+    shape->pattern = words[6];
+    return stretto_bench_irregular(shape->collective)
+               ? stretto_bench_pattern_problem(shape->pattern)
+               : "PATTERN is for collectives with a size for each rank";
 }
 
 static const char *parse_candidate(stretto_bench_job *job, char *choice) {

@@ -202,6 +202,10 @@ int stretto_bench_sample_line(stretto_bench_output *out, const stretto_bench_job
     for (int i = 0; sample->flag_ns && i < sample->n; i++)
         put(out, "%s%.0f%s", i ? ", " : ", \"flag_ns\": [", sample->flag_ns[i],
             i + 1 < sample->n ? "" : "]");
+    if (shape->pattern) {
+        put(out, ", \"pattern\": ");
+        put_string(out, shape->pattern);
+    }
     put(out, ", \"missed\": %d, \"correct\": %s, \"source\": \"measured\", \"variant\": ",
         sample->missed, sample->correct ? "true" : "false");
     put_string(out, job->variant);

@@ -2,9 +2,12 @@
  * macros are the last word of a row of calls.h; they run after the call, when its arguments have
  * been found good, and touch only arguments that are significant on this rank.
  *
- * Size: the vector for bcast, reduce, allreduce, scan and reduce_scatter (whole input); the block
- * for one pair of ranks for gather, scatter, allgather, alltoall and neighbourhoods, the mean block
- * of this rank where blocks differ (alltoallv, alltoallw); the buffer for messages, RMA and files.
+ * Bytes: the vector for bcast, reduce, allreduce and scan; the block for one pair of ranks for
+ * gather, scatter, allgather, alltoall, reduce_scatter and neighbourhoods: this rank's where blocks
+ * differ by rank, the mean of this rank's where they differ by pair (alltoallv, alltoallw); the
+ * buffer for messages, RMA and files.
+ * The size class is that of the bytes; but where every rank knows all blocks (allgatherv,
+ * reduce_scatter) that of the mean block, which tables are keyed by.
  */
 #ifndef STRETTO_RECORD_MEASURE_H
 #define STRETTO_RECORD_MEASURE_H
@@ -12,16 +15,21 @@
 #include "record/core.h"
 
 typedef struct {
-    uint64_t bytes;
+    uint64_t bytes, size; /* size: for the class */
     int type, op;
     unsigned detail;
     bool root;
+    /* blocks of this rank, where they differ by pair: int or MPI_Count; width: bytes an element */
+    const void *blocks;
+    int nblocks;
+    bool wide;
+    int64_t width;
 } stretto_measure;
 
 static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype datatype) {
     stretto_type_info type = stretto_type_of(datatype);
     m->type = type.name;
-    m->bytes = count > 0 ? (uint64_t)(count * type.bytes) : 0;
+    m->bytes = m->size = count > 0 ? (uint64_t)(count * type.bytes) : 0;
 }
 
 /* In these, `in` is the communicator (NULL when unknown), `m` the measure. */
@@ -78,11 +86,20 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
         stretto_sized(&m, recvcount, recvtype);                                                    \
     else                                                                                           \
         stretto_sized(&m, sendcount, sendtype);
+/* Every rank knows all n blocks: this rank's is counted, in the class of their mean. */
+#define MEAN_CLASS(n, counts, datatype)                                                            \
+    int64_t all = 0;                                                                               \
+    for (int i = 0; in && i < (n); i++)                                                            \
+        all += (counts)[i];                                                                        \
+    const uint64_t mean = in && (n) ? (uint64_t)(all * stretto_type_of(datatype).bytes / (n)) : 0;
 #define OF_BLOCKV                                                                                  \
+    MEAN_CLASS(in->targets, recvcounts, recvtype)                                                  \
     if (sendbuf != MPI_IN_PLACE)                                                                   \
         stretto_sized(&m, sendcount, sendtype);                                                    \
     else if (in)                                                                                   \
-        stretto_sized(&m, recvcounts[in->rank], recvtype);
+        stretto_sized(&m, recvcounts[in->rank], recvtype);                                         \
+    if (in)                                                                                        \
+        m.size = mean;
 #define MEAN(n, counts, datatype)                                                                  \
     {                                                                                              \
         int64_t sum = 0;                                                                           \
@@ -90,7 +107,11 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
         for (int i = 0; i < blocks; i++)                                                           \
             sum += (counts)[i];                                                                    \
         stretto_sized(&m, sum, datatype);                                                          \
-        m.bytes = blocks ? m.bytes / (uint64_t)blocks : 0;                                         \
+        m.bytes = m.size = blocks ? m.bytes / (uint64_t)blocks : 0;                                \
+        m.blocks = (counts);                                                                       \
+        m.nblocks = blocks;                                                                        \
+        m.wide = sizeof *(counts) == 8;                                                            \
+        m.width = stretto_type_of(datatype).bytes;                                                 \
     }
 #define MEAN_TYPED(n, counts, types)                                                               \
     {                                                                                              \
@@ -99,7 +120,7 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
         for (int i = 0; i < blocks; i++)                                                           \
             if ((counts)[i] > 0) /* the type of an empty block may be anything */                  \
                 sum += (uint64_t)((counts)[i] * stretto_type_of((types)[i]).bytes);                \
-        m.bytes = blocks ? sum / (uint64_t)blocks : 0;                                             \
+        m.bytes = m.size = blocks ? sum / (uint64_t)blocks : 0;                                    \
     }
 #define OF_BLOCKS                                                                                  \
     if (in && sendbuf == MPI_IN_PLACE)                                                             \
@@ -118,15 +139,14 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
     if (in)                                                                                        \
     MEAN_TYPED(stretto_comm_out_degree(in, comm), sendcounts, sendtypes)
 #define OF_SCATTERED                                                                               \
+    MEAN_CLASS(in->size, recvcounts, datatype)                                                     \
     if (in) {                                                                                      \
-        int64_t sum = 0;                                                                           \
-        for (int i = 0; i < in->size; i++)                                                         \
-            sum += recvcounts[i];                                                                  \
-        stretto_sized(&m, sum, datatype);                                                          \
+        stretto_sized(&m, recvcounts[in->rank], datatype);                                         \
+        m.size = mean;                                                                             \
     }                                                                                              \
     m.op = stretto_op_name(op);
 #define OF_SCATTERED_BLOCK                                                                         \
-    stretto_sized(&m, in ? (int64_t)recvcount * in->size : 0, datatype);                           \
+    stretto_sized(&m, recvcount, datatype);                                                        \
     m.op = stretto_op_name(op);
 #define OF_ORIGIN stretto_sized(&m, origin_count, origin_datatype);
 /* MPI_NO_OP reads only: the origin is then not significant */

@@ -40,7 +40,8 @@ enum {
     STRETTO_RAW_EVENTS,    /* stretto_raw_event */
     STRETTO_RAW_ENTRIES,   /* stretto_raw_entry, one section a thread */
     STRETTO_RAW_PEERS,     /* stretto_raw_peer, one section a thread */
-    STRETTO_RAW_FILES      /* stretto_raw_file; the first row is of those that found no room */
+    STRETTO_RAW_FILES,     /* stretto_raw_file; the first row is of those that found no room */
+    STRETTO_RAW_BLOCKS     /* stretto_raw_blocks */
 };
 
 typedef struct {
@@ -161,6 +162,15 @@ typedef struct {
     char path[392];   /* its end, where it is longer */
 } stretto_raw_file;
 _Static_assert(sizeof(stretto_raw_file) == 512, "files are read by that size");
+
+/* Sizes of the blocks of this rank in some of the calls of a key (record/blocks.c). */
+#define STRETTO_BLOCK_CLASSES 42
+typedef struct {
+    uint64_t key; /* 0 = free */
+    uint64_t calls;
+    uint64_t blocks[STRETTO_BLOCK_CLASSES]; /* by size class, as STRETTO_KEY_CLASS */
+    uint64_t bytes[STRETTO_BLOCK_CLASSES];
+} stretto_raw_blocks;
 
 /* Messages sent to one world rank. */
 typedef struct {

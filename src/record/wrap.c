@@ -1,5 +1,6 @@
 /* The MPI_* symbols that the recorder exports: one for each row of calls.h that the MPI family has.
  * All are made from functions.def (prototypes) and calls.h (meaning) by the macros below. */
+#include "record/blocks.h"
 #include "record/calls.h"
 #include "record/measure.h"
 #include "record/request.h"
@@ -34,13 +35,15 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     stretto_comm *in = (communicator);                                                             \
     stretto_measure m = {0};                                                                       \
     OF_##of
-#define KEY(extra) stretto_key(FN, in, m.op, m.type, m.bytes, extra)
+#define KEY(extra) stretto_key(FN, in, m.op, m.type, m.size, extra)
 #define BOOK(detail) stretto_count(KEY(detail), 1, m.bytes, end - start);
 
 #define PRE_COLLECTIVE
 #define DO_COLLECTIVE(of)                                                                          \
     MEASURED(stretto_comm_of(comm), of)                                                            \
-    stretto_collective(in, KEY(m.detail), m.bytes, start, end, m.root);
+    stretto_collective(in, KEY(m.detail), m.bytes, start, end, m.root);                            \
+    if (m.blocks)                                                                                  \
+        stretto_blocks(KEY(m.detail), &m);
 #define PRE_NEIGHBORHOOD
 #define DO_NEIGHBORHOOD(of) DO_COLLECTIVE(of)
 

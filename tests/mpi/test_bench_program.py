@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,10 @@ candidate bare
 
 @pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 4), ("mpich", 3)])
 def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path: Path) -> None:
-    """Each check has one call with ragged blocks, of which some are empty at the least size."""
+    """Each check has one call with ragged blocks, of which some are empty at the least size.
+
+    And blocks as a pattern has them are timed.
+    """
     choices = {
         "allgatherv": ("MPI_INT", "ring"),
         "alltoallv": ("MPI_INT", "bruck_v(2)"),
@@ -178,18 +182,20 @@ def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path
         "reduce_scatter": ("MPI_INT", "pairwise"),
     }
     cases = "".join(
-        f"case {collective} {size} {datatype} MPI_SUM 0\n"
+        f"case {collective} {size} {datatype} MPI_SUM 0 {pattern}\n"
         f"candidate native\ncandidate shm\ncandidate {own}\n"
         for collective, (datatype, own) in choices.items()
-        for size in (4, 4000)
+        for size, pattern in ((4, ""), (4000, ""), (4000, "0:60,2.4:38,4.4:2"))
     )
     mpi = ALL[name].require()
-    text = job(tmp_path, cases, "yield 1")
+    text = job(tmp_path, cases, "yield 1").replace("batches 6 8", "batches 1 1")
     preload = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_API": "1"}
     done = bench(name, tmp_path, text, ranks, **preload)
     assert done.returncode == 0, done.stderr
     samples = lines(tmp_path)[1:]
     assert all(s["correct"] and not s.get("refused") for s in samples), samples
+    counted = Counter((s["collective"], s.get("pattern")) for s in samples)
+    assert len(counted) == 10 and len({p for _, p in counted}) == 2, counted
     done_by = {(s["collective"], s["candidate"]): s["done_by"] for s in samples}
     for collective, (_, own) in choices.items():
         assert done_by[collective, own].startswith(own), done_by
@@ -227,6 +233,8 @@ def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
         ("stretto-job 1\ncase allreduce 9 MPI_DOUBLE MPI_SUM 0\nend\n", "multiple"),
         ("stretto-job 1\ncase allreduce 8 MPI_BYTE MPI_SUM 0\nend\n", "does not define"),
         ("stretto-job 1\ncase bcast 8 MPI_BYTE MPI_SUM 7\nend\n", "ROOT is not a rank"),
+        ("stretto-job 1\ncase alltoallv 8 MPI_INT MPI_SUM 0 1:50\nend\n", "100 percent in all"),
+        ("stretto-job 1\ncase bcast 8 MPI_INT MPI_SUM 0 0:50,2:50\nend\n", "a size for each rank"),
         ("stretto-job 1\ncandidate x\nend\n", "candidate before any case"),
         ("stretto-job 1\nnonsense 1\nend\n", "unknown key"),
     ],

@@ -26,6 +26,26 @@ static void collectives(void) {
         MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 8, MPI_CHAR, MPI_COMM_WORLD);
     for (int i = 0; i < 2; i++)
         MPI_Gather(blocks, 16, MPI_CHAR, all, 16, MPI_CHAR, 1, MPI_COMM_WORLD);
+    int sizes[64], at[64] = {0}, one[64] = {0}; /* rank r: r x 100 bytes; the next rank: 1000 */
+    char *out_of[2] = {calloc((size_t)size, 1000), calloc((size_t)size, 1000)};
+    for (int i = 0; i < size; i++) {
+        sizes[i] = 25 * i;
+        at[i] = i ? at[i - 1] + sizes[i - 1] : 0;
+    }
+    for (int i = 0; i < 3; i++)
+        MPI_Allgatherv(out_of[0], sizes[rank], MPI_INT, out_of[1], sizes, at, MPI_INT,
+                       MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++)
+        MPI_Reduce_scatter(out_of[0], out_of[1], sizes, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    one[(rank + 1) % size] = 250;
+    int from[64] = {0};
+    from[(rank + size - 1) % size] = 250;
+    for (int i = 0; i < size; i++)
+        at[i] = 0;
+    for (int i = 0; i < 9; i++)
+        MPI_Alltoallv(out_of[0], one, at, MPI_INT, out_of[1], from, at, MPI_INT, MPI_COMM_WORLD);
+    free(out_of[0]);
+    free(out_of[1]);
     MPI_Datatype pair;
     MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
     MPI_Type_commit(&pair);

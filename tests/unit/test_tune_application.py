@@ -72,6 +72,25 @@ def test_rows_of_one_class_are_one_need() -> None:
     assert need.transfer_s == 2.0 and need.calls == 200
 
 
+def test_needs_with_unequal_blocks_have_the_recorded_pattern() -> None:
+    """Of ranks whose own sizes differ one kind of call; what tables tell apart stays apart."""
+    pairs = call("MPI_Alltoallv", bytes_min=512, bytes_max=1023, bytes=[60000, 60000],
+                 blocks=[(0, 30), (1200, 30)])  # fmt: skip
+    (need,) = find_needs(profile(pairs)).chosen
+    assert (need.collective, need.bytes, need.pattern) == ("alltoallv", 600, "0:50,2:50")
+    (even,) = find_needs(profile(dataclasses.replace(pairs, blocks=[(600, 60)]))).chosen
+    assert even.pattern == ""
+    root = call("MPI_Gatherv", calls=[100, 0], bytes=[0, 0], bytes_min=0, bytes_max=0,
+                time_s=[1.0, 0.0], wait_s=[0.0, 0.0], transfer_s=[1.0, 0.0])  # fmt: skip
+    other = call("MPI_Gatherv", calls=[0, 100], bytes=[0, 90000], bytes_min=512, bytes_max=1023,
+                 time_s=[0.0, 1.0], wait_s=[0.0, 0.0], transfer_s=[0.0, 1.0])  # fmt: skip
+    (need,) = find_needs(profile(root, other)).chosen
+    assert (need.bytes, need.pattern, need.transfer_s) == (450, "0:50,2:50", 1.0)
+    two = [call("MPI_Allgatherv", bytes=[0, 80000]),
+           call("MPI_Allgatherv", bytes=[10000, 90000], bytes_min=256, bytes_max=511)]  # fmt: skip
+    assert [n.pattern for n in find_needs(profile(*two)).chosen] == ["0:50,2:50", "0.2:50,1.8:50"]
+
+
 def test_unknown_types_are_measured_by_their_like() -> None:
     (need,) = find_needs(profile(call(datatype=None, operation=None))).chosen
     assert need.shapes == (Shape("MPI_DOUBLE", "MPI_SUM", "unknown/unknown"),)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
+stretto bench -n 4 --collective alltoallv --blocks 0:75,4:25     # three blocks in four are empty
 stretto bench -n 4 --list --collective bcast       # what the MPI has
 stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
@@ -38,6 +39,15 @@ _Candidates = Annotated[
 ]
 _Launches = Annotated[int, o.option(o.WHAT, "Repeated launches; a test needs six.", min=1)]
 _Root = Annotated[int, o.option(o.WHAT, "Root of bcast, reduce, gather and scatter.", min=0)]
+_Blocks = Annotated[
+    str | None,
+    o.option(
+        o.WHAT,
+        "Sizes of blocks in allgatherv, alltoallv, gatherv, scatterv and reduce_scatter, relative "
+        "to the mean: FACTOR:PERCENT,... (0:50,2:50), or a profile. Default: equal sizes.",
+        "--blocks",
+    ),
+]
 _Operation = Annotated[str, o.option(o.WHAT, "MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
 _Datatype = Annotated[str | None, o.option(o.WHAT, "MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
 _Cold = Annotated[bool, o.option(o.WHAT, "Rotate through buffers larger than caches.")]
@@ -63,6 +73,7 @@ def command(
     candidates: _Candidates = None,
     launches: _Launches = 6,
     root: _Root = 0,
+    blocks: _Blocks = None,
     operation: _Operation = "MPI_SUM",
     datatype: _Datatype = None,
     budget: o.Budget = None,
@@ -105,7 +116,8 @@ def command(
     if list_native:
         _list(names, place, as_json)
         return
-    cases = _cases(names, wanted, given, place, datatype, operation, root)
+    patterns = {} if blocks is None else _patterns(blocks, names)
+    cases = _cases(names, wanted, given, place, datatype, operation, root, patterns)
     settings = s.Settings(
         nranks=ranks,
         cases=tuple(cases),
@@ -132,6 +144,24 @@ def command(
     say(f"stretto: results are in {path}; next: stretto report {path}")
 
 
+def _patterns(text: str, names: list[str]) -> dict[str, str]:
+    """Return how sizes of blocks differ, by collective."""
+    from stretto.files.profile import read_profile
+    from stretto.measure.blocks import parse_pattern, recorded_pattern
+    from stretto.measure.settings import IRREGULAR
+
+    mine = [name for name in names if name in IRREGULAR]
+    if not mine:
+        raise UsageError(
+            "none of the collectives has blocks of different sizes", "--blocks",
+            f"there are {', '.join(IRREGULAR)}",
+        )  # fmt: skip
+    if not text.endswith(".json"):
+        return dict.fromkeys(mine, parse_pattern(text))
+    profile = read_profile(Path(text))
+    return {name: recorded_pattern(profile, name, text) for name in mine}
+
+
 def _list(names: list[str], place: Where, as_json: bool) -> None:
     from stretto.measure.natives import list_lines, listed
 
@@ -150,6 +180,7 @@ def _cases(
     datatype: str | None,
     operation: str,
     root: int,
+    patterns: dict[str, str],
 ) -> list[Case]:
     from stretto.measure import programs
     from stretto.measure import settings as s
@@ -186,6 +217,7 @@ def _cases(
             None if datatype is None else mpi_name(datatype),
             mpi_name(operation) if c in s.REDUCTIONS else None,
             root if c in s.ROOTED else 0,
+            patterns.get(c, ""),
         )
         for c in names
         for size in ([0] if c == "barrier" else [8] if c == "self" else wanted)

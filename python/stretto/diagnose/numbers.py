@@ -109,7 +109,7 @@ class Numbers:
         depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
         volume = volume_of(call) / self.n
         name = collective_of(call).lower()
-        if "alltoall" in name or "allgather" in name:
+        if any(part in name for part in ("alltoall", "allgather", "reduce_scatter")):
             volume *= max(ranks - 1, 1)
         elif name.endswith("allreduce"):
             volume *= 2 * (ranks - 1) / max(ranks, 1)

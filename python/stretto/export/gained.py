@@ -130,7 +130,7 @@ def _found(plans: Sequence[LayoutTiming], benches: Sequence[Bench]) -> list[Call
         gone = standing_exclusions(bench.records)
         for call in plan.calls:
             case = call.case
-            key = case.collective, case.bytes, case.datatype, case.operation, case.root
+            key = case.collective, case.bytes, case.datatype, case.operation, case.root, ""
             c = chosen.get(key)
             failed = _failure(gone.get((case.collective, FILES)), case.bytes)
             us = None if c is None else _us(measured[c.cell])

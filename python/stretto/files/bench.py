@@ -76,7 +76,8 @@ class Sample:
     `reference_us` is what a fixed exchange of messages took meanwhile, in the same mode (the
     median): it has the same luck as the launch (src/bench/reference.c). `flag_ns`: for each value,
     ns one way that a flag took between the cores of two ranks on one node just before and after;
-    0: the cores moved in between (src/bench/flag.c).
+    0: the cores moved in between (src/bench/flag.c). `bytes` is the mean block where `pattern` says
+    that blocks differ (src/bench/blocks.c).
     """
 
     launch: int
@@ -94,6 +95,7 @@ class Sample:
     missed: int = 0  # batches or windows that a rank reached too late, and that were dropped
     reference_us: float | None = None
     flag_ns: list[float] | None = None
+    pattern: str | None = None  # how sizes of blocks differ: FACTOR:PERCENT,...; None: they do not
 
 
 @dataclass

@@ -69,8 +69,10 @@ class Communicator:
 class Call:
     """All calls of one function on one communicator shape in one size class.
 
-    Lists hold one value a rank. `wait_s` is the time until the last rank entered (scaled up from
-    `sampled` joined calls), `transfer_s` the rest; both are None when no samples could be joined.
+    Lists hold one value a rank; `bytes` counts a rank's own blocks, and `bytes_min` and `bytes_max`
+    are of the mean block where every rank knows all (allgatherv, reduce_scatter). `wait_s` is the
+    time until the last rank entered (scaled up from `sampled` joined calls), `transfer_s` the rest;
+    both are None when no samples could be joined.
     """
 
     function: str
@@ -92,6 +94,9 @@ class Call:
     #: median over the joined calls of the operation itself, seconds a call: of the ranks the lower
     #: median (rooted collectives: the mean), so that a rank that lost its core does not count
     typical_s: float | None = None
+    #: where blocks differ by pair of ranks (alltoallv): mean size in bytes and number of the blocks
+    #: of each size class, of the calls that were sampled; None: not known
+    blocks: list[tuple[int, int]] | None = None
 
     @property
     def total_calls(self) -> int:
@@ -326,6 +331,8 @@ def check(profile: Profile, place: str) -> None:
         where = f"calls[{i}] ({call.function})"
         for name in _PER_RANK_OF_CALLS:
             check_ranks(getattr(call, name), f"{where}: {name}")
+        if any(size < 0 or number < 1 for size, number in call.blocks or []):
+            raise refuse(f"{where}: blocks holds an impossible entry")
         if not 0 <= call.bytes_min <= call.bytes_max:
             raise refuse(f"{where}: the size class {call.bytes_min} to {call.bytes_max} is empty")
         if call.communicator is not None and call.communicator not in known:

@@ -45,6 +45,12 @@ class Cell:
     operation: str
     root: int
     mode: str
+    #: as that of a `Sample`; empty: blocks of one size
+    pattern: str = ""
+
+
+#: a cell without its mode
+CellShape = tuple[str, int, str, str, int, str]
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,7 @@ def cell_of(sample: Sample) -> Cell:
         sample.operation or "",
         sample.root or 0,
         sample.mode,
+        sample.pattern or "",
     )
 
 
@@ -333,14 +340,13 @@ def decisive(
     A candidate that is significantly slower in the other mode is not ``faster``: a broadcast whose
     root merely runs ahead, say, gains in a loop of calls and loses for those who wait.
     """
-    native: dict[tuple[str, int, str, str, int], dict[str, float]] = defaultdict(dict)
+    native: dict[CellShape, dict[str, float]] = defaultdict(dict)
     for cell, candidates in times.items():
         for comparison_base in (NATIVE, BARE):
             if comparison_base in candidates:
                 native[shape_of_cell(cell)][cell.mode] = candidates[comparison_base].interval.median
                 break
-    grouped: dict[tuple[tuple[str, int, str, str, int], str], dict[str, Comparison]]
-    grouped = defaultdict(dict)
+    grouped: dict[tuple[CellShape, str], dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         grouped[shape_of_cell(c.cell), c.candidate][c.cell.mode] = c
     out = []
@@ -358,8 +364,8 @@ def decisive(
     return out
 
 
-def shape_of_cell(cell: Cell) -> tuple[str, int, str, str, int]:
-    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
+def shape_of_cell(cell: Cell) -> CellShape:
+    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, cell.pattern
 
 
 def best(comparisons: Sequence[Comparison]) -> Comparison | None:

@@ -63,6 +63,7 @@ def format_job(
     for case in cases:
         lines.append(
             f"case {case.collective} {case.bytes} {case.datatype} {case.operation} {case.root}"
+            f" {case.pattern}".rstrip()
         )
         for candidate in case.candidates:
             lines.append(f"candidate {candidate}")
@@ -144,4 +145,5 @@ def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
         missed=int(value.get("missed", 0)),
         reference_us=float(value["reference_us"]) if "reference_us" in value else None,
         flag_ns=[float(ns) for ns in value["flag_ns"]] if "flag_ns" in value else None,
+        pattern=value.get("pattern"),
     )

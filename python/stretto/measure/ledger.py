@@ -77,7 +77,7 @@ class Ledger:
         if isinstance(record, Excluded):
             self.gone.add((record.collective, record.candidate))
         elif isinstance(record, Sample):
-            shape = f"{record.datatype} {record.operation} {record.root}"
+            shape = f"{record.datatype} {record.operation} {record.root} {record.pattern or ''}"
             key = (record.launch, record.collective, record.bytes, shape, record.candidate)
             self.done.add(key)
             self._half = None if record.mode == self.settings.modes[-1] else key
@@ -105,7 +105,7 @@ class Ledger:
         out = []
         for case in self.settings.cases_of(self.settings.variant_of(launch)):
             names = tuple(c for c in case.candidates if (case.collective, c) not in self.gone)
-            shape = f"{case.datatype} {case.operation} {case.root}"
+            shape = f"{case.datatype} {case.operation} {case.root} {case.pattern}"
             if any((launch, case.collective, case.bytes, shape, c) not in self.done for c in names):
                 out.append(replace(case, candidates=names))
         return out

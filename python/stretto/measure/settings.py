@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stretto.errors import UsageError
@@ -20,6 +20,8 @@ EXTRA = ("self",)
 REDUCTIONS = (
     "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "self",
 )  # fmt: skip
+#: a size for each rank
+IRREGULAR = ("allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter")
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 #: a block for each rank on every rank
 _ALL_BLOCKS = (
@@ -45,6 +47,8 @@ class Case:
     operation: str
     root: int
     candidates: tuple[str, ...]
+    #: how sizes of blocks differ (`measure.blocks`); empty: they do not
+    pattern: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,7 @@ class Settings:
         for case in self.cases:
             mine = tuple(c for c in case.candidates if launch_for(c, self.variants) == variant)
             if mine:
-                out.append(
-                    Case(
-                        case.collective, case.bytes, case.datatype, case.operation, case.root, mine
-                    )
-                )
+                out.append(replace(case, candidates=mine))
         return out
 
     def launches_needed(self) -> list[str]:
@@ -261,13 +261,14 @@ def make_case(
     datatype: str | None = None,
     operation: str | None = None,
     root: int = 0,
+    pattern: str = "",
 ) -> Case:
     """Return a case with a datatype that fits the size.
 
     `collective`, `size`, `candidates`: what to measure; `size` in bytes, of one block where each
-    rank has one (their mean, for collectives with a size for each rank: all blocks that are timed
-    are alike).
+    rank has one (their mean, for collectives with a size for each rank).
     `datatype`, `operation`: MPI names; by default the widest that fits, and MPI_SUM.
+    `pattern`: how sizes of blocks differ: FACTOR:PERCENT,... of the mean; empty: all are alike.
     """
     if collective == "barrier":
         return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
@@ -283,7 +284,8 @@ def make_case(
         datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
     operation = operation or "MPI_SUM"
     check_elements(size, datatype, operation, collective in REDUCTIONS)
-    return Case(collective, size, datatype, operation, root, tuple(candidates))
+    own = pattern if collective in IRREGULAR else ""
+    return Case(collective, size, datatype, operation, root, tuple(candidates), own)
 
 
 def grid(

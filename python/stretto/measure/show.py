@@ -58,19 +58,20 @@ def table_lines(
     by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         by_cell[c.cell][c.candidate] = c
-    groups: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, int, str], list[Cell]] = defaultdict(list)
     for cell in times:
-        groups[cell.collective, cell.mode, f"{cell.datatype} {cell.operation}", cell.root].append(
-            cell
-        )
+        kind = f"{cell.datatype} {cell.operation}"
+        groups[cell.collective, cell.mode, kind, cell.root, cell.pattern].append(cell)
     out: list[str] = []
-    for (collective, mode, shape, _), cells in groups.items():
+    for (collective, mode, shape, _, pattern), cells in groups.items():
         names = list(dict.fromkeys(n for cell in cells for n in times[cell]))
         names.sort(key=lambda n: (n != "native", n != "bare", n))
         kind = shape.split()[0] if collective not in ("allreduce", "reduce") else shape
         what = f"{collective}, {mode} (us per call, median of launches; {kind})"
         if collective == "barrier":
             what = f"{collective}, {mode} (us per call, median of launches)"
+        if pattern:
+            what += f"; blocks {pattern} (times the mean:percent)"
         rows = [["bytes", *(labels.get(n, n) for n in names), "best"]]
         for cell in sorted(cells):
             row = [size_words(cell.bytes)]
@@ -180,6 +181,7 @@ def as_json(
                     "datatype": cell.datatype,
                     "operation": cell.operation,
                     "root": cell.root,
+                    "pattern": cell.pattern or None,
                     "mode": cell.mode,
                     "candidate": name,
                     "median_us": timing.interval.median,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity, collect
@@ -27,6 +29,7 @@ from stretto.profile.paths import file_bytes, file_seconds, join_files
 from stretto.profile.raw import (
     FINALIZED,
     UNKNOWN_PEER,
+    Array,
     Key,
     RawFile,
     find_raw,
@@ -233,9 +236,24 @@ def _calls(
             call.time_s[r] += ticks * ns * 1e-9
             if call.detail == "table full":  # of all sizes
                 call.bytes_max = max(call.bytes_max, volume)
+    blocks = _blocks(run, namers)
     for row, call in rows.items():
         _split_waiting(call, samples.of(row))
+        call.blocks = blocks.get(row)
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
+
+
+def _blocks(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, list[tuple[int, int]]]:
+    """Return the mean size and the number of the blocks of each size class, of all ranks."""
+    sums: dict[Row, Array] = {}
+    for raw in run:
+        for found in raw.blocks:
+            row = namers[raw.rank].row(int(found["key"]))
+            both = np.stack([found["bytes"], found["blocks"]]).astype(np.int64)
+            sums[row] = sums[row] + both if row in sums else both
+    return {
+        row: [(round(b / n), int(n)) for b, n in both.T.tolist() if n] for row, both in sums.items()
+    }
 
 
 def _split_waiting(

@@ -15,7 +15,7 @@ MAGIC = b"STRETRAW"
 VERSION = 6
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
-FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES = 1, 2, 3, 4, 5, 6, 7
+FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES, BLOCKS = range(1, 9)
 CLOCK_MONOTONIC = 3
 UNKNOWN_WAIT = (1 << 64) - 1
 ROOT = np.uint64(1 << 63)
@@ -70,6 +70,7 @@ _ITEMS = {
             ("path", "S392"),
         ]
     ),
+    BLOCKS: np.dtype([*_all("key calls", "u8"), ("blocks", "u8", (42,)), ("bytes", "u8", (42,))]),
 }
 
 _REMEDY = "record again with: stretto profile -- CMD"
@@ -113,6 +114,8 @@ class RawFile:
     peers: Array
     #: those that were used, by path; without one: those that found no room
     files: Array
+    #: sizes of blocks of some calls, by key
+    blocks: Array
     #: that were in MPI at one time or another, not counting those that began after others ended
     threads: int = 1
 
@@ -278,6 +281,7 @@ def read_raw(path: Path) -> RawFile:
         return np.concatenate(found[kind]) if found[kind] else np.empty(0, _ITEMS[kind])
 
     entries, peers, files = joined(ENTRIES), joined(PEERS), joined(FILES)
+    blocks = joined(BLOCKS)
     raw = RawFile(
         path,
         header,
@@ -288,6 +292,7 @@ def read_raw(path: Path) -> RawFile:
         joined(EVENTS),
         peers[(peers["rank1"] != 0) & (peers["messages"] != 0)],
         files[files["used"] != 0],
+        blocks[blocks["key"] != 0],
         sum(1 for part in found[ENTRIES] if np.any(part["calls"])),
     )
     if not 0 <= raw.rank < int(header["nranks"]):

@@ -26,10 +26,12 @@ class CallShape:
     operation: str
     root: int
     layout: Layout | None = None
+    pattern: str = ""
 
 
 def call_of(cell: Cell, layout: Layout | None = None) -> CallShape:
-    return CallShape(cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, layout)
+    own = cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root
+    return CallShape(*own, layout, cell.pattern)
 
 
 def calls_of(

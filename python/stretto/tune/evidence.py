@@ -64,6 +64,8 @@ def shapes_of(behind: Sequence[Comparison]) -> dict[str, str]:
     if any(c.cell.collective in ROOTED for c in behind):
         out["roots"] = "+".join(str(r) for r in sorted({c.cell.root for c in behind}))
         out["roots_used"] = "unknown"
+    if patterns := sorted({c.cell.pattern for c in behind if c.cell.pattern}):
+        out["blocks"] = "+".join(patterns)
     if any(c.baseline == BARE for c in behind):
         out["baseline"] = BARE
     return out

@@ -130,10 +130,13 @@ def _cases(session: Tuning, members: Sequence[Need], nodes: int, nranks: int) ->
             )
         roots = (0, nranks - 1) if need.collective in ROOTED else (0,)
         cases += [
-            make_case(need.collective, need.bytes, names, shape.datatype, shape.operation, root)
+            make_case(
+                need.collective, need.bytes, names, shape.datatype, shape.operation, root,
+                need.pattern,
+            )
             for shape in need.shapes
             for root in roots
-        ]
+        ]  # fmt: skip
     return cases
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from stretto.files.profile import Call, Profile
 from stretto.files.table import TUNABLE
+from stretto.measure.blocks import kinds_of_calls, pattern_of
+from stretto.measure.settings import IRREGULAR
 from stretto.tune.decide import SizeRange
 from stretto.tune.shapes import MOST_SHAPES, Shape, shapes_of, width_of
 
@@ -38,6 +40,8 @@ class Need:
         Waiting for the last rank; None when not known.
     bound
         `transfer_s` is an upper bound only: waiting could not be told apart.
+    pattern
+        How the sizes of its blocks differ (`measure.blocks`); empty: they do not.
     typical_s
         The same from the median call, so that calls during which a rank was off its processor do
         not count; None when not known.
@@ -55,6 +59,7 @@ class Need:
     wait_s: float | None
     bound: bool = False
     typical_s: float | None = None
+    pattern: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
     profile = profile.recorded_part()
     communicators = {c.id: c for c in profile.communicators}
     wall = float(np.median(profile.wall_s))
-    groups: dict[tuple[str, int, int], list[Call]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[Call]] = defaultdict(list)
     tunable_s = waiting_s = 0.0
     for call in profile.calls:
         name = tunable(call)
@@ -126,10 +131,11 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
         tunable_s += transfer
         waiting_s += wait or 0.0
         if communicators[call.communicator].size > 1:
-            groups[name, call.communicator, _class_of(call.bytes_max)].append(call)
+            groups[name, call.communicator].append(call)
     needs = [
         _need(name, communicators[cid].size, communicators[cid].nodes, communicators[cid].ppn, rows)
-        for (name, cid, _), rows in groups.items()
+        for (name, cid), calls in groups.items()
+        for rows in kinds_of_calls(calls)
     ]
     needs = _joined(needs)
     needs.sort(key=lambda n: -n.transfer_s)
@@ -144,10 +150,6 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
         chosen.append(need)
     mpi = float(np.median(profile.mpi_s))
     return Needs(tuple(chosen), wall, tunable_s, waiting_s, max(0.0, mpi - tunable_s - waiting_s))
-
-
-def _class_of(size: int) -> int:
-    return size.bit_length()
 
 
 def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> Need:
@@ -175,6 +177,7 @@ def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> N
         sum(waits) if waits else None,
         any(p[2] for p in parts),
         _typical(rows),
+        pattern_of(rows) if name in IRREGULAR else "",
     )
 
 
@@ -190,15 +193,16 @@ def _typical(rows: Sequence[Call]) -> float | None:
 
 def _joined(needs: Sequence[Need]) -> list[Need]:
     """Join needs of equal collective, layout and measured size (other communicators)."""
-    out: dict[tuple[str, int, int, int, int], Need] = {}
+    out: dict[tuple[object, ...], Need] = {}
     for n in needs:
         key = (n.collective, n.nranks, n.nodes, n.ppn, n.bytes)
-        old = out.get(key)
+        place = (*key, n.pattern)
+        old = out.get(place)
         if old is None:
-            out[key] = n
+            out[place] = n
             continue
         waits = [w for w in (old.wait_s, n.wait_s) if w is not None]
-        out[key] = Need(
+        out[place] = Need(
             *key,
             SizeRange(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
             tuple(dict.fromkeys([*old.shapes, *n.shapes]))[:MOST_SHAPES],
@@ -207,5 +211,6 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
             sum(waits) if waits else None,
             old.bound or n.bound,
             None if old.typical_s is None or n.typical_s is None else old.typical_s + n.typical_s,
+            n.pattern,
         )
     return list(out.values())

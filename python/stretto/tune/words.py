@@ -124,10 +124,11 @@ def needs_lines(needs: Needs) -> list[str]:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
         by = f" (measured with other types for {', '.join(others)})" if others else ""
         share = percent(n.transfer_s / needs.wall_s)
+        blocks = f" (blocks {n.pattern})" if n.pattern else ""
         calls = counted(n.calls, "call")
         bound = " at most" if n.bound else ""
         out.append(
-            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B on "
+            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B{blocks} on "
             f"{counted(n.nranks, 'rank')}: {calls},{bound} {share} of the time{by}"
         )
     return out
