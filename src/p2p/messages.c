@@ -46,8 +46,8 @@ static void acknowledge(p2p *self, bool receives) {
         MPI_Send(&byte, 1, MPI_BYTE, self->partner, ACK, self->comm);
 }
 
-/* All messages of a window use the same buffers, as in OSU's programs: their content is not read.
- */
+/* All messages of a window use the same buffers, and statuses are filled, as in OSU's programs and
+ * IMB: at 8 bytes the statuses cost some 5 %. The content of the messages is not read. */
 static p2p_took windows(p2p *self, const p2p_point *point, long iterations, bool both) {
     int bytes = (int)point->bytes, window = point->window, other = self->partner;
     bool receives = both || !self->sends, sends = both || self->sends;
@@ -59,7 +59,7 @@ static p2p_took windows(p2p *self, const p2p_point *point, long iterations, bool
             MPI_Irecv(self->in, bytes, MPI_BYTE, other, DATA, self->comm, &self->requests[n++]);
         for (int k = 0; k < window && sends; k++)
             MPI_Isend(self->out, bytes, MPI_BYTE, other, DATA, self->comm, &self->requests[n++]);
-        MPI_Waitall(n, self->requests, MPI_STATUSES_IGNORE);
+        MPI_Waitall(n, self->requests, self->statuses);
         acknowledge(self, self->sends);
     }
     return (p2p_took){.total = p2p_longest(self, p2p_seconds() - began)};

@@ -39,6 +39,7 @@ typedef struct {
     MPI_Comm *threads; /* a communicator for each thread of the largest "threads" point */
     char *out, *in;    /* of the largest message */
     MPI_Request requests[2 * P2P_MOST_WINDOW];
+    MPI_Status statuses[2 * P2P_MOST_WINDOW];
 } p2p;
 
 /* What a batch took, in seconds; rank 0's values count, and are reduced over ranks by the test. */
