@@ -68,6 +68,25 @@ class StrettoError(Exception):
         return out
 
 
+#: packages that only some commands need -> the extra that installs each
+EXTRAS = {
+    "altair": "report", "vl_convert": "report", "jinja2": "report", "scipy": "fit",
+    "pandas": "data", "xarray": "data",
+}  # fmt: skip
+
+
+def missing_package(error: ImportError) -> StrettoError | None:
+    """Return what to install where a package of an extra is missing; None: it is another one."""
+    package = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(package)
+    if extra is None:
+        return None
+    return StrettoError(
+        f"this needs {package}, which is not installed", None,
+        f"pip install 'stretto[{extra}]' (or stretto[all])",
+    )  # fmt: skip
+
+
 class UsageError(StrettoError):
     """Options or arguments that make no sense; exit code 2."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -14,3 +15,8 @@ def home() -> Path:
         return Path.home()
     except RuntimeError:
         return Path("/nonexistent")
+
+
+def state(environ: Mapping[str, str]) -> Path:
+    """Return the user's directory of Stretto's tracebacks."""
+    return Path(environ.get("XDG_STATE_HOME") or home() / ".local" / "state") / "stretto"

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from scipy.optimize import nnls
 
+from stretto.campaign.kriged import non_negative
 from stretto.measure import stats
 from stretto.measure.stats import (
     benjamini_hochberg,
@@ -35,6 +37,28 @@ def test_order_rank_covers_and_is_tight(n: int) -> None:
         return
     assert 1 - 2 * scipy_stats.binom.cdf(k - 1, n, 0.5) >= 0.95
     assert 1 - 2 * scipy_stats.binom.cdf(k, n, 0.5) < 0.95
+
+
+def test_sign_test_and_midranks_equal_scipy() -> None:
+    for wins in range(8):
+        for losses in range(1, 8):
+            expected = scipy_stats.binomtest(wins, wins + losses).pvalue
+            assert stats.sign_test(wins, losses) == pytest.approx(expected)
+    assert stats.sign_test(0, 0) == 1.0
+    for values in ([3.0, 1.0, 3.0, 2.0], [1.0], [2.0, 2.0]):
+        assert stats._midranks(values) == [int(2 * r) for r in scipy_stats.rankdata(values)]
+
+
+def test_non_negative_squares_equal_scipy() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(100):
+        rows, columns = random.integers(1, 12, 2)
+        matrix = random.random((rows, columns)) * 10.0 ** random.integers(-3, 3, columns)
+        right = matrix @ np.maximum(random.normal(size=columns), 0) + random.random(rows) * 0.1
+        found = non_negative(matrix, right)
+        residual = float(np.linalg.norm(matrix @ found - right))
+        assert found.min() >= 0
+        assert residual <= nnls(matrix, right)[1] * (1 + 1e-6) + 1e-9
 
 
 def test_interval_covers_the_median_of_skewed_data() -> None:

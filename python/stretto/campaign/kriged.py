@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
-from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
 #: doublings of nodes, ranks per node and bytes over which what the terms leave stays alike
@@ -103,7 +101,7 @@ class Curve:
         for departure in self._departures:
             full = departure**2 * self._near + terms + np.diag(self._noise)
             lower = np.asarray(np.linalg.cholesky(full), dtype=np.float64)
-            solved = np.asarray(cho_solve((lower, True), self.left), dtype=np.float64)
+            solved = np.asarray(_cholesky_solve(lower, self.left), dtype=np.float64)
             # A departure is likely to be moderate: one point more or less must not decide.
             loss = 0.5 * float(self.left @ solved) + float(np.log(np.diag(lower)).sum())
             loss += 0.5 * math.log(departure / DEPARTURES[1]) ** 2
@@ -126,7 +124,7 @@ class Curve:
         cross = tau * _alike(_coordinates(wanted), self._places)
         cross += FREE**2 * shares @ self._shares.T
         own = tau + FREE**2 * (shares**2).sum(axis=1)
-        explained = np.einsum("ij,ji->i", cross, cho_solve((self._lower, True), cross.T))
+        explained = np.einsum("ij,ji->i", cross, _cholesky_solve(self._lower, cross.T))
         mean, variance = trend + cross @ self._solved, np.maximum(own - explained, 1e-8)
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(variance))):
             raise RuntimeError("a fit is not finite")
@@ -200,5 +198,42 @@ def _share(at: Array, basis: Array, noise: Array) -> Array:
     scale[scale == 0] = 1.0
     us = np.exp(at - at.max())
     weight = 1 / (us * np.sqrt(noise + DEPARTURES[1] ** 2))
-    share, _ = nnls(basis / scale * weight[:, None], us * weight)
+    share = non_negative(basis / scale * weight[:, None], us * weight)
     return np.asarray(share * math.exp(at.max()) / scale, dtype=np.float64)
+
+
+def _cholesky_solve(lower: Array, right: Array) -> Array:
+    return np.asarray(np.linalg.solve(lower.T, np.linalg.solve(lower, right)), dtype=np.float64)
+
+
+def non_negative(matrix: Array, right: Array) -> Array:
+    """Return the x >= 0 with the least squares of ``matrix @ x - right`` (Lawson and Hanson)."""
+    size = matrix.shape[1]
+    x, free = np.zeros(size), np.zeros(size, dtype=bool)
+    squares, target = matrix.T @ matrix, matrix.T @ right
+    small = 1e-13 * float(np.abs(target).max(initial=0.0))
+    for _ in range(3 * size):
+        slope = np.where(free, -np.inf, target - squares @ x)
+        entering = int(slope.argmax())
+        if slope[entering] <= small:
+            break
+        free[entering] = True
+        while True:
+            aim = np.zeros(size)
+            mine = np.flatnonzero(free)
+            try:
+                aim[mine] = np.linalg.solve(squares[np.ix_(mine, mine)], target[mine])
+            except np.linalg.LinAlgError:  # it says nothing that the others do not
+                aim[mine] = np.linalg.lstsq(matrix[:, mine], right, rcond=None)[0]
+            out = mine[aim[mine] <= 0]
+            if not out.size:
+                x = aim
+                break
+            part = x[out] / np.maximum(x[out] - aim[out], 1e-300)
+            x = x + float(part.min()) * (aim - x)
+            x[out[int(part.argmin())]] = 0.0
+            free &= x > 0
+            x[~free] = 0.0
+            if not free.any():
+                break
+    return x

@@ -35,6 +35,7 @@ from stretto.errors import (
     Interrupted,
     StrettoError,
     from_oserror,
+    missing_package,
 )
 from stretto.output import say
 from stretto.signals import Stopped, interruptible
@@ -62,6 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, Stopped) as error:
         return _interrupted(error)
+    except ModuleNotFoundError as error:
+        lacking = missing_package(error)
+        if lacking is None:
+            return _unexpected(error)
+        for line in lacking.lines():
+            say(line)
+        return lacking.exit_code
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
             # The reader of our output has gone (as in `stretto ... | head`): there is nobody to

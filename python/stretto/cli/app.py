@@ -41,6 +41,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("plan", "One algorithm: show, verify, price, draw."),
     ("serial", "Compile an MPI program for one process, without an MPI."),
     ("report", "Write one HTML page from the files of the other commands."),
+    ("bundle", "Collect what a maintainer needs to find a fault."),
     ("completion", "Print the completion script of a shell."),
 ]
 

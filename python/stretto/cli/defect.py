@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from stretto.home import home
+from stretto.home import state
 from stretto.output import say
 from stretto.version import __version__
 
@@ -23,10 +23,9 @@ def report(error: Exception) -> None:
     if os.environ.get("STRETTO_DEBUG", "0") not in ("", "0"):
         say(text)
         return
-    state = Path(os.environ.get("XDG_STATE_HOME") or home() / ".local" / "state") / "stretto"
     name = f"traceback-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
     words = " ".join(sys.argv)
-    for directory in (state, Path(tempfile.gettempdir())):
+    for directory in (state(os.environ), Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             directory.mkdir(parents=True, exist_ok=True)
             path = directory / name
@@ -34,6 +33,6 @@ def report(error: Exception) -> None:
             with path.open("xb") as stream:  # the temporary directory is everybody's
                 stream.write(whole.encode(errors="backslashreplace"))  # words may be no UTF-8
             say(f"  at: {path} holds the traceback")
-            say("  try: report it with that file; STRETTO_DEBUG=1 shows the traceback at once")
+            say("  try: stretto bundle, and report it with that; STRETTO_DEBUG=1 shows it at once")
             return
     say(text)

@@ -112,7 +112,9 @@ def fit_command(
     from stretto.model.net_series import read_net_series
     from stretto.model.platform_file import load, write_platform
     from stretto.model.show import fit_lines
-    from stretto.report.figures.model import fit_picture
+
+    if plot is not None:
+        from stretto.report.figures.model import fit_picture
 
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,63}", name):
         raise UsageError(f"{name!r} is not a name", None, "use letters, digits, - and _")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shlex
 from collections.abc import Mapping
@@ -175,6 +176,8 @@ def _run(
     from stretto.tune.settings_environment import environment_of
     from stretto.tune.unchanged import program_files
 
+    if importlib.util.find_spec("altair") is None:  # before the runs; loaded behind them
+        raise ModuleNotFoundError(name="altair")
     keep_input()
     identity, path = collect(first.mpi.identity), wanted.path
     header = ScaleHeader(
@@ -189,7 +192,7 @@ def _run(
     found = analyse(scale.runs, header.metric, price)
     if found is None:
         raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted.metric)
-    from stretto.report.scaling_page import write  # takes memory: after the runs
+    from stretto.report.scaling_page import write
 
     if not as_json:  # before anything that is written can fail
         print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))

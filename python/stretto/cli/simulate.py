@@ -146,7 +146,9 @@ def _sweep(
     from stretto.model.show import answer_lines
     from stretto.model.sweep import Answer, SimulatedCell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
-    from stretto.report.figures.model import sweep_picture
+
+    if plot is not None:  # before it is priced: a package of an extra may be missing
+        from stretto.report.figures.model import sweep_picture
 
     wanted = parse_sizes(sizes)
     if output is not None and output.exists() and output.stat().st_size > 0:
@@ -239,8 +241,10 @@ def _forecast(
     from stretto.model.forecast import ScalingRule
     from stretto.model.outlook import file_of, outlook
     from stretto.model.show import forecast_lines
-    from stretto.report.figures.forecast import elapsed
-    from stretto.report.render import write_to
+
+    if plot is not None:
+        from stretto.report.figures.forecast import elapsed
+        from stretto.report.render import write_to
 
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 #: below this many launches (or pairs) no two-sided rank test can reach 5% with certainty of design
 FEWEST = 6
@@ -41,11 +40,19 @@ def order_rank(n: int, level: float = 0.95) -> int | None:
 
     None when even the extremes do not reach the level (n below 6 for 95%).
     """
-    k = int(scipy_stats.binom.ppf((1 - level) / 2, n, 0.5)) if n > 0 else 0
-    # ppf gives the smallest k with P(X <= k) >= alpha/2; P(X <= k - 1) is below it.
-    while k > 0 and scipy_stats.binom.cdf(k - 1, n, 0.5) > (1 - level) / 2:
-        k -= 1
+    k, ways, below = 0, 1, 1  # of the 2^n ways to lie on two sides of the median, those with k
+    while k < n and below / (1 << n) <= (1 - level) / 2:
+        k += 1
+        ways = ways * (n - k + 1) // k
+        below += ways
     return k or None
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Return the two-sided p of the sign test; no win and no loss: 1."""
+    number, few = wins + losses, min(wins, losses)
+    ways = sum(math.comb(number, i) for i in range(few + 1))
+    return min(1.0, 2 * ways / (1 << number))
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
@@ -146,8 +153,7 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
         found.append(rank_sum_test(a, b))
     if n >= SIGNS_FROM:
         wins, losses = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
-        tested = wins + losses > 0
-        found.append(scipy_stats.binomtest(wins, wins + losses).pvalue if tested else 1.0)
+        found.append(sign_test(wins, losses))
     made = [float(p) for p in found if p is not None]
     return min(1.0, len(made) * min(made))
 
@@ -159,7 +165,9 @@ def _least_signed(n: int) -> float:
 
 def _midranks(values: Sequence[float]) -> list[int]:
     """Return twice the ranks (1 is the smallest), equal values sharing the mean: whole numbers."""
-    return [int(2 * r) for r in scipy_stats.rankdata(np.asarray(values, dtype=float))]
+    ordered = np.sort(np.asarray(values, dtype=float))
+    below, upto = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return [int(r) for r in below + upto + 1]
 
 
 def _normal(far: float, variance: float) -> float:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-from scipy.stats import norm
+from statistics import NormalDist
 
 from stretto.counted import counted
 from stretto.files.outcome import Verdict
@@ -70,7 +69,7 @@ def launches_missing(p: float, q: float, number: int) -> int | None:
     The test's statistic grows with the root of their number.
     """
     wanted = ALPHA * min(p / q, 1.0) if q > 0 else ALPHA
-    seen, needed = float(norm.isf(min(p, 1.0) / 2)), float(norm.isf(wanted / 2))
+    seen, needed = (-NormalDist().inv_cdf(max(x, 1e-300) / 2) for x in (min(p, 1.0), wanted))
     if seen <= 0 or needed / seen > math.sqrt(MOST_MORE):
         return None
     more = max(1, math.ceil(number * (needed / seen) ** 2) - number)

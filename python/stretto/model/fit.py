@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from stretto.errors import StrettoError
 from stretto.model.fit_node import fit_node
@@ -157,6 +156,8 @@ def fit_level(
             ])  # fmt: skip
 
         return difference
+
+    from scipy.optimize import least_squares  # an extra: only fitting needs it
 
     best: tuple[float, float, np.ndarray] | None = None
     for eager in _eager_candidates(latency):

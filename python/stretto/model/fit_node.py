@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from stretto.model.measurements import Residual, Series
 from stretto.model.platform import Platform
@@ -46,6 +45,8 @@ def fit_node(
 
     `curves`: ``node_bcast`` and ``node_allreduce``.
     """
+    from scipy.optimize import least_squares  # an extra: only fitting needs it
+
     points = [(s, n, v) for s in curves for n, v in _thinned(s)]
 
     def difference(x: np.ndarray) -> np.ndarray:

@@ -1,0 +1,28 @@
+"""The core needs no package of an extra, and names the extra that a command lacks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CODE = """
+import importlib, pkgutil, sys
+import stretto
+from stretto.errors import EXTRAS
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+for module in pkgutil.walk_packages(stretto.__path__, "stretto."):
+    if not module.name.startswith(("stretto.report", "stretto.place", "stretto.__main__")):
+        importlib.import_module(module.name)
+from stretto.cli import main
+sys.exit(main(["report", "x"]))
+"""
+
+
+def test_core_modules_load_without_the_extras_and_report_names_its_extra() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    assert done.returncode == 1 and "pip install 'stretto[report]'" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
