@@ -1,8 +1,10 @@
 /* Candidates are tried in the application's own calls, in blocks whose order and length all ranks
- * know (learn/learner.h). What is measured is agreed at the end of a block by one Allreduce inside
- * the application's call, which waits for nobody that the call itself did not wait for.
+ * know (learn/learner.h). What is measured (learn/estimate.h) is agreed at the end of a block
+ * inside the application's call. There a rank that is early in a collective with a root waits for
+ * the others, as the standard lets every collective do; the wait counts as a cost of learning.
  */
 #include "engine/learn.h"
+#include "engine/outstanding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@ enum {
     FEW_RANKS = 16,
     SMALL = 4096 /* bytes: below, a candidate's messages are what it costs */
 };
+_Static_assert(MOST_SHAPES * sizeof(stretto_learning) <= 64 << 10, "the bound that users are told");
 /* exploring may cost so much of the time in collectives, and so many seconds */
 static const double SHARE = 0.02, ALLOWANCE = 1.0;
 
@@ -26,12 +29,25 @@ static double seconds_now(void) {
 bool stretto_learns(stretto_collective collective) {
     switch (collective) {
     case STRETTO_ALLREDUCE:
+    case STRETTO_REDUCE:
+    case STRETTO_REDUCE_SCATTER:
     case STRETTO_REDUCE_SCATTER_BLOCK: return !stretto_config.reproducible;
     case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV:
     case STRETTO_ALLTOALL:
-    case STRETTO_BARRIER: return true;
+    case STRETTO_BARRIER:
+    case STRETTO_BCAST:
+    case STRETTO_GATHER:
+    case STRETTO_SCATTER: return true;
     default: return false;
     }
+}
+
+static stretto_flow flow_of(stretto_collective collective) {
+    if (!stretto_collective_rooted(collective))
+        return STRETTO_LEARN_SYMMETRIC;
+    return collective == STRETTO_BCAST || collective == STRETTO_SCATTER ? STRETTO_LEARN_FROM_ROOT
+                                                                        : STRETTO_LEARN_TO_ROOT;
 }
 
 /* Sizes for which no row of the table begins or ends: each has one row of it, or none. */
@@ -69,7 +85,11 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
     if (!l)
         stretto_no_memory(); /* the other ranks learn */
     l->collective = collective;
-    l->high = SIZE_MAX;
+    l->flow = flow_of(collective);
+    l->nodes = c->layout.nnodes;
+    l->ppn = c->ppn;
+    if (collective == STRETTO_BARRIER)
+        l->high = SIZE_MAX;
     if (bytes) {
         l->low = (size_t)1 << (63 - __builtin_clzll(bytes));
         l->high = 2 * l->low - 1;
@@ -79,7 +99,8 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
                                .high = SIZE_MAX,
                                .choice = {.kind = STRETTO_CHOICE_NATIVE},
                                .line = STRETTO_LINE_LEARNED};
-    stretto_learner_begin(&l->learner, stretto_config.learn_after, stretto_config.learn_block,
+    stretto_learner_begin(&l->learner, l->flow == STRETTO_LEARN_SYMMETRIC ? 1 : STRETTO_LEARN_SIDES,
+                          stretto_config.learn_after, stretto_config.learn_block,
                           (uint64_t)collective << 48 ^ (uint64_t)l->low ^
                               (uint64_t)c->nranks << 32);
     l->next = c->learning;
@@ -106,7 +127,10 @@ void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_
 /* The job ends where the MPI fails: ranks that do not know what the others know must not go on. */
 static void agree(const stretto_comm *c, const void *mine, void *all, int n, MPI_Datatype type,
                   MPI_Op op) {
-    if (PMPI_Allreduce(mine, all, n, type, op, c->has_shadow ? c->shadow : c->comm) == MPI_SUCCESS)
+    stretto_outstanding_lend();
+    const int rc = PMPI_Allreduce(mine, all, n, type, op, c->has_shadow ? c->shadow : c->comm);
+    stretto_outstanding_return();
+    if (rc == MPI_SUCCESS)
         return;
     stretto_say("the MPI failed while ranks agreed on what they learned; the job is ended");
     stretto_host_end_job();
@@ -194,7 +218,7 @@ static void forget_decisions(stretto_comm *c, const stretto_learning *l) {
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
 }
 
-static void ended(stretto_comm *c, stretto_learning *l, double seconds, bool may) {
+static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, bool may) {
     const int chosen = l->learner.chosen;
     const bool waited = l->learner.phase == STRETTO_LEARN_WAIT;
     stretto_learner_ended(&l->learner, seconds, may);
@@ -218,7 +242,7 @@ static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_d
     double lost, taken;
     if (l->learner.phase == STRETTO_LEARN_WAIT)
         choose_candidates(c, l, d);
-    ended(c, l, 0, true);
+    ended(c, l, NULL, true);
     stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
 }
 
@@ -242,40 +266,51 @@ const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decisi
     if (learner->now != learner->chosen)
         d = by_candidate(c, l, learner->now, d);
     if (l->measured < STRETTO_LEARN_BLOCK)
-        l->entered[l->measured] = seconds_now();
+        l->timed[l->measured] =
+            (stretto_timed_call){.entered = seconds_now(), .is_root = c->root == c->rank};
     return d;
 }
 
-/* Seconds of each call of a block, agreed. On one node all have one clock: from the last rank's
- * entry to the last one's return, without the waiting for late ranks. Between nodes there is none,
- * and it is the mean of the ranks' times, waiting included: in a pair of blocks that is in both.
- * `cost` becomes that of exploring and of collectives, of all ranks. */
-static void agree_on_block(stretto_comm *c, stretto_learning *l, int n, double *seconds,
+/* Seconds of a call on each side, agreed: medians over a block of n calls. On one node all have one
+ * clock. Between nodes there is none, and it is the mean of the side's times in the call, waiting
+ * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
+ * collectives, of all ranks. */
+static void agree_on_block(stretto_comm *c, stretto_learning *l, int n, double seconds[2],
                            double cost[2]) {
-    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2];
-    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
+    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2],
+        start[STRETTO_LEARN_BLOCK];
     const bool one_clock = c->layout.nnodes == 1;
     for (int i = 0; i < n; i++) {
-        mine[i] = one_clock ? l->entered[i] : l->returned[i] - l->entered[i];
-        mine[n + i] = l->returned[i];
+        mine[i] = stretto_learn_start(l->flow, &l->timed[i]);
+        start[i] = STRETTO_LEARN_NEVER;
     }
+    if (one_clock)
+        agree(c, mine, start, n, MPI_DOUBLE, MPI_MAX);
+    for (int i = 0; i < n; i++) {
+        double both[2];
+        stretto_learn_seconds(l->flow, &l->timed[i], start[i], both);
+        mine[i] = both[0];
+        mine[n + i] = both[1];
+    }
+    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
     if (one_clock)
         mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
     agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
-    for (int i = 0; i < n; i++)
-        seconds[i] = one_clock ? all[n + i] - all[i] : all[i] / c->nranks;
+    for (int side = 0; side < l->learner.sides; side++)
+        seconds[side] = stretto_learn_median(all + side * n, n) /
+                        (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
     cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
     cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;
 }
 
 static void end_block(stretto_comm *c, stretto_learning *l) {
-    double seconds[STRETTO_LEARN_BLOCK], cost[2], lost, taken;
+    double seconds[STRETTO_LEARN_SIDES], cost[2], lost, taken;
     const double begin = seconds_now(), before = l->learner.reference;
     const int n = (int)l->learner.length, candidate = l->learner.now, chosen = l->learner.chosen;
     l->measured = 0;
     agree_on_block(c, l, n, seconds, cost);
-    const double value = stretto_learn_median(seconds, n);
-    ended(c, l, value, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    const double value = stretto_learner_mean(&l->learner, seconds);
+    ended(c, l, seconds, cost[0] <= SHARE * cost[1] + ALLOWANCE);
     const double calls = (double)(l->learner.calls - l->counted);
     l->counted = l->learner.calls;
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
@@ -283,21 +318,39 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     stretto_learned_spent(lost + seconds_now() - begin, value * calls, &lost, &taken);
 }
 
+/* The MPI did not take the arguments of this rank: the others wait, and it calls again. Any other
+ * error is of a call that is over on the others, too. */
+static bool refused(int rc) {
+    int kind = MPI_SUCCESS;
+    if (rc == MPI_SUCCESS)
+        return false;
+    PMPI_Error_class(rc, &kind);
+    return kind == MPI_ERR_BUFFER || kind == MPI_ERR_COUNT || kind == MPI_ERR_TYPE ||
+           kind == MPI_ERR_OP || kind == MPI_ERR_ROOT || kind == MPI_ERR_COMM ||
+           kind == MPI_ERR_ARG;
+}
+
 void stretto_learn_call_ended(stretto_comm *c, int rc) {
     stretto_learning *l = c->at_hand;
     c->at_hand = NULL;
     if (!l)
         return;
-    if (rc != MPI_SUCCESS) { /* perhaps here alone, and it will be made again */
+    if (refused(rc)) {
         l->learner.left++;
         return;
     }
     if (!l->learner.timed)
         return;
     if (l->measured < STRETTO_LEARN_BLOCK)
-        l->returned[l->measured++] = seconds_now();
+        l->timed[l->measured++].returned = seconds_now();
     if (l->learner.left <= 0)
         end_block(c, l);
+}
+
+void stretto_learn_go_on(stretto_comm *c, stretto_learning *list) {
+    for (stretto_learning *l = c->learning = list; l; l = l->next)
+        for (int i = 0; i < STRETTO_LEARN_CANDIDATES; i++)
+            l->by[i].run = STRETTO_RUN_UNDECIDED; /* by what c has */
 }
 
 void stretto_learn_forget(stretto_comm *c) {
