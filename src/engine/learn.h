@@ -6,20 +6,26 @@
 #include "learn/estimate.h"
 #include "learn/learner.h"
 
+/* What is tried for a shape that is called often. */
+typedef struct {
+    stretto_learner learner;
+    stretto_row *rows;                             /* [learner.ncandidates], the first is native */
+    stretto_decision *by;                          /* the last call's, by each of them */
+    stretto_timed_call timed[STRETTO_LEARN_BLOCK]; /* of the block at hand */
+    int measured;
+    long long counted; /* of learner.calls, those in the process's total */
+} stretto_trial;
+
 /* Calls of one shape on a communicator: a collective, and sizes up to twice one another for which
  * the table has one row, or none. */
 struct stretto_learning {
     struct stretto_learning *next;
     stretto_collective collective;
     stretto_flow flow;
-    int nodes, ppn;   /* of the communicator */
-    size_t low, high; /* bytes, inclusive */
-    stretto_learner learner;
-    stretto_row rows[STRETTO_LEARN_CANDIDATES];    /* the first is native */
-    stretto_decision by[STRETTO_LEARN_CANDIDATES]; /* the last call's, by each of them */
-    stretto_timed_call timed[STRETTO_LEARN_BLOCK]; /* of the block at hand */
-    int measured;
-    long long counted; /* of learner.calls, those in the process's total */
+    int nodes, ppn;       /* of the communicator */
+    size_t low, high;     /* bytes, inclusive */
+    int waits;            /* calls before anything is tried; below 0: nothing ever is */
+    stretto_trial *trial; /* NULL: not yet */
 };
 
 /* Whether shapes of this collective are learned: those of which all ranks know the size. */

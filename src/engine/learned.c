@@ -75,12 +75,12 @@ static result *place_for(results *rs, const result *key) {
     return &rs->all[rs->n++];
 }
 
-static void name_candidates(const stretto_learning *l, char *text, size_t size) {
+static void name_candidates(const stretto_trial *t, char *text, size_t size) {
     char choice[256];
     size_t used = 0;
     *text = '\0';
-    for (int i = 1; i < l->learner.ncandidates; i++) {
-        stretto_choice_format(&l->rows[i].choice, choice, sizeof choice);
+    for (int i = 1; i < t->learner.ncandidates; i++) {
+        stretto_choice_format(&t->rows[i].choice, choice, sizeof choice);
         if (used + strlen(choice) + 2 <= size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", i > 1 ? ";" : "", choice);
     }
@@ -104,9 +104,9 @@ static void merge(results *rs, const result *one) {
 
 static void add(results *rs, const stretto_learning *list) {
     for (const stretto_learning *l = list; l; l = l->next) {
-        const stretto_learner *learner = &l->learner;
-        if (learner->phase == STRETTO_LEARN_WAIT)
+        if (!l->trial)
             continue;
+        const stretto_learner *learner = &l->trial->learner;
         const stretto_learned_gain g = stretto_learner_gain(learner);
         result one = {
             .collective = l->collective,
@@ -114,7 +114,7 @@ static void add(results *rs, const stretto_learning *list) {
             .ppn = l->ppn,
             .low = l->low,
             .high = l->high,
-            .choice = l->rows[learner->chosen].choice,
+            .choice = l->trial->rows[learner->chosen].choice,
             .open = !learner->chosen && learner->phase != STRETTO_LEARN_QUIET,
             .chosen = learner->chosen != 0,
             .other_order = stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
@@ -129,7 +129,7 @@ static void add(results *rs, const stretto_learning *list) {
             .calls = (unsigned long long)(learner->calls + learner->length - learner->left),
             .chosen_calls = (unsigned long long)g.calls,
         };
-        name_candidates(l, one.tried, sizeof one.tried);
+        name_candidates(l->trial, one.tried, sizeof one.tried);
         merge(rs, &one);
     }
 }
