@@ -220,6 +220,7 @@ typedef struct stretto_comm {
     bool is_short;      /* its memory is for short messages: it grows with the first long one */
     bool no_growth;     /* and there was none for long ones */
     int rooted;         /* calls with a root while it is short */
+    int root;           /* of the last call with one */
     bool is_far;        /* this rank lies in another domain than the node's first */
     uint64_t homes;     /* of the kind of its pieces */
     bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */

@@ -1,8 +1,10 @@
 /* Candidates are tried in the application's own calls, in blocks whose order and length all ranks
- * know (learn/learner.h). What is measured is agreed at the end of a block by one Allreduce inside
- * the application's call, which waits for nobody that the call itself did not wait for.
+ * know (learn/learner.h). What is measured (learn/estimate.h) is agreed at the end of a block
+ * inside the application's call. There a rank that is early in a collective with a root waits for
+ * the others, as the standard lets every collective do; the wait counts as a cost of learning.
  */
 #include "engine/learn.h"
+#include "engine/outstanding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,9 @@
 #include <time.h>
 
 enum {
-    MOST_SHAPES = 10, /* of a communicator: 64 KiB */
+    MOST_SHAPES = 64,      /* of a communicator */
+    MOST_BYTES = 64 << 10, /* of them and of their trials: the bound that users are told */
+    EACH = sizeof(stretto_row) + sizeof(stretto_decision), /* a candidate */
     FEW_RANKS = 16,
     SMALL = 4096 /* bytes: below, a candidate's messages are what it costs */
 };
@@ -26,12 +30,25 @@ static double seconds_now(void) {
 bool stretto_learns(stretto_collective collective) {
     switch (collective) {
     case STRETTO_ALLREDUCE:
+    case STRETTO_REDUCE:
+    case STRETTO_REDUCE_SCATTER:
     case STRETTO_REDUCE_SCATTER_BLOCK: return !stretto_config.reproducible;
     case STRETTO_ALLGATHER:
+    case STRETTO_ALLGATHERV:
     case STRETTO_ALLTOALL:
-    case STRETTO_BARRIER: return true;
+    case STRETTO_BARRIER:
+    case STRETTO_BCAST:
+    case STRETTO_GATHER:
+    case STRETTO_SCATTER: return true;
     default: return false;
     }
+}
+
+static stretto_flow flow_of(stretto_collective collective) {
+    if (!stretto_collective_rooted(collective))
+        return STRETTO_LEARN_SYMMETRIC;
+    return collective == STRETTO_BCAST || collective == STRETTO_SCATTER ? STRETTO_LEARN_FROM_ROOT
+                                                                        : STRETTO_LEARN_TO_ROOT;
 }
 
 /* Sizes for which no row of the table begins or ends: each has one row of it, or none. */
@@ -69,19 +86,17 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
     if (!l)
         stretto_no_memory(); /* the other ranks learn */
     l->collective = collective;
-    l->high = SIZE_MAX;
+    l->flow = flow_of(collective);
+    l->nodes = c->layout.nnodes;
+    l->ppn = c->ppn;
+    if (collective == STRETTO_BARRIER)
+        l->high = SIZE_MAX;
     if (bytes) {
         l->low = (size_t)1 << (63 - __builtin_clzll(bytes));
         l->high = 2 * l->low - 1;
         cut_at_rows(c, l, bytes);
     }
-    l->rows[0] = (stretto_row){.collective = collective,
-                               .high = SIZE_MAX,
-                               .choice = {.kind = STRETTO_CHOICE_NATIVE},
-                               .line = STRETTO_LINE_LEARNED};
-    stretto_learner_begin(&l->learner, stretto_config.learn_after, stretto_config.learn_block,
-                          (uint64_t)collective << 48 ^ (uint64_t)l->low ^
-                              (uint64_t)c->nranks << 32);
+    l->waits = stretto_config.learn_after;
     l->next = c->learning;
     return c->learning = l;
 }
@@ -97,8 +112,34 @@ void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_
             return;
     }
     d->learning = find(c, collective, d->bytes);
-    if (d->learning && d->learning->learner.phase != STRETTO_LEARN_WAIT)
-        d->row = &d->learning->rows[d->learning->learner.chosen];
+    if (d->learning && d->learning->trial)
+        d->row = &d->learning->trial->rows[d->learning->trial->learner.chosen];
+}
+
+/* False: there are too many, on all ranks. */
+static bool begin_trial(const stretto_comm *c, stretto_learning *l) {
+    size_t bytes = MOST_SHAPES * sizeof *l + sizeof *l->trial + STRETTO_LEARN_CANDIDATES * EACH;
+    for (const stretto_learning *other = c->learning; other; other = other->next)
+        if (other->trial)
+            bytes += sizeof *l->trial + (size_t)other->trial->learner.ncandidates * EACH;
+    if (bytes > MOST_BYTES)
+        return false;
+    stretto_trial *t = l->trial = calloc(1, sizeof *t);
+    if (t) {
+        t->rows = calloc(STRETTO_LEARN_CANDIDATES, sizeof *t->rows);
+        t->by = calloc(STRETTO_LEARN_CANDIDATES, sizeof *t->by);
+    }
+    if (!t || !t->rows || !t->by)
+        stretto_no_memory(); /* the other ranks learn */
+    t->rows[0] = (stretto_row){.collective = l->collective,
+                               .high = SIZE_MAX,
+                               .choice = {.kind = STRETTO_CHOICE_NATIVE},
+                               .line = STRETTO_LINE_LEARNED};
+    stretto_learner_begin(&t->learner, l->flow == STRETTO_LEARN_SYMMETRIC ? 1 : STRETTO_LEARN_SIDES,
+                          0, stretto_config.learn_block,
+                          (uint64_t)l->collective << 48 ^ (uint64_t)l->low ^
+                              (uint64_t)c->nranks << 32);
+    return true;
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
@@ -106,15 +147,18 @@ void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_
 /* The job ends where the MPI fails: ranks that do not know what the others know must not go on. */
 static void agree(const stretto_comm *c, const void *mine, void *all, int n, MPI_Datatype type,
                   MPI_Op op) {
-    if (PMPI_Allreduce(mine, all, n, type, op, c->has_shadow ? c->shadow : c->comm) == MPI_SUCCESS)
+    stretto_outstanding_lend();
+    const int rc = PMPI_Allreduce(mine, all, n, type, op, c->has_shadow ? c->shadow : c->comm);
+    stretto_outstanding_return();
+    if (rc == MPI_SUCCESS)
         return;
     stretto_say("the MPI failed while ranks agreed on what they learned; the job is ended");
     stretto_host_end_job();
 }
 
-static bool is_there(const stretto_learning *l, int n, const stretto_choice *choice) {
+static bool is_there(const stretto_trial *t, int n, const stretto_choice *choice) {
     for (int i = 1; i < n; i++)
-        if (stretto_choice_same(&l->rows[i].choice, choice))
+        if (stretto_choice_same(&t->rows[i].choice, choice))
             return true;
     return false;
 }
@@ -122,13 +166,14 @@ static bool is_there(const stretto_learning *l, int n, const stretto_choice *cho
 /* Takes a choice into the list if calls such as d would be carried out by it. */
 static int add(stretto_comm *c, stretto_learning *l, int n, const stretto_choice *choice,
                const stretto_decision *d) {
-    if (n == STRETTO_LEARN_CANDIDATES || is_there(l, n, choice))
+    stretto_trial *t = l->trial;
+    if (n == STRETTO_LEARN_CANDIDATES || is_there(t, n, choice))
         return n;
-    l->rows[n] = l->rows[0];
-    l->rows[n].choice = *choice;
-    stretto_decide_by(c, l->collective, &l->by[n], d->elements, d->datatype, d->op, &l->rows[n]);
-    const bool fits = l->by[n].run != STRETTO_RUN_NATIVE;
-    l->by[n].run = STRETTO_RUN_UNDECIDED;
+    t->rows[n] = t->rows[0];
+    t->rows[n].choice = *choice;
+    stretto_decide_by(c, l->collective, &t->by[n], d->elements, d->datatype, d->op, &t->rows[n]);
+    const bool fits = t->by[n].run != STRETTO_RUN_NATIVE;
+    t->by[n].run = STRETTO_RUN_UNDECIDED;
     return fits ? n + 1 : n;
 }
 
@@ -141,8 +186,8 @@ static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t 
     if (bytes >= SMALL)
         return n;
     for (int i = 1; i < n; i++) {
-        const stretto_cached_plan *p = stretto_plan_for(c, l->collective, &l->rows[i].choice, 0,
-                                                        bytes, false, true, error, sizeof error);
+        const stretto_cached_plan *p = stretto_plan_for(c, l->collective, &l->trial->rows[i].choice,
+                                                        0, bytes, false, true, error, sizeof error);
         for (int a = 0; p && a < p->plan.nactions; a++)
             sends[i] += p->plan.actions[a].kind == STRETTO_SEND;
     }
@@ -152,7 +197,7 @@ static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t 
         fewest = most[i] < fewest ? most[i] : fewest;
     for (int i = 1; i < n; i++)
         if (most[i] <= 4 * fewest + 8 || (i == 1 && from_table))
-            l->rows[kept++] = l->rows[i];
+            l->trial->rows[kept++] = l->trial->rows[i];
     return kept;
 }
 
@@ -181,7 +226,12 @@ static void choose_candidates(stretto_comm *c, stretto_learning *l, const strett
             n = add(c, l, n, &choice, d);
         }
     n = without_hopeless(c, l, n, d->bytes, from_table);
-    stretto_learner_candidates(&l->learner, n, from_table ? 1 : 0);
+    stretto_trial *t = l->trial;
+    stretto_row *fewer_rows = realloc(t->rows, (size_t)n * sizeof *t->rows);
+    t->rows = fewer_rows ? fewer_rows : t->rows;
+    stretto_decision *fewer = realloc(t->by, (size_t)n * sizeof *t->by);
+    t->by = fewer ? fewer : t->by;
+    stretto_learner_candidates(&t->learner, n, from_table ? 1 : 0);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -194,18 +244,19 @@ static void forget_decisions(stretto_comm *c, const stretto_learning *l) {
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
 }
 
-static void ended(stretto_comm *c, stretto_learning *l, double seconds, bool may) {
-    const int chosen = l->learner.chosen;
-    const bool waited = l->learner.phase == STRETTO_LEARN_WAIT;
-    stretto_learner_ended(&l->learner, seconds, may);
-    if (waited || l->learner.chosen != chosen)
+static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, bool may) {
+    stretto_learner *learner = &l->trial->learner;
+    const int chosen = learner->chosen;
+    const bool waited = learner->phase == STRETTO_LEARN_WAIT;
+    stretto_learner_ended(learner, seconds, may);
+    if (waited || learner->chosen != chosen)
         forget_decisions(c, l);
 }
 
 static const stretto_decision *by_candidate(stretto_comm *c, stretto_learning *l, int candidate,
                                             const stretto_decision *d) {
-    stretto_decision *own = &l->by[candidate];
-    const stretto_row *row = &l->rows[candidate];
+    stretto_decision *own = &l->trial->by[candidate];
+    const stretto_row *row = &l->trial->rows[candidate];
     if (own->run == STRETTO_RUN_UNDECIDED || own->count != d->elements ||
         own->datatype != d->datatype || own->op != d->op)
         stretto_decide_by(c, l->collective, own, d->elements, d->datatype, d->op, row);
@@ -216,15 +267,19 @@ static const stretto_decision *by_candidate(stretto_comm *c, stretto_learning *l
 static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
     const double begin = seconds_now();
     double lost, taken;
-    if (l->learner.phase == STRETTO_LEARN_WAIT)
+    if (l->trial->learner.phase == STRETTO_LEARN_WAIT)
         choose_candidates(c, l, d);
-    ended(c, l, 0, true);
+    ended(c, l, NULL, true);
     stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
 }
 
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
     stretto_learning *l = d->learning;
-    stretto_learner *learner = &l->learner;
+    c->at_hand = l;
+    if (!l->trial && (l->waits < 0 || l->waits-- > 0 || !begin_trial(c, l)))
+        return d;
+    stretto_trial *t = l->trial;
+    stretto_learner *learner = &t->learner;
     if (!learner->timed && learner->left <= 0) {
         const long long count = d->elements;
         const MPI_Datatype datatype = d->datatype;
@@ -232,7 +287,6 @@ const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decisi
         end_unmeasured(c, l, d);
         d = stretto_decide(c, l->collective, count, datatype, op);
     }
-    c->at_hand = l;
     learner->left--;
     if (STRETTO_LIKELY(!learner->timed)) {
         if ((learner->left & 1023) == 0)
@@ -241,46 +295,71 @@ const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decisi
     }
     if (learner->now != learner->chosen)
         d = by_candidate(c, l, learner->now, d);
-    if (l->measured < STRETTO_LEARN_BLOCK)
-        l->entered[l->measured] = seconds_now();
+    if (t->measured < STRETTO_LEARN_BLOCK)
+        t->timed[t->measured] =
+            (stretto_timed_call){.entered = seconds_now(), .is_root = c->root == c->rank};
     return d;
 }
 
-/* Seconds of each call of a block, agreed. On one node all have one clock: from the last rank's
- * entry to the last one's return, without the waiting for late ranks. Between nodes there is none,
- * and it is the mean of the ranks' times, waiting included: in a pair of blocks that is in both.
- * `cost` becomes that of exploring and of collectives, of all ranks. */
-static void agree_on_block(stretto_comm *c, stretto_learning *l, int n, double *seconds,
-                           double cost[2]) {
-    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2];
-    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
+/* Seconds of a call on each side, agreed: medians over a block of n calls. On one node all have one
+ * clock. Between nodes there is none, and it is the mean of the side's times in the call, waiting
+ * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
+ * collectives, of all ranks. */
+static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
+                           double seconds[2], double cost[2]) {
+    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2],
+        start[STRETTO_LEARN_BLOCK];
+    const stretto_timed_call *timed = l->trial->timed;
     const bool one_clock = c->layout.nnodes == 1;
     for (int i = 0; i < n; i++) {
-        mine[i] = one_clock ? l->entered[i] : l->returned[i] - l->entered[i];
-        mine[n + i] = l->returned[i];
+        mine[i] = stretto_learn_start(l->flow, &timed[i]);
+        start[i] = STRETTO_LEARN_NEVER;
     }
+    if (one_clock)
+        agree(c, mine, start, n, MPI_DOUBLE, MPI_MAX);
+    for (int i = 0; i < n; i++) {
+        double both[2];
+        stretto_learn_seconds(l->flow, &timed[i], start[i], both);
+        mine[i] = both[0];
+        mine[n + i] = both[1];
+    }
+    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
     if (one_clock)
         mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
     agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
-    for (int i = 0; i < n; i++)
-        seconds[i] = one_clock ? all[n + i] - all[i] : all[i] / c->nranks;
+    for (int side = 0; side < l->trial->learner.sides; side++)
+        seconds[side] = stretto_learn_median(all + side * n, n) /
+                        (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
     cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
     cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;
 }
 
 static void end_block(stretto_comm *c, stretto_learning *l) {
-    double seconds[STRETTO_LEARN_BLOCK], cost[2], lost, taken;
-    const double begin = seconds_now(), before = l->learner.reference;
-    const int n = (int)l->learner.length, candidate = l->learner.now, chosen = l->learner.chosen;
-    l->measured = 0;
+    double seconds[STRETTO_LEARN_SIDES], cost[2], lost, taken;
+    stretto_trial *t = l->trial;
+    const double begin = seconds_now(), before = t->learner.reference;
+    const int n = (int)t->learner.length, candidate = t->learner.now, chosen = t->learner.chosen;
+    t->measured = 0;
     agree_on_block(c, l, n, seconds, cost);
-    const double value = stretto_learn_median(seconds, n);
-    ended(c, l, value, cost[0] <= SHARE * cost[1] + ALLOWANCE);
-    const double calls = (double)(l->learner.calls - l->counted);
-    l->counted = l->learner.calls;
+    const double value = stretto_learner_mean(&t->learner, seconds);
+    ended(c, l, seconds, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    const double calls = (double)(t->learner.calls - t->counted);
+    t->counted = t->learner.calls;
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
     stretto_learned_write(false);
     stretto_learned_spent(lost + seconds_now() - begin, value * calls, &lost, &taken);
+}
+
+/* The MPI did not take the arguments of this rank: the others wait, and it calls again. Any other
+ * error is of a call that is over on the others, too. */
+static bool refused(int rc) {
+    int kind = MPI_SUCCESS;
+    if (rc == MPI_SUCCESS)
+        return false;
+    PMPI_Error_class(rc, &kind);
+    return kind == MPI_ERR_BUFFER || kind == MPI_ERR_COUNT || kind == MPI_ERR_TYPE ||
+           kind == MPI_ERR_OP || kind == MPI_ERR_ROOT || kind == MPI_ERR_COMM ||
+           kind == MPI_ERR_ARG;
 }
 
 void stretto_learn_call_ended(stretto_comm *c, int rc) {
@@ -288,22 +367,37 @@ void stretto_learn_call_ended(stretto_comm *c, int rc) {
     c->at_hand = NULL;
     if (!l)
         return;
-    if (rc != MPI_SUCCESS) { /* perhaps here alone, and it will be made again */
-        l->learner.left++;
+    stretto_trial *t = l->trial;
+    if (refused(rc)) {
+        if (t)
+            t->learner.left++;
+        else if (l->waits >= 0)
+            l->waits++;
         return;
     }
-    if (!l->learner.timed)
+    if (!t || !t->learner.timed)
         return;
-    if (l->measured < STRETTO_LEARN_BLOCK)
-        l->returned[l->measured++] = seconds_now();
-    if (l->learner.left <= 0)
+    if (t->measured < STRETTO_LEARN_BLOCK)
+        t->timed[t->measured++].returned = seconds_now();
+    if (t->learner.left <= 0)
         end_block(c, l);
+}
+
+void stretto_learn_go_on(stretto_comm *c, stretto_learning *list) {
+    for (stretto_learning *l = c->learning = list; l; l = l->next)
+        for (int i = 0; l->trial && i < l->trial->learner.ncandidates; i++)
+            l->trial->by[i].run = STRETTO_RUN_UNDECIDED; /* by what c has */
 }
 
 void stretto_learn_forget(stretto_comm *c) {
     while (c->learning) {
         stretto_learning *l = c->learning;
         c->learning = l->next;
+        if (l->trial) {
+            free(l->trial->rows);
+            free(l->trial->by);
+        }
+        free(l->trial);
         free(l);
     }
     c->at_hand = NULL;

@@ -3,28 +3,39 @@
 #define STRETTO_LEARN_H
 
 #include "engine/engine.h"
+#include "learn/estimate.h"
 #include "learn/learner.h"
+
+/* What is tried for a shape that is called often. */
+typedef struct {
+    stretto_learner learner;
+    stretto_row *rows;                             /* [learner.ncandidates], the first is native */
+    stretto_decision *by;                          /* the last call's, by each of them */
+    stretto_timed_call timed[STRETTO_LEARN_BLOCK]; /* of the block at hand */
+    int measured;
+    long long counted; /* of learner.calls, those in the process's total */
+} stretto_trial;
 
 /* Calls of one shape on a communicator: a collective, and sizes up to twice one another for which
  * the table has one row, or none. */
 struct stretto_learning {
     struct stretto_learning *next;
     stretto_collective collective;
-    size_t low, high; /* bytes, inclusive */
-    stretto_learner learner;
-    stretto_row rows[STRETTO_LEARN_CANDIDATES];    /* the first is native */
-    stretto_decision by[STRETTO_LEARN_CANDIDATES]; /* the last call's, by each of them */
-    double entered[STRETTO_LEARN_BLOCK], returned[STRETTO_LEARN_BLOCK]; /* of the block at hand */
-    int measured;
-    long long counted; /* of learner.calls, those in the process's total */
+    stretto_flow flow;
+    int nodes, ppn;       /* of the communicator */
+    size_t low, high;     /* bytes, inclusive */
+    int waits;            /* calls before anything is tried; below 0: nothing ever is */
+    stretto_trial *trial; /* NULL: not yet */
 };
 
-/* Whether shapes of this collective are learned: those that end on no rank before all have begun
- * them, so that agreeing at the end of a call lets nobody wait who did not wait before. */
+/* Whether shapes of this collective are learned: those of which all ranks know the size. */
 bool stretto_learns(stretto_collective collective);
 /* d->bytes and d->row are known, from the table: says what the learner wants instead. The same on
  * all ranks. */
 void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_decision *d);
+/* c is the next communicator of ranks that have learned this on one before: goes on with it. The
+ * same on all ranks. */
+void stretto_learn_go_on(stretto_comm *c, stretto_learning *list);
 
 /* ---- learned.c ------------------------------------------------------------------------------- */
 

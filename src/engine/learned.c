@@ -4,6 +4,7 @@
 #include "files/regular.h"
 #include "engine/learn.h"
 #include "engine/memory.h"
+#include "engine/shadow.h"
 
 #include "stretto.h"
 
@@ -21,6 +22,7 @@ typedef struct {
     size_t low, high;
     stretto_choice choice;          /* of the communicator with the most pairs */
     bool chosen, open, other_order; /* open: candidates are being tried */
+    char tried[256];                /* the candidates */
     int pairs, anew; /* pairs: with native, since the choice was made or by which native won */
     double native, time, low_gain, high_gain; /* of that one */
     double saved, spread2;                    /* of all */
@@ -73,6 +75,17 @@ static result *place_for(results *rs, const result *key) {
     return &rs->all[rs->n++];
 }
 
+static void name_candidates(const stretto_trial *t, char *text, size_t size) {
+    char choice[256];
+    size_t used = 0;
+    *text = '\0';
+    for (int i = 1; i < t->learner.ncandidates; i++) {
+        stretto_choice_format(&t->rows[i].choice, choice, sizeof choice);
+        if (used + strlen(choice) + 2 <= size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i > 1 ? ";" : "", choice);
+    }
+}
+
 static void merge(results *rs, const result *one) {
     result *r = place_for(rs, one);
     if (!r)
@@ -89,35 +102,35 @@ static void merge(results *rs, const result *one) {
     r->other_order = before.other_order || one->other_order;
 }
 
-static void add(results *rs, const stretto_comm *c) {
-    for (const stretto_learning *l = c->learning; l; l = l->next) {
-        const stretto_learner *learner = &l->learner;
-        if (learner->phase == STRETTO_LEARN_WAIT)
+static void add(results *rs, const stretto_learning *list) {
+    for (const stretto_learning *l = list; l; l = l->next) {
+        if (!l->trial)
             continue;
+        const stretto_learner *learner = &l->trial->learner;
         const stretto_learned_gain g = stretto_learner_gain(learner);
-        merge(rs,
-              &(const result){
-                  .collective = l->collective,
-                  .nodes = c->layout.nnodes,
-                  .ppn = c->ppn,
-                  .low = l->low,
-                  .high = l->high,
-                  .choice = l->rows[learner->chosen].choice,
-                  .open = !learner->chosen && learner->phase != STRETTO_LEARN_QUIET,
-                  .chosen = learner->chosen != 0,
-                  .other_order =
-                      stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
-                  .pairs = learner->chosen ? g.pairs : learner->tested.n,
-                  .anew = learner->learned_anew,
-                  .native = g.pairs ? g.native : learner->reference,
-                  .time = g.chosen,
-                  .low_gain = g.low,
-                  .high_gain = g.high,
-                  .saved = g.saved,
-                  .spread2 = g.spread * g.spread,
-                  .calls = (unsigned long long)(learner->calls + learner->length - learner->left),
-                  .chosen_calls = (unsigned long long)g.calls,
-              });
+        result one = {
+            .collective = l->collective,
+            .nodes = l->nodes,
+            .ppn = l->ppn,
+            .low = l->low,
+            .high = l->high,
+            .choice = l->trial->rows[learner->chosen].choice,
+            .open = !learner->chosen && learner->phase != STRETTO_LEARN_QUIET,
+            .chosen = learner->chosen != 0,
+            .other_order = stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
+            .pairs = learner->chosen ? g.pairs : learner->tested[0].n,
+            .anew = learner->learned_anew,
+            .native = g.pairs ? g.native : learner->reference,
+            .time = g.chosen,
+            .low_gain = g.low,
+            .high_gain = g.high,
+            .saved = g.saved,
+            .spread2 = g.spread * g.spread,
+            .calls = (unsigned long long)(learner->calls + learner->length - learner->left),
+            .chosen_calls = (unsigned long long)g.calls,
+        };
+        name_candidates(l->trial, one.tried, sizeof one.tried);
+        merge(rs, &one);
     }
 }
 
@@ -125,7 +138,7 @@ void stretto_learned_add(const stretto_comm *c) {
     if (stretto_the_world.rank || !c->learning)
         return;
     pthread_mutex_lock(&keeping);
-    add(&gone, c);
+    add(&gone, c->learning);
     pthread_mutex_unlock(&keeping);
 }
 
@@ -140,9 +153,11 @@ STRETTO_COLD void stretto_learned_begin(void) {
         name = "stretto-learned.table";
     if (*name != '/' && !getcwd(here, sizeof here))
         snprintf(here, sizeof here, ".");
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent); /* it has the same environment and writes its table */
     /* the application may go elsewhere */
-    snprintf(path, sizeof path, "%s%s%.2000s", *name == '/' ? "" : here, *name == '/' ? "" : "/",
-             name);
+    snprintf(path, sizeof path, "%s%s%.2000s%s", *name == '/' ? "" : here, *name == '/' ? "" : "/",
+             name, parent != MPI_COMM_NULL ? ".spawned" : "");
 }
 
 /* As stretto.files.identity names it on x86-64; "unknown" elsewhere. */
@@ -212,7 +227,12 @@ static void put_row(FILE *file, const result *r) {
                 r->time / r->native, r->high_gain < r->native ? 1 - r->high_gain / r->native : 0,
                 1 - r->low_gain / r->native, r->pairs);
     if (r->saved > 0 || r->saved < 0)
-        fprintf(file, " saved_s=%.4g", r->saved);
+        fprintf(file, " saved_s=%.4g saved_spread_s=%.2g", r->saved,
+                stretto_learn_root(r->spread2));
+    if (*r->tried)
+        fprintf(file, " tried=%s", r->tried);
+    if (r->other_order)
+        fprintf(file, " order=changed");
     fputc('\n', file);
 }
 
@@ -280,7 +300,11 @@ static void put_table(const results *rs) {
 static results *collecting;
 
 static void collect(const stretto_comm *c) {
-    add(collecting, c);
+    add(collecting, c->learning);
+}
+
+static void collect_left(const stretto_learning *list) {
+    add(collecting, list);
 }
 
 /* What is known now, of living communicators too. With `keeping` held; free ->all. */
@@ -290,6 +314,7 @@ static results all_now(void) {
         merge(&rs, &gone.all[i]);
     collecting = &rs;
     stretto_comms_each(collect);
+    stretto_shadows_each(collect_left);
     return rs;
 }
 

@@ -300,8 +300,6 @@ STRETTO_COLD void stretto_comm_setup(stretto_comm *c) {
 
 void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     stretto_evidence_add(c);
-    stretto_learned_add(c);
-    stretto_learn_forget(c);
     stretto_plans_forget(c);
     stretto_comm_graph_forget(c);
     if (c->arena >= 0)
@@ -311,6 +309,8 @@ void stretto_comm_teardown(stretto_comm *c, bool free_shadow) {
     c->node = NULL;
     c->node_ready = c->one_node = false;
     stretto_shadow_leave(c, c->is_broken);
+    stretto_learned_add(c);
+    stretto_learn_forget(c);
     if (c->has_shadow && free_shadow) {
         stretto_outstanding_lend(); /* freeing is collective: the MPI may wait for the others */
         PMPI_Comm_free(&c->shadow);

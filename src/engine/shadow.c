@@ -9,6 +9,7 @@
  */
 #include "engine/shadow.h"
 
+#include "engine/learn.h"
 #include "engine/memory.h"
 #include "engine/outstanding.h"
 
@@ -24,6 +25,7 @@ struct stretto_kept_shadow {
     int nranks, *world; /* of its ranks, in their order */
     bool taken;
     struct stretto_kept_shadow *next;
+    stretto_learning *learning; /* by communicators of these ranks so far, while there is none */
 };
 
 static stretto_kept_shadow *kept; /* the one that was left last first */
@@ -56,7 +58,7 @@ static void keep(stretto_comm *c, const int *world, int64_t number) {
     if (!k || !copy)
         stretto_no_memory(); /* the others keep it */
     memcpy(copy, world, bytes);
-    *k = (stretto_kept_shadow){c->shadow, number, c->nranks, copy, true, NULL};
+    *k = (stretto_kept_shadow){c->shadow, number, c->nranks, copy, true, NULL, NULL};
     pthread_mutex_lock(&using);
     k->next = kept;
     kept = k;
@@ -71,6 +73,10 @@ void stretto_shadow_leave(stretto_comm *c, bool broken) {
         return;
     pthread_mutex_lock(&using);
     k->taken = broken; /* for ever: messages may still be under way in it */
+    if (c->learning && !broken) {
+        k->learning = c->learning;
+        c->learning = NULL;
+    }
     while (*at != k)
         at = &(*at)->next;
     *at = k->next;
@@ -79,6 +85,13 @@ void stretto_shadow_leave(stretto_comm *c, bool broken) {
     pthread_mutex_unlock(&using);
     c->kept = NULL;
     c->has_shadow = false;
+}
+
+void stretto_shadows_each(void (*f)(const stretto_learning *list)) {
+    pthread_mutex_lock(&using);
+    for (const stretto_kept_shadow *k = kept; k; k = k->next)
+        f(k->learning);
+    pthread_mutex_unlock(&using);
 }
 
 bool stretto_shadow_take(stretto_comm *c, const int *world, const void *offers, size_t stride) {
@@ -91,6 +104,10 @@ bool stretto_shadow_take(stretto_comm *c, const int *world, const void *offers, 
         all_keep = all_keep && o->next != 0;
     }
     if (same) {
+        pthread_mutex_lock(&using);
+        stretto_learn_go_on(c, c->kept->learning);
+        c->kept->learning = NULL;
+        pthread_mutex_unlock(&using);
         c->shadow = c->kept->comm;
         return c->has_shadow = true;
     }

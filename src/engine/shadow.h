@@ -15,8 +15,10 @@ stretto_shadow_offer stretto_shadow_offered(stretto_comm *c, const int *world);
 /* All ranks' offers are known, the first at `offers`, the next `stride` bytes on: c has a shadow,
  * the one that all have left or a new one; or false on all ranks. Collective over c->comm. */
 bool stretto_shadow_take(stretto_comm *c, const int *world, const void *offers, size_t stride);
-/* c's shadow, if it is one that is kept, may be offered again; or never, when messages on it may be
- * under way. Local. */
+/* c's shadow, if it is one that is kept, may be offered again, and with it what c has learned; or
+ * never, when messages on it may be under way. Local. */
 void stretto_shadow_leave(stretto_comm *c, bool broken);
+/* Calls f for what was learned and waits with a shadow. */
+void stretto_shadows_each(void (*f)(const stretto_learning *list));
 
 #endif

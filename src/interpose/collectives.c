@@ -28,7 +28,9 @@
                 stretto_decision_for(c, STRETTO_REDUCE, count, datatype, op);                      \
             STRETTO_TRY(c, d, stretto_call_reduce(c, d, sendbuf, recvbuf, root));                  \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm));     \
+        return stretto_through(                                                                    \
+            comm, c,                                                                               \
+            STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, root, comm)));       \
     }
 
 #define BCAST(name, COUNT)                                                                         \
@@ -40,7 +42,8 @@
                 stretto_decision_for(c, STRETTO_BCAST, count, datatype, MPI_OP_NULL);              \
             STRETTO_TRY(c, d, stretto_call_bcast(c, d, buffer, root));                             \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(buffer, count, datatype, root, comm));                   \
+        return stretto_through(comm, c,                                                            \
+                               STRETTO_NATIVE(PMPI_##name(buffer, count, datatype, root, comm)));  \
     }
 
 #define ALLGATHER(name, COUNT)                                                                     \
@@ -76,8 +79,9 @@
                 c, d,                                                                              \
                 stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf, &receive));   \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
-                                          displs, recvtype, comm));                                \
+        return stretto_through(comm, c,                                                            \
+                               STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
+                                                          recvcounts, displs, recvtype, comm)));   \
     }
 
 ALLREDUCE(Allreduce, int)

@@ -73,7 +73,9 @@ static inline bool stretto_passes(stretto_comm *c, stretto_collective collective
     return true;
 }
 
-static inline bool stretto_is_root_of(const stretto_comm *c, int root) {
+/* Whether root is one; learning asks for it. */
+static inline bool stretto_is_root_of(stretto_comm *c, int root) {
+    c->root = root;
     return root >= 0 && root < c->nranks;
 }
 

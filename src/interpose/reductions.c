@@ -29,7 +29,9 @@
                                      stretto_ragged_total(&blocks, c->nranks), datatype, op);      \
             STRETTO_TRY(c, d, stretto_call_reduce_scatter(c, d, sendbuf, recvbuf, &blocks));       \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcounts, datatype, op, comm));      \
+        return stretto_through(                                                                    \
+            comm, c,                                                                               \
+            STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, recvcounts, datatype, op, comm)));        \
     }
 
 #define SCAN(name, WHICH, COUNT, exclusive)                                                        \

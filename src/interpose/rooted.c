@@ -19,8 +19,9 @@
             STRETTO_TRY(c, d,                                                                      \
                         stretto_call_gather(c, d, sendbuf, sendcount, sendtype, recvbuf, root));   \
         }                                                                                          \
-        return STRETTO_NATIVE(                                                                     \
-            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));  \
+        return stretto_through(comm, c,                                                            \
+                               STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
+                                                          recvcount, recvtype, root, comm)));      \
     }
 
 #define SCATTER(name, COUNT)                                                                       \
@@ -38,8 +39,9 @@
             STRETTO_TRY(c, d,                                                                      \
                         stretto_call_scatter(c, d, sendbuf, recvbuf, recvcount, recvtype, root));  \
         }                                                                                          \
-        return STRETTO_NATIVE(                                                                     \
-            PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));  \
+        return stretto_through(comm, c,                                                            \
+                               STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf,   \
+                                                          recvcount, recvtype, root, comm)));      \
     }
 
 #define GATHERV(name, COUNT, DISPL, LARGE)                                                         \

@@ -88,8 +88,9 @@ static int block_of(const stretto_learner *l, int doublings) {
     return n > STRETTO_LEARN_BLOCK ? STRETTO_LEARN_BLOCK : n;
 }
 
-void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed) {
+void stretto_learner_begin(stretto_learner *l, int sides, int after, int base, uint64_t seed) {
     memset(l, 0, sizeof *l);
+    l->sides = sides;
     l->base = base;
     l->random = seed;
     l->ncandidates = 1;
@@ -105,9 +106,9 @@ void stretto_learner_candidates(stretto_learner *l, int n, int chosen) {
 static void quiet(stretto_learner *l) {
     long long calls = REST * (l->calls + 1);
     if (l->chosen)
-        calls = (long long)block_of(l, 3) * (l->doubts                     ? DOUBTFUL
-                                             : l->checked.n < OFTEN_CHECKS ? OFTEN
-                                                                           : SELDOM);
+        calls = (long long)block_of(l, 3) * (l->doubts                        ? DOUBTFUL
+                                             : l->checked[0].n < OFTEN_CHECKS ? OFTEN
+                                                                              : SELDOM);
     begin_calls(l, STRETTO_LEARN_QUIET, l->chosen, calls, false);
 }
 
@@ -146,8 +147,8 @@ static void explore(stretto_learner *l) {
     l->past_spread = until_now.spread * until_now.spread;
     l->chosen = 0;
     l->chosen_calls = 0;
-    memset(&l->tested, 0, sizeof l->tested);
-    memset(&l->checked, 0, sizeof l->checked);
+    memset(l->tested, 0, sizeof l->tested);
+    memset(l->checked, 0, sizeof l->checked);
     l->checked_calls = 0;
     l->doubts = 0;
     for (int i = 0; i < l->ncandidates; i++)
@@ -209,22 +210,32 @@ static void end_pass(stretto_learner *l) {
 }
 
 static void end_test(stretto_learner *l) {
-    const stretto_learn_pairs *p = &l->tested;
-    const double mean = p->difference / p->calls, native = p->native / p->calls;
-    if (mean <= WORTH * native || mean * mean * p->n <= T_TEST * T_TEST * variance(p)) {
-        stay_native(l);
-        return;
+    double difference = 0, native = 0;
+    for (int side = 0; side < l->sides; side++) {
+        const stretto_learn_pairs *p = &l->tested[side];
+        const double mean = p->difference / p->calls;
+        if (mean <= WORTH * p->native / p->calls ||
+            mean * mean * p->n <= T_TEST * T_TEST * variance(p)) {
+            stay_native(l);
+            return;
+        }
+        difference += p->difference;
+        native += p->native;
     }
     l->chosen = l->best;
-    l->gained = mean / native;
+    l->gained = difference / native;
     quiet(l);
 }
 
-/* Whether the last pairs say that the choice gains less than half of what it did. */
+/* Whether the last pairs say that the choice gains less than half of what it did, or all that it is
+ * slower than native. */
 static bool is_gone(const stretto_learner *l) {
+    const stretto_learned_gain g = stretto_learner_gain(l);
     const int n = l->doubts < STRETTO_LEARN_RECENT ? l->doubts : STRETTO_LEARN_RECENT;
     const double *last = l->recent + STRETTO_LEARN_RECENT - n;
     double mean = 0, m2 = 0;
+    if (g.pairs && g.high < 0)
+        return true;
     if (n < DOUBTS)
         return false;
     for (int i = 0; i < n; i++)
@@ -235,16 +246,24 @@ static bool is_gone(const stretto_learner *l) {
     return below > 0 && below * below * n > T_RECENT * T_RECENT * m2 / (n - 1);
 }
 
-static void end_check(stretto_learner *l, double native, double other) {
-    const double gain = native > 0 ? (native - other) / native : 0;
-    /* the pair stands for the quiet calls before it */
-    add_pair(&l->checked, native, other, (double)(l->chosen_calls - l->checked_calls));
+/* The pair stands for the quiet calls before it. */
+static void end_check(stretto_learner *l, const double *native, const double *other) {
+    double sum = 0, difference = 0, checked = 0, checked_native = 0;
+    for (int side = 0; side < l->sides; side++) {
+        stretto_learn_pairs *p = &l->checked[side];
+        add_pair(p, native[side], other[side], (double)(l->chosen_calls - l->checked_calls));
+        sum += native[side];
+        difference += native[side] - other[side];
+        checked += p->difference;
+        checked_native += p->native;
+    }
+    const double gain = sum > 0 ? difference / sum : 0;
     l->checked_calls = l->chosen_calls;
     memmove(l->recent, l->recent + 1, sizeof l->recent - sizeof *l->recent);
     l->recent[STRETTO_LEARN_RECENT - 1] = gain;
     l->doubts = gain < l->gained / 2 || gain <= 0 ? l->doubts + 1 : 0;
-    if (l->gained == 0 && l->checked.n == STRETTO_LEARN_RECENT && l->checked.native > 0)
-        l->gained = l->checked.difference / l->checked.native; /* the choice is of another run */
+    if (l->gained == 0 && l->checked[0].n == STRETTO_LEARN_RECENT && checked_native > 0)
+        l->gained = checked / checked_native; /* the choice is of another run */
     if (is_gone(l)) {
         l->learned_anew++;
         explore(l);
@@ -253,24 +272,29 @@ static void end_check(stretto_learner *l, double native, double other) {
     }
 }
 
-static void end_of_pair(stretto_learner *l, double seconds) {
+double stretto_learner_mean(const stretto_learner *l, const double *seconds) {
+    return l->sides == 1 ? seconds[0] : (seconds[0] + seconds[1]) / 2;
+}
+
+static void end_of_pair(stretto_learner *l, const double *seconds) {
     const bool first = l->second >= 0;
     if (first) {
         const int second = l->second;
-        l->first_value = seconds;
+        memcpy(l->first_value, seconds, (size_t)l->sides * sizeof *seconds);
         l->second = -1;
         begin_calls(l, l->phase, second, block_of(l, 3), true);
         return;
     }
-    const double native = l->now == 0 ? seconds : l->first_value,
-                 other = l->now == 0 ? l->first_value : seconds;
-    l->reference = native;
+    const double *native = l->now == 0 ? seconds : l->first_value,
+                 *other = l->now == 0 ? l->first_value : seconds;
+    l->reference = stretto_learner_mean(l, native);
     if (l->phase == STRETTO_LEARN_CHECK) {
         end_check(l, native, other);
         return;
     }
-    add_pair(&l->tested, native, other, 1);
-    if (l->tested.n < STRETTO_LEARN_PAIRS)
+    for (int side = 0; side < l->sides; side++)
+        add_pair(&l->tested[side], native[side], other[side], 1);
+    if (l->tested[0].n < STRETTO_LEARN_PAIRS)
         begin_pair(l, STRETTO_LEARN_TEST, l->best);
     else
         end_test(l);
@@ -289,17 +313,18 @@ static void end_first(stretto_learner *l, double seconds) {
     }
 }
 
-void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
+void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) {
     const stretto_learn_phase phase = l->phase;
+    const double mean = l->timed ? stretto_learner_mean(l, seconds) : 0;
     l->calls += l->length;
     l->chosen_calls += l->chosen && l->now == l->chosen ? l->length : 0;
     switch (phase) {
     case STRETTO_LEARN_WAIT:
         begin_calls(l, STRETTO_LEARN_FIRST, 0, l->base ? l->base : SHORT_BASE, true);
         break;
-    case STRETTO_LEARN_FIRST: end_first(l, seconds); break;
+    case STRETTO_LEARN_FIRST: end_first(l, mean); break;
     case STRETTO_LEARN_EXPLORE:
-        l->value[l->now] = seconds;
+        l->value[l->now] = mean;
         if (++l->at < l->norder)
             next_block(l);
         else
@@ -320,7 +345,7 @@ void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
         begin_calls(l, STRETTO_LEARN_ASK, 0, block_of(l, 0), true);
         break;
     case STRETTO_LEARN_ASK:
-        l->reference = seconds;
+        l->reference = mean;
         next_block(l);
         break;
     }
@@ -330,9 +355,11 @@ void stretto_learner_ended(stretto_learner *l, double seconds, bool may) {
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     stretto_learned_gain g = {.saved = l->past, .spread = stretto_learn_root(l->past_spread)};
-    const stretto_learn_pairs *p = &l->checked; /* those of the test made the choice */
+    const stretto_learn_pairs *p = &l->checked[0]; /* those of the test made the choice */
     if (!l->chosen || p->n < STRETTO_LEARN_FEWEST)
         return g;
+    if (l->sides > 1 && l->checked[1].difference < p->difference)
+        p = &l->checked[1];
     const double half = student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);

@@ -22,7 +22,8 @@ enum {
     STRETTO_LEARN_BLOCK = 32, /* calls in a block, at most */
     STRETTO_LEARN_PAIRS = 10, /* of the test */
     STRETTO_LEARN_RECENT = 8, /* pairs that warn */
-    STRETTO_LEARN_FEWEST = 4  /* pairs for which a gain is reported */
+    STRETTO_LEARN_FEWEST = 4, /* pairs for which a gain is reported */
+    STRETTO_LEARN_SIDES = 2   /* of a collective with a root (estimate.h) */
 };
 
 typedef enum {
@@ -46,25 +47,27 @@ typedef struct {
 
 typedef struct {
     int ncandidates, base; /* base: calls of the first blocks */
+    int sides;             /* 1, or 2: a choice must be faster on each */
     uint64_t random;
     stretto_learn_phase phase;
     int now;                /* the candidate of the calls at hand */
     long long length, left; /* calls at hand, and how many are to come before _ended */
     bool timed;             /* they are measured */
     int chosen;
-    int learned_anew;         /* times that a choice was given up */
-    long long calls;          /* in phases that have ended */
-    long long chosen_calls;   /* of them, by the choice that stands, unless it is native */
-    long long checked_calls;  /* of them, those that pairs stand for */
-    double reference, gained; /* seconds of a call natively, when last measured; part gained then */
+    int learned_anew;        /* times that a choice was given up */
+    long long calls;         /* in phases that have ended */
+    long long chosen_calls;  /* of them, by the choice that stands, unless it is native */
+    long long checked_calls; /* of them, those that pairs stand for */
+    /* seconds of a call natively, when last measured, mean of the sides; the part gained then */
+    double reference, gained;
     /* EXPLORE */
     bool alive[STRETTO_LEARN_CANDIDATES];
     int round, pass, at, norder, order[STRETTO_LEARN_CANDIDATES];
     double value[STRETTO_LEARN_CANDIDATES], sum[STRETTO_LEARN_CANDIDATES];
     /* TEST and CHECK */
     int best, second;
-    double first_value;
-    stretto_learn_pairs tested, checked;
+    double first_value[STRETTO_LEARN_SIDES];
+    stretto_learn_pairs tested[STRETTO_LEARN_SIDES], checked[STRETTO_LEARN_SIDES];
     double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
     int doubts;               /* of them, so many in a row are less than half of `gained` */
     long long pause;          /* length of the next one */
@@ -73,15 +76,16 @@ typedef struct {
 
 /* `after`: calls before anything is tried; `seed`: equal on all ranks. `base` 0: 4 calls for short
  * ones, 1 for long ones. */
-void stretto_learner_begin(stretto_learner *l, int after, int base, uint64_t seed);
+void stretto_learner_begin(stretto_learner *l, int sides, int after, int base, uint64_t seed);
 /* Candidates are known (before the first block is measured): so many; `chosen`,
  * from an earlier run, is used at once; 0: none. */
 void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
-/* The calls at hand are through. `seconds`: of one call, agreed by all ranks; not looked at when
- * they were not timed. `may`: exploring has cost less than it may so far, agreed. */
-void stretto_learner_ended(stretto_learner *l, double seconds, bool may);
+/* The calls at hand are through. `seconds`: of one call on each side, agreed by all ranks; not
+ * looked at when they were not timed. `may`: exploring has cost less than it may so far, agreed. */
+void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may);
 
-/* What is known of the gain by the choice that stands: seconds of a call, and of all its calls. */
+/* What is known of the gain by the choice that stands: seconds of a call, and of all its calls; on
+ * the side that gains less. */
 typedef struct {
     int pairs;
     double native, chosen;  /* means, seconds a call */
@@ -92,6 +96,8 @@ typedef struct {
 /* Without STRETTO_LEARN_FEWEST pairs since the choice was made, only of earlier ones. */
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l);
 
+/* Of the sides. */
+double stretto_learner_mean(const stretto_learner *l, const double *seconds);
 /* Square root, 0 below 0: no libm in the process of an application. */
 double stretto_learn_root(double x);
 /* Median of n values (sorts them). */

@@ -70,6 +70,16 @@ def test_spawned_processes(build, name: str, way: str) -> None:
     assert "spawn without: " + counts.format(parents, 0) in out
 
 
+def test_learn_in_a_spawned_world_leaves_the_table_of_its_parent(build, tmp_path: Path) -> None:
+    mpi, table = MPIS["openmpi4"].require(), tmp_path / "app.table"
+    env = {"LD_PRELOAD": str(library(mpi.interposer)), "STRETTO_AFTER": "1", "STRETTO_LEARN": "1"}
+    env |= {"STRETTO_LEARN_AFTER": "1", "STRETTO_LEARN_TABLE": str(table)}
+    done = mpi.run(1, [build(mpi), "spawn", "2"], env=SETTINGS[mpi.name], rank_env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{table}.spawned" in done.stderr, done.stderr
+    assert Path(f"{table}.spawned").exists() and not table.exists(), "one rank learns nothing"
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "intel"])
 def test_halves_that_connect(build, name: str, way: str) -> None:

@@ -55,7 +55,7 @@ def test_learning_with_blocks_of_one_call_changes_no_result(
     found = re.search(r"(\d+) comparisons", done.stdout)
     assert found and int(found[1]) > 2000, done.stdout + done.stderr
     ours = re.search(r"(\d+) calls carried out by Stretto", done.stdout)
-    assert ours and int(ours[1]) > 100, done.stdout
+    assert ours and int(ours[1]) > 30, done.stdout
     assert "learned: " in done.stderr, done.stderr
 
 
@@ -70,14 +70,15 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     rows = {(r.collective, r.low): r for r in first.rows}
     assert all(r.evidence["source"] == "learned" and r.nodes == 1 for r in first.rows)
     assert ("allreduce", 8) in rows and ("barrier", 0) in rows
-    assert not any(r.collective == "bcast" for r in first.rows), "its root returns early"
+    every = {"allreduce", "reduce", "bcast", "gather", "scatter", "allgather", "allgatherv"}
+    assert every | {"alltoall", "barrier", "reduce_scatter"} == {r.collective for r in first.rows}
     chosen = [r for r in first.rows if r.choice != "native"]
     assert all("us" not in r.evidence or int(r.evidence["pairs"]) >= 4 for r in chosen)
 
     start = tmp_path / "start.table"
     text = (tmp_path / "learned.table").read_text("utf-8").splitlines()
     kept = [line for line in text if not line.startswith(("row", "end"))]
-    kept += ["row allreduce 1 2 8-15 shm -", "row bcast 1 2 0-inf shm -"]
+    kept += ["row allreduce 1 2 8-15 shm -", "row scan 1 2 0-inf shm -"]
     kept += ["row allgather 1 2 1024-1500 ring -", "row allgather 1 2 1501-2047 shm -", "end 4"]
     start.write_text("\n".join(kept) + "\n", "utf-8")
     env = learning(mpi, tmp_path, STRETTO_AFTER=3, STRETTO_TABLE=start, STRETTO_VERBOSE=1)
@@ -85,7 +86,7 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
     assert re.search(r"allreduce of 8 bytes on 2 ranks \(1 x 2\): shm \(", done.stderr)
     second = {(r.collective, r.low): r for r in read_table(tmp_path / "learned.table").rows}
-    assert second["bcast", 0].choice == "shm" and second["bcast", 0].evidence["source"] == "earlier"
+    assert second["scan", 0].choice == "shm" and second["scan", 0].evidence["source"] == "earlier"
     assert second["allreduce", 8].choice == "shm"
     gathered = {r.high for (name, low), r in second.items() if name == "allgather" and low >= 1024}
     assert {1500, 2047} <= gathered, "sizes between the bounds of rows are learned by themselves"
@@ -97,9 +98,8 @@ def test_learning_with_one_order_of_sums_leaves_reductions_alone(build, tmp_path
     done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
     assert "order of the sums" not in done.stderr
-    assert {r.collective for r in read_table(tmp_path / "learned.table").rows} <= {
-        "allgather", "alltoall", "barrier",
-    }  # fmt: skip
+    rows = read_table(tmp_path / "learned.table").rows
+    assert not {"allreduce", "reduce", "reduce_scatter"} & {r.collective for r in rows}
 
 
 def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: Path) -> None:
@@ -112,6 +112,10 @@ def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: P
         in done.stderr
     )
     assert not (tmp_path / "learned.table").exists()
+    more = env | {"STRETTO_AFTER": "3"}  # communicators of the same ranks learn one after another
+    done = mpi.run(2, [build(mpi, "learning"), "1", "100"], rank_env=more)
+    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 2: (?!\d+ calls)", done.stderr)
 
 
 def test_learn_command_leaves_a_table_that_run_and_learn_find(build, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 /* Calls of a few shapes, often: what an application looks like to STRETTO_LEARN. On the world, on a
- * half of it, on communicators that are made and freed. Usage: learning CALLS. Prints how many
- * results were wrong.
+ * half of it, on communicators that are made and freed. Usage: learning CALLS [BRIEF]: in the end
+ * so many communicators that live for 20 calls. Prints how many results were wrong.
  */
 #include <mpi.h>
 
@@ -9,6 +9,33 @@
 
 static long wrong;
 static int rank, size;
+
+/* By roots in turn: the others hurry on in two of them, the root in the other two. */
+static void rooted(MPI_Comm comm, int me, int n, long i, int root) {
+    static int blocks[2 * 64];
+    int value = me == root ? (int)i : -1, sum = -1, two[2], counts[64];
+    MPI_Bcast(&value, 1, MPI_INT, root, comm);
+    wrong += value != (int)i;
+    MPI_Reduce(&value, &sum, 1, MPI_INT, MPI_SUM, root, comm);
+    wrong += me == root && sum != n * (int)i;
+    two[0] = me, two[1] = (int)i;
+    MPI_Gather(two, 2, MPI_INT, blocks, 2, MPI_INT, root, comm);
+    for (int r = 0; me == root && r < n; r++)
+        wrong += blocks[2 * r] != r || blocks[2 * r + 1] != (int)i;
+    MPI_Scatter(blocks, 2, MPI_INT, two, 2, MPI_INT, root, comm);
+    wrong += two[0] != me || two[1] != (int)i;
+    for (int r = 0; r < n; r++)
+        counts[r] = r % 2; /* some have nothing */
+    int displs[64] = {0};
+    for (int r = 1; r < n; r++)
+        displs[r] = displs[r - 1] + counts[r - 1];
+    MPI_Allgatherv(&value, counts[me], MPI_INT, blocks, counts, displs, MPI_INT, comm);
+    wrong += n > 1 && blocks[0] != (int)i;
+    for (int r = 0; r < n; r++)
+        blocks[r] = r;
+    MPI_Reduce_scatter(blocks, two, counts, MPI_INT, MPI_SUM, comm);
+    wrong += counts[me] && two[0] != n * displs[me];
+}
 
 static void calls(MPI_Comm comm, long i) {
     static int mine[1024], all[64 * 1024];
@@ -27,11 +54,8 @@ static void calls(MPI_Comm comm, long i) {
     }
     if (i % 8 == 0)
         MPI_Barrier(comm);
-    if (i % 3 == 0) {
-        int value = me == 0 ? (int)i : -1;
-        MPI_Bcast(&value, 1, MPI_INT, 0, comm);
-        wrong += value != (int)i;
-    }
+    if (i % 3 == 0)
+        rooted(comm, me, n, i, (int)(i / 3) % n);
     if (i % 16 == 0) {
         for (int r = 0; r < n; r++)
             mine[r] = 100 * me + r;
@@ -83,6 +107,12 @@ int main(int argc, char **argv) {
     MPI_Type_free(&four);
     MPI_Comm_free(&half);
     MPI_Comm_free(&brief);
+    for (int k = argc > 2 ? atoi(argv[2]) : 0; k > 0; k--) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &brief);
+        for (long i = 1; i <= 20; i++)
+            calls(brief, 2 * i - 1);
+        MPI_Comm_free(&brief);
+    }
     MPI_Reduce(&wrong, &total, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
         printf("%ld wrong\n", total);

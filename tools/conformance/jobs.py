@@ -55,6 +55,14 @@ def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
     return {"LD_PRELOAD": str(library(mpi.interposer))} | {k: str(v) for k, v in settings.items()}
 
 
+def learning(mpi: Mpi, folder: Path, ppn: int) -> dict[str, str]:
+    """Return what ranks need to try another candidate in every call; `ppn` 0: on one node."""
+    return preload(
+        mpi, STRETTO_LEARN=1, STRETTO_LEARN_AFTER=1, STRETTO_LEARN_BLOCK=1, STRETTO_AFTER=1,
+        STRETTO_LEARN_TABLE=folder / "learned.table", STRETTO_FAKE_PPN=ppn,
+    )  # fmt: skip
+
+
 def marked(mark: str) -> list[int]:
     """Return the processes that carry the mark of a job (zombies are none)."""
     found = []

@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from choices import sets
-from jobs import REPOSITORY, Job, Outcome, alone, files_of_stretto, preload, run
+from jobs import REPOSITORY, Job, Outcome, alone, files_of_stretto, learning, preload, run
 
 from mpis import MPIS, Mpi
 
@@ -69,9 +69,13 @@ def argv(program: Path, seed: int, rounds: int, largest: int) -> list[str]:
     return [str(program), str(seed), str(rounds), str(largest)]
 
 
-def variables(mpi: Mpi, choices: Path, ppn: int, form: str) -> dict[str, str]:
+def variables(mpi: Mpi, choices: Path, ppn: int, form: str, learn: bool) -> dict[str, str]:
     """Return the ranks' environment."""
-    env = preload(mpi, STRETTO_API=1, STRETTO_AFTER=0, CONFORMANCE_CHOICES=choices)
+    env = (
+        learning(mpi, choices.parent, 0)
+        if learn
+        else preload(mpi, STRETTO_API=1, STRETTO_AFTER=0, CONFORMANCE_CHOICES=choices)
+    )
     if form != "blocking":
         env["STRETTO_NONBLOCKING"] = "calls"
     if mpi.name == "intel":
@@ -116,11 +120,12 @@ def here(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, sum
     """Run all layouts of one MPI on this machine."""
     for ranks in options.ranks:
         for layout in layouts(ranks):
-            found = sets(max(layout.ranks, 2), layout.nodes)[options.first :: options.every]
+            found = [] if options.learn else sets(max(layout.ranks, 2), layout.nodes)
+            found = found[options.first :: options.every]
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed + ranks, options.rounds, options.largest)
-            env = variables(mpi, path, layout.ppn, options.form)
+            env = variables(mpi, path, layout.ppn, options.form, options.learn)
             outcome = run(mpi, ranks, words, env, options.limit)
             sums.add(f"{mpi.name}, {layout.words()}", len(found), outcome)
 
@@ -138,11 +143,11 @@ def nodes(mpi: Mpi, program: Path, folder: Path, options: argparse.Namespace, su
         share += [m.prefix for m in MPIS.values()]
         cluster = testbed.up(count, share=share, owned=True)
         try:
-            found = sets(ranks, count)[options.first :: options.every]
+            found = [] if options.learn else sets(ranks, count)[options.first :: options.every]
             path = folder / "choices"
             path.write_text("".join(f"{line}\n" for line in found))
             words = argv(program, options.seed, options.rounds, options.largest)
-            env = variables(mpi, path, 0, options.form)
+            env = variables(mpi, path, 0, options.form, options.learn)
             if mpi.name == "openmpi5":
                 # 5.0.11's HAN, which takes over where there are nodes, leaves a hole where the
                 # root's own block belongs in a gather whose two datatypes differ
@@ -167,6 +172,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--limit", type=float, default=1200, help="seconds for a job")
     parser.add_argument("--form", choices=sorted(FORMS), default="blocking")
+    parser.add_argument(
+        "--learn", action="store_true", help="learning, another candidate in every call"
+    )
     parser.add_argument("--testbed", action="store_true", help="namespace nodes instead")
     options = parser.parse_args()
     options.ranks = [int(word) for word in options.ranks.split(",")]

@@ -32,7 +32,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from choices import sets
-from jobs import Outcome, files_of_stretto, preload, run
+from jobs import Outcome, files_of_stretto, learning, preload, run
 
 from mpis import MPIS, Mpi
 
@@ -177,6 +177,8 @@ def together(mpi: Mpi, built: Path, ranks: int, arguments: argparse.Namespace) -
             way |= {"STRETTO_FAKE_PPN": "2"} if nodes > 1 else {}
             way |= {"STRETTO_NONBLOCKING": "calls"} if i % 2 and mpi.name != "intel" else {}
             ways[f"{nodes} nodes, set {i}"] = way
+    if arguments.learn:
+        ways = {f"learning, {ppn or ranks} ranks a node": {"learn": str(ppn)} for ppn in (0, 2, 1)}
     chosen = list(ways.items())[arguments.first :: arguments.every]
 
     def job(env: dict[str, str]) -> Outcome:
@@ -198,7 +200,10 @@ def together(mpi: Mpi, built: Path, ranks: int, arguments: argparse.Namespace) -
         if arguments.budget and time.monotonic() - start > arguments.budget:
             break
         with tempfile.TemporaryDirectory(prefix="evidence-") as evidence:
-            got = job(preload(mpi, **way, STRETTO_EVIDENCE=evidence))
+            env = preload(mpi, **way)
+            if "learn" in way:
+                env = learning(mpi, Path(evidence), int(way["learn"]))
+            got = job(env | {"STRETTO_EVIDENCE": evidence})
             calls = [a + b for a, b in zip(calls, ours(Path(evidence)), strict=True)]
         runs += 1
         other = [n for n in names if returned(got).get(n) != returned(native)[n]]
@@ -229,6 +234,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="the compiled programs")
     parser.add_argument("--testlist", type=Path)
     parser.add_argument("--together", type=int, help="run BUILT/run_mpitests on so many ranks")
+    parser.add_argument(
+        "--learn", action="store_true", help="--together: learning, not the sets of choices"
+    )
     parser.add_argument("--every", type=int, default=1, help="--together: every so-manieth set")
     parser.add_argument("--first", type=int, default=0, help="--together: the first of them")
     parser.add_argument("--after", type=int, default=0, help="STRETTO_AFTER")

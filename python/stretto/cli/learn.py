@@ -24,7 +24,7 @@ def command(
     ] = None,
     reproducible: Annotated[
         bool,
-        o.option(o.RUNS, "Keep one order of sums; learn only allgather, alltoall, barrier."),
+        o.option(o.RUNS, "Keep one order of sums; learn only collectives without sums."),
     ] = False,
     mpi: o.ScriptMpi = None,
     verbose: o.Verbose = False,
@@ -33,8 +33,8 @@ def command(
 
     Candidates are tried in the calls of CMD itself, in short blocks, against the native algorithm.
     At the end the output states the time that was saved, with an interval. The next run starts with
-    the table. Learned are blocking allreduce, reduce_scatter_block, allgather, alltoall and barrier
-    with more than 200 calls of one size.
+    the table. Learned are blocking collectives with more than 200 calls of one size, without
+    alltoallv, gatherv, scatterv, scan and neighbourhood collectives.
     """
     from stretto.cli.start import start
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
 stretto table simulate -p hpc7g --nodes 2:128 --ppn 64     # for a cluster to come
+stretto table merge site.table new.table --out site.table
 stretto table show my.table"""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
@@ -256,6 +257,38 @@ def _row_json(row: Row) -> dict[str, Any]:
         "collective": row.collective, "nodes": row.nodes, "ppn": row.ppn, "low": row.low,
         "high": row.high, "choice": row.choice, "evidence": row.evidence,
     }  # fmt: skip
+
+
+@app.command("merge")
+def merge(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="TABLE...", help="Tables.", autocompletion=files(".table")),
+    ],
+    out: Annotated[Path, o.out_file("The merged table.")],
+    as_json: o.Json = False,
+) -> None:
+    """Merge tables of several runs and users; where they differ, more evidence wins.
+
+    The tables must be for one MPI version, one processor and one layout, or all layouts. Measured
+    rows win over learned ones, and more launches or calls over fewer.
+    """
+    from stretto.files.merge import merge_tables
+    from stretto.files.table import read_table, write_table
+
+    if out.exists() and out.resolve() not in [path.resolve() for path in paths]:
+        raise UsageError(
+            f"{out} exists and is not one of the tables", "--out",
+            "name it among the tables, or write another file",
+        )  # fmt: skip
+    table = merge_tables([(path, read_table(path)) for path in paths])
+    write_table(table, out)
+    if as_json:
+        print_json({"table": str(out), "rows": [_row_json(r) for r in table.rows]})
+        return
+    _show_rows(table.rows, None, "native stays everywhere")
+    print(f"table: {out}")
+    print(f"next: stretto run --table {shlex.quote(str(out))} -- CMD")
 
 
 @app.command("show")

@@ -14,6 +14,7 @@ from stretto.profile.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.format import gain_text, metric_name, value_text
+from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
 from stretto.report.points import NATIVE
 from stretto.report.stats import estimate, usable
@@ -40,6 +41,8 @@ def headline(system: System) -> tuple[str, str]:
             return f"The outputs differ with the tuning. {conclusion(verdict)}".strip(), "wrong"
         return conclusion(verdict), "gain" if verdict.outcome == "faster" else "none"
     rows = [r for t in system.tables for r in t.rows]
+    if learned := learned_rows(system):
+        return saved_sentence(learned), "gain" if saved(learned).low > 0 else "none"
     if rows:
         return _table_sentence(rows) + " The application has not been run with it yet.", "open"
     if system.panels:

@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from stretto.files.identity import now
-from stretto.report import facts, findings, render, theme
+from stretto.report import facts, findings, learned, render, theme
 from stretto.report import format as fmt
 from stretto.report.load import System
 from stretto.report.points import Panel
@@ -103,6 +103,8 @@ def html(content: Content, drawn: Progress | None = None) -> str:
             row_views=_row_views(content, shown),
             forest=_forest_scale(system),
             table_finding=findings.table_finding(system) if system.tables else "",
+            learned=learned.shapes(learned.learned_rows(system)),
+            learned_finding=learned.order_sentence(learned.learned_rows(system)),
             notes=findings.notes(system),
             method=facts.method(system),
             settings=facts.settings(system),

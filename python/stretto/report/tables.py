@@ -17,11 +17,11 @@ from stretto.report.points import NATIVE, Panel
 MOST_SHAPES = 15
 MEASURED = "measured"
 #: rows whose ratio is of that very layout; the page says beside each plot which it is
-DRAWN = (MEASURED, "simulated")
+DRAWN = (MEASURED, "simulated", "learned")
 #: evidence that has a column of its own, or words
 _SHOWN = {
     "ratio", "low", "high", "p", "launches", "source", "sizes", "modes", "best", "best_ratio",
-    "by_fit",
+    "by_fit", "native_us", "us", "pairs", "calls", "saved_s", "saved_spread_s", "tried", "order",
 }  # fmt: skip
 FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
 

@@ -44,14 +44,14 @@ static outcome run(const application *a, uint64_t seed) {
     int n = 0;
     double explored = 0, all = 0;
     state = seed * 77 + 1;
-    stretto_learner_begin(&o.learner, 200, 0, seed);
+    stretto_learner_begin(&o.learner, 1, 200, 0, seed);
     for (long long i = 0; i < a->calls; i++) {
         stretto_learner *l = &o.learner;
         const int phase = a->phases > 1 && i >= a->calls / 2;
         if (!l->timed && l->left == 0) {
             if (l->phase == STRETTO_LEARN_WAIT)
                 stretto_learner_candidates(l, a->ncandidates, a->chosen);
-            stretto_learner_ended(l, 0, true);
+            stretto_learner_ended(l, NULL, true);
         }
         const double t = call(a, phase, l->now, i);
         o.took += t;
@@ -71,7 +71,7 @@ static outcome run(const application *a, uint64_t seed) {
             if (l->left == 0) {
                 const double seconds = stretto_learn_median(values, n);
                 n = 0;
-                stretto_learner_ended(l, seconds, explored <= 0.02 * all + 0.02);
+                stretto_learner_ended(l, &seconds, explored <= 0.02 * all + 0.02);
             }
         }
     }

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Compare the gain that `stretto learn` reports with the gain that alternating runs show.
+
+    python bench/learn_alternating.py [--launcher mpirun] [--seconds 4] [--tune 90s] [-- CMD...]
+
+Runs one job with `stretto learn`, then 12 pairs of runs without Stretto and with the learned table
+in turn. Compares the gain of a whole run by the evidence in the table (95 % interval) with the mean
+difference of the pairs. Beside it, with --tune: `stretto tune -- CMD`; under Intel MPI: its
+autotuner (I_MPI_TUNING_MODE=auto, then runs with the file that it dumped). The default job is
+bench/learn_app.c on 2 ranks; CMD must print a line `seconds: S` (and may print `parts: S S ...`).
+The exit status is 1 when the intervals do not overlap. On a busy machine the figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scipy import stats
+
+from stretto.files.identity import collect_host
+from stretto.files.table import read_table
+from stretto.measure.idle import idle_warning
+from stretto.mpi import from_launcher
+
+HERE = Path(__file__).resolve().parent
+STRETTO = [sys.executable, "-m", "stretto"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: the job's own seconds, those of its parts, and what it printed on stderr."""
+
+    seconds: float
+    parts: list[float]
+    said: str
+
+
+def run(words: Sequence[str], **variables: str) -> Run:
+    """Run a job to its end."""
+    done = subprocess.run(
+        words, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    found = re.findall(r"seconds: ([0-9.]+)", done.stdout)
+    if done.returncode or not found:
+        raise SystemExit(f"{' '.join(words)} failed\n{done.stdout}{done.stderr}")
+    parts = re.findall(r"parts:((?: [0-9.]+)+)", done.stdout)
+    return Run(
+        float(found[-1]), [float(x) for x in parts[-1].split()] if parts else [], done.stderr
+    )
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean and its 95 % interval."""
+    mean = statistics.mean(values)
+    half = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return mean, mean - half, mean + half
+
+
+def reported(table: Path) -> tuple[float, float, float]:
+    """Return the seconds that a whole run gains by the table's evidence, and their interval."""
+    mean, squares = 0.0, 0.0
+    for row in read_table(table).rows:
+        if row.ratio is not None and row.choice != "native":
+            e = {key: float(row.evidence[key]) for key in ("native_us", "low", "high", "calls")}
+            calls = 1e-6 * e["native_us"] * e["calls"]
+            mean += (1 - row.ratio) * calls
+            squares += ((e["high"] - e["low"]) / 2 * calls) ** 2
+    return mean, mean - math.sqrt(squares), mean + math.sqrt(squares)
+
+
+def first_benefit(trial: Run, native: Sequence[Run]) -> str:
+    """Return the time from which on the rest of a run is faster than all native runs were."""
+    if not trial.parts or not native:
+        return "-"
+    for at in range(len(trial.parts)):
+        rest = sum(trial.parts[at:])
+        if rest < 0.98 * min(sum(r.parts[at:]) for r in native):
+            return f"{sum(trial.parts[:at]):.2f} s"
+    return "none"
+
+
+def alternate(
+    command: Sequence[str], other: Sequence[str], pairs: int, **variables: str
+) -> tuple[list[Run], list[Run]]:
+    """Return so many runs of each, in turn; the first of a pair alternates."""
+    native: list[Run] = []
+    tuned: list[Run] = []
+    for i in range(pairs):
+        for which in (0, 1) if i % 2 else (1, 0):
+            if which:
+                tuned.append(run(other, **variables))
+            else:
+                native.append(run(command))
+    return native, tuned
+
+
+def row(name: str, first: str, pairs: tuple[list[Run], list[Run]], lost: float) -> str:
+    """Return a line of the table."""
+    mean, low, high = interval([a.seconds - b.seconds for a, b in zip(*pairs, strict=True)])
+    final = statistics.median(r.seconds for r in pairs[1])
+    return (
+        f"{name:<22}{first:>14}{final:>10.3f}  {mean:>7.3f} ({low:.3f} to {high:.3f}){lost:>9.2f}"
+    )
+
+
+def job(options: argparse.Namespace, folder: Path) -> list[str]:
+    """Return the command to run: the given one, or the program here for about so many seconds."""
+    if options.command:
+        return list(options.command)
+    program = folder / "learn_app"
+    launcher = Path(options.launcher)
+    wrapper = options.cc or str(launcher.with_name("mpicc"))
+    subprocess.run([wrapper, "-O2", str(HERE / "learn_app.c"), "-o", str(program)], check=True)
+    words = [options.launcher, "-n", str(options.ranks), str(program)]
+    short = run([*words, "20000", str(options.work)])
+    return [*words, str(int(20000 * options.seconds / short.seconds)), str(options.work)]
+
+
+def main() -> int:
+    """Run the comparison; 0 when the reported and the measured gain agree."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--launcher", default="/usr/bin/mpirun")
+    parser.add_argument("--cc", help="default: mpicc beside the launcher")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=4, help="of one run, about")
+    parser.add_argument("--work", type=float, default=5, help="microseconds between collectives")
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("--tune", help="also stretto tune with this budget, e.g. 90s")
+    parser.add_argument("command", nargs="*", help="CMD, after --")
+    options = parser.parse_args()
+    warning = idle_warning()
+    if warning:
+        print(f"warning: {warning}", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as text:
+        return compare(options, Path(text))
+
+
+def compare(options: argparse.Namespace, folder: Path) -> int:
+    """Run everything and print the table."""
+    command = job(options, folder)
+    table = folder / "learned.table"
+    learned = run([*STRETTO, "learn", "--out", str(table), "--", *command])
+    cost = float(re.findall(r"exploring cost ([0-9.e+-]+) s", learned.said)[-1])
+    with_table = [*STRETTO, "run", "--table", str(table), "--", *command]
+    native, tuned = both = alternate(command, with_table, options.pairs)
+    lines = [row("learn", first_benefit(learned, native), both, cost)]
+    if options.tune:
+        begin = time.monotonic()
+        words = [*STRETTO, "tune", "--yes", "--metric", r"seconds: ([0-9.]+)"]
+        words += ["--budget", options.tune, "--out", str(folder / "tuned"), "--", *command]
+        subprocess.run(words, capture_output=True, text=True, check=True)
+        spent = time.monotonic() - begin
+        found = sorted((folder / "tuned").glob("*.table"))
+        if found:
+            words = [*STRETTO, "run", "--table", str(found[0]), "--", *command]
+            pairs = alternate(command, words, max(2, options.pairs // 2))
+            lines.append(row("tune", f"{spent:.1f} s", pairs, spent))
+        else:
+            lines.append(f"{'tune':<22}{'no table':>14}{'':>38}{spent:>9.2f}")
+    if from_launcher(Path(command[0])).name.lower().startswith("intel"):
+        dump = folder / "auto.bin"
+        auto = run(command, I_MPI_TUNING_MODE="auto", I_MPI_TUNING_BIN_DUMP=str(dump))
+        lost = auto.seconds - statistics.median(r.seconds for r in native)
+        pairs = alternate(command, command, max(2, options.pairs // 2), I_MPI_TUNING_BIN=str(dump))
+        lines.append(row("I_MPI_TUNING_MODE=auto", first_benefit(auto, native), pairs, lost))
+    told, low, high = reported(table)
+    mean, least, most = interval(
+        [a.seconds - b.seconds for a, b in zip(native, tuned, strict=True)]
+    )
+    host = collect_host()
+    print(f"{host.cpu}, {host.cores} cores, load {os.getloadavg()[0]:.1f}: {' '.join(command)}")
+    print(f"native {statistics.median(r.seconds for r in native):.3f} s (median)")
+    print(f"{'':<22}{'first benefit':>14}{'final s':>10}  {'gain s (95 %)':<25}{'lost s':>8}")
+    print("\n".join(lines))
+    print(f"learn reports a gain of {told:.3f} s ({low:.3f} to {high:.3f}) for a whole run")
+    print(f"{len(native)} pairs show {mean:.3f} s ({least:.3f} to {most:.3f})")
+    inside = low <= mean <= high
+    agree = low <= most and least <= high
+    print(
+        "the measured gain is in the reported interval" if inside
+        else "the intervals overlap" if agree
+        else "the reported and the measured gain differ"
+    )  # fmt: skip
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

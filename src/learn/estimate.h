@@ -1,0 +1,42 @@
+/* How long a call takes, from when the ranks entered it and returned. No MPI.
+ *
+ * Some ranks can return before others have entered: the root of bcast and scatter, and all but the
+ * root of reduce and gather. They are the EARLY side; for them any time in the call is the
+ * collective's doing. The others WAIT: they cannot return before `start`, when the root has entered
+ * (bcast, scatter) or the last rank (all others), and only what comes after it counts.
+ *
+ * The time of a side is that of its slowest rank. Where both are shorter, every rank leaves every
+ * call at the same time or sooner whatever the ranks do between the calls, and so the job cannot
+ * become slower. Neither side says that alone: a root that runs ahead may hide the time of the
+ * others, and the others that of the root.
+ */
+#ifndef STRETTO_ESTIMATE_H
+#define STRETTO_ESTIMATE_H
+
+#include <stdbool.h>
+
+typedef enum {
+    STRETTO_LEARN_SYMMETRIC,
+    STRETTO_LEARN_FROM_ROOT,
+    STRETTO_LEARN_TO_ROOT
+} stretto_flow;
+enum { STRETTO_LEARN_WAITING, STRETTO_LEARN_EARLY };
+
+/* By one clock, or by each rank's own: then no rank knows `start`. */
+typedef struct {
+    double entered, returned;
+    bool is_root;
+} stretto_timed_call;
+
+/* Before any rank's entry. */
+#define STRETTO_LEARN_NEVER (-1e300)
+
+/* The largest of these over the ranks is `start`. */
+double stretto_learn_start(stretto_flow flow, const stretto_timed_call *call);
+/* This rank's seconds on its side, and 0 on the other. start: or STRETTO_LEARN_NEVER. */
+void stretto_learn_seconds(stretto_flow flow, const stretto_timed_call *call, double start,
+                           double seconds[2]);
+/* Ranks of n on a side. */
+int stretto_learn_ranks(stretto_flow flow, int side, int n);
+
+#endif
