@@ -45,7 +45,7 @@ $(VENV)/.installed: $(VENV)/.created $(SOURCES)
 	@rm -f $(WHEEL); PATH="$(CURDIR)/$(BIN):$$PATH" \
 	  $(PIP) wheel --no-deps --no-build-isolation --config-settings build-dir=build/wheel -w build/dist .
 	@$(PIP) install --force-reinstall --no-deps $(WHEEL)
-	@$(PIP) install $(WHEEL)
+	@$(PIP) install "$$(echo $(WHEEL))[report]"
 	@touch $@
 install: $(VENV)/.installed
 
