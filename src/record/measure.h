@@ -122,16 +122,24 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
                 sum += (uint64_t)((counts)[i] * stretto_type_of((types)[i]).bytes);                \
         m.bytes = m.size = blocks ? sum / (uint64_t)blocks : 0;                                    \
     }
+/* Whether a rank that sends nothing receives something. */
+#define RECEIVES(n, counts)                                                                        \
+    for (int i = 0; i < (n) && !m.bytes && !m.detail; i++)                                         \
+        m.detail = (counts)[i] > 0 ? STRETTO_DETAIL_RECEIVES : 0;
 #define OF_BLOCKS                                                                                  \
     if (in && sendbuf == MPI_IN_PLACE)                                                             \
         MEAN(in->targets, recvcounts, recvtype)                                                    \
-    else if (in)                                                                                   \
-    MEAN(in->targets, sendcounts, sendtype)
+    else if (in) {                                                                                 \
+        MEAN(in->targets, sendcounts, sendtype)                                                    \
+        RECEIVES(in->targets, recvcounts)                                                          \
+    }
 #define OF_BLOCKS_TYPED                                                                            \
     if (in && sendbuf == MPI_IN_PLACE)                                                             \
         MEAN_TYPED(in->targets, recvcounts, recvtypes)                                             \
-    else if (in)                                                                                   \
-    MEAN_TYPED(in->targets, sendcounts, sendtypes)
+    else if (in) {                                                                                 \
+        MEAN_TYPED(in->targets, sendcounts, sendtypes)                                             \
+        RECEIVES(in->targets, recvcounts)                                                          \
+    }
 #define OF_NEIGHBORS                                                                               \
     if (in)                                                                                        \
     MEAN(stretto_comm_out_degree(in, comm), sendcounts, sendtype)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 6
+#define STRETTO_RAW_VERSION 7
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -73,6 +73,9 @@ typedef struct {
     uint64_t cpu_ns, core_wait_ns, involuntary; /* since MPI_Init: see topo/usage.h */
     double load;                                /* of the node, at MPI_Init; negative: not known */
     int64_t cores;                              /* of the node, online */
+    /* At the end, or in between where they are more: threads that wanted a core for a tenth of the
+     * run or more, and the cores that they may use; 0: not known. */
+    uint32_t busy_threads, allowed_cores;
     char host[64];
     char family[16];
     char library[256]; /* first line of MPI_Get_library_version */
@@ -121,10 +124,11 @@ enum {
 /* What the detail of a key says: for waits 1 + the function that made the awaited request (0:
  * point-to-point; the rest of the key is a nonblocking collective's); for barriers what this rank
  * did since the one before; for *_init of persistent operations whether this is the set-up (a start
- * otherwise). */
+ * otherwise); for alltoallv and alltoallw that a rank which sends nothing receives something. */
 enum stretto_detail {
     STRETTO_DETAIL_NONE = 0,
     STRETTO_DETAIL_SETUP = 1,
+    STRETTO_DETAIL_RECEIVES = 1,
     STRETTO_DETAIL_AFTER_RMA = 1,
     STRETTO_DETAIL_AFTER_IO = 2,
     STRETTO_DETAIL_SHARED_MEMORY = 4

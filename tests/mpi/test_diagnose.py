@@ -42,13 +42,17 @@ APPS = REPOSITORY / "tests" / "programs"
         ("mpich", "serial_read", "serial_io"),
         ("openmpi4", "nonblocking", "imbalance"),
         ("mpich", "neighbours", "imbalance"),
+        pytest.param("mpich", "moving", "moving_imbalance", marks=pytest.mark.long),
+        pytest.param("openmpi4", "exchange", "late_sender", marks=pytest.mark.long),
+        pytest.param("openmpi4", "empty", "empty_blocks", marks=pytest.mark.long),
+        pytest.param("mpich", "overlap", None, marks=pytest.mark.long),
     ],
 )
 def test_programs_made_for_each_cause(
     name: str, case: str, cause: str | None, tmp_path: Path
 ) -> None:
     mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
+    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1", "-pthread")
     words = ["-o", str(tmp_path / "x.profile.json"), "--json"]
     job = [*mpi.launcher(2), str(program), case, str(tmp_path / "file")]
     job += ["multiple"] * (case == "same_file")

@@ -26,7 +26,7 @@ from test_profile import stretto
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_barriers_that_order_another_rank_are_needed(name: str, tmp_path: Path) -> None:
     mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1")
+    program = mpi.compile(APPS / "diagnose_cases.c", tmp_path / "cases", "-O1", "-pthread")
     path = tmp_path / "x.profile.json"
     done = stretto(
         mpi, "diagnose", "-o", str(path), "--json", "--", *mpi.launcher(2), str(program), "put"
@@ -274,7 +274,7 @@ def waiting(function: str, wait: float) -> Call:
 def test_no_rank_is_named_where_the_late_one_changes() -> None:
     some = [waiting("MPI_Allreduce", 0.3), waiting("MPI_Allreduce", 0.2), waiting("MPI_Bcast", 0.1)]
     cause = diagnose(profile(some)).causes[0]
-    assert cause.name == "imbalance"
+    assert cause.name == "moving_imbalance"
     assert [e.partition(":")[0] for e in cause.evidence] == [
         "the late rank changes from call to call",
         "most of the waiting is in MPI_Allreduce (500 ms a rank) and MPI_Bcast (100 ms a rank)",

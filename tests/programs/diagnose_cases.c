@@ -1,11 +1,14 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
  * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking,
- * neighbours, compute, or of reading: same_file (all ranks read all of it), serial_read (one rank
- * reads it and broadcasts). With a third argument under MPI_THREAD_MULTIPLE. Steps are long beside
- * a slice of the scheduler (3 ms): where other programs want the same cores, a call that costs 1 us
- * costs a slice, and then that is the cause, which is right but not the case. */
+ * neighbours, moving, exchange, empty, threads, of reading same_file (all ranks read all of it) or
+ * serial_read (one rank reads it and broadcasts); or one without a cause: compute, overlap, full.
+ * With a third argument under MPI_THREAD_MULTIPLE. Steps are long beside a slice of the scheduler
+ * (3 ms): where other programs want the same cores, a call that costs 1 us costs a slice, and then
+ * that is the cause, which is right but not the case. */
 #include <mpi.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +171,73 @@ static void reading(int readers, const char *name) {
     free(data);
 }
 
+/* The rank that is late alternates: over the run both compute alike. */
+static void moving(void) {
+    for (int i = 0; i < 40; i++) {
+        work((i + rank) % 2 ? 40e-3 : 5e-3);
+        allreduce();
+    }
+}
+
+/* Ranks exchange data in each step, blocking: the second one works when the first has sent. Its
+ * twin posts all messages first. */
+static void exchange(void) {
+    int mine = rank, other = size - 1 - rank, theirs;
+    for (int i = 0; i < 20; i++) {
+        if (rank % 2)
+            MPI_Recv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        work(20e-3);
+        MPI_Send(&mine, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+        if (rank % 2 == 0)
+            MPI_Recv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void overlap(void) {
+    int mine = rank, other = size - 1 - rank, theirs;
+    MPI_Request requests[2];
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 100; i++) {
+        MPI_Irecv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(&mine, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &requests[1]);
+        work(20e-3);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Of blocks only rank 0 has one, for itself: the others call all the same. In the twin all have. */
+static void blocks(bool all, int times, double seconds) {
+    int counts[64] = {0}, at[64] = {0}, in[64] = {0}, out[64];
+    counts[0] = rank == 0;
+    for (int i = 0; i < size && all; i++) {
+        counts[i] = 1;
+        at[i] = i;
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < times; i++) {
+        if (seconds > 0)
+            work(seconds);
+        MPI_Alltoallv(in, counts, at, MPI_INT, out, counts, at, MPI_INT, MPI_COMM_WORLD);
+    }
+}
+
+/* More threads than the machine has cores, all at work until the process ends. */
+static void *thread_works(void *unused) {
+    for (;;)
+        work(1.0);
+    return unused;
+}
+
+static void threads(void) {
+    pthread_t one;
+    for (int i = 0; i < 2 * (int)sysconf(_SC_NPROCESSORS_ONLN) / size + 2; i++)
+        pthread_create(&one, NULL, thread_works, NULL);
+    for (int i = 0; i < 40; i++) {
+        work(40e-3);
+        allreduce();
+    }
+}
+
 /* Ranks leave MPI_Init apart, which is no imbalance of theirs; not recorded. */
 static void compute(void) {
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -201,6 +271,18 @@ int main(int argc, char **argv) {
         reading(size, argv[2]);
     else if (!strcmp(name, "serial_read"))
         reading(1, argv[2]);
+    else if (!strcmp(name, "moving"))
+        moving();
+    else if (!strcmp(name, "exchange"))
+        exchange();
+    else if (!strcmp(name, "overlap"))
+        overlap();
+    else if (!strcmp(name, "empty"))
+        blocks(false, 400000, 0);
+    else if (!strcmp(name, "full"))
+        blocks(true, 100, 20e-3);
+    else if (!strcmp(name, "threads"))
+        threads();
     else if (!strcmp(name, "compute"))
         compute();
     else

@@ -50,7 +50,8 @@ def command(
     """Run CMD once; report where its time goes, the possible gain, and the next command.
 
     Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
-    many messages, barriers that nothing needs, serial I/O and the making of communicators; each
+    many messages, barriers that nothing needs, empty blocks, file access, threads and ranks beyond
+    the cores, and the making of communicators; each with what to type or change,
     with the possible gain and with whether tuning can help. Unclassified time is reported
     separately. If a script starts several MPI programs, the longest one is diagnosed and the others
     are listed. If stdout is a file or a pipe, the diagnosis goes to stderr.

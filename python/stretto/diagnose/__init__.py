@@ -8,12 +8,14 @@ each other, and what communication takes beyond what its size should cost:
   be done once. What is left is the time of files themselves.
 - *Waiting* of collectives is known from joined time stamps; of messages it is the time in sends,
   receives and waits minus what the messages should cost (`Network`). Waiting is explained first by
-  files, then by computing that is spread unevenly (most minus mean, over the whole run); what
-  is left changes from step to step and is booked where it was waited: late senders or receivers
-  (messages), barriers that nothing needs, or computing imbalance (other collectives; beyond the
-  typical operation's own length, and never more than the computing itself could cause).
+  files, then by computing that is spread unevenly (most minus mean, over the whole run: the same
+  ranks each time); what is left changes from step to step and is booked where it was waited: late
+  senders or receivers (messages), barriers that nothing needs, ranks with empty blocks, or
+  computing imbalance that moves (other collectives; beyond the typical operation's own length, and
+  never more than the computing itself could cause).
 - *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window on
   any of their ranks since the barrier before, nor until the next. MPI's own messages need none.
+- *Empty blocks*: ranks that move nothing in a v-collective wait and work for nothing.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
   volume over bandwidth. What a typical (median) call takes beyond both is the algorithm's (tuning
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
@@ -31,21 +33,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.diagnose import barriers, busy, hidden
+from stretto.diagnose import barriers, busy, hidden, silent
 from stretto.diagnose.causes import Cause
 from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.files import FileCauses
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
-from stretto.launch.job import LONG_JOB_S
 from stretto.profile.join import rank_words
 from stretto.profile.show import seconds, threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 
 #: causes that are a want of cores
-CORES = ("busy_machine", "more_ranks_than_cores")
+CORES = ("busy_machine", "more_ranks_than_cores", "more_threads_than_cores")
 #: below this share of the run what tuning may gain is not worth a word
 NOTHING = 0.005
 
@@ -103,10 +104,12 @@ class _Study(FileCauses):
             self._conclude(out)
             return out
         bare, others = barriers.split(p.calls, p.communicators)
+        empty, others = silent.split(others)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
+        empty_wait = sum(mean(c.wait_s or []) for c in empty)
         other_wait = sum(mean(c.wait_s or []) for c in others)
         message_wait, message_single, message_bytes, message_time = self.messages()
-        waited = barrier_wait + other_wait + message_wait
+        waited = barrier_wait + empty_wait + other_wait + message_wait
         disturbed = busy.disturbed_s(p, waited)
         at_files = min(max(p.io_s) - mean(p.io_s), waited - disturbed)
         uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - at_files)
@@ -125,10 +128,11 @@ class _Study(FileCauses):
             self.busy_cause(busy.core_wait_s(p)),
             self.crowd_cause(busy.own_wait_s(p)),
             *self.file_causes(at_files + late - changing),
-            self.imbalance_cause(uneven, changing, others + bare),
+            *self.imbalance_causes(uneven, changing, others + bare),
             self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
             self.message_cause(message_single),
             self.barrier_cause(bare, rest * barrier_wait),
+            self.silent_cause(empty, rest * empty_wait),
             self.collective_cause(algorithm, shapes),
             self.interruption_cause(interrupted + noise, others),
             self.bandwidth_cause(volume, message_bytes),
@@ -155,6 +159,8 @@ class _Study(FileCauses):
             out.warnings.append(note)
         if (disturbed := busy.note(self.p)) is not None:
             out.warnings.append(disturbed)
+        if (idle := busy.idle_note(self.p)) is not None:
+            out.warnings.append(idle)
         # The cores are those of the machine that joined the profile, maybe a login node.
         mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
         most = max((len(n.ranks) for n in mine), default=0)
@@ -189,9 +195,7 @@ class _Study(FileCauses):
             )
             if dark:
                 out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
-            # `tune` runs CMD about a dozen times, `learn` once
-            tool = "learn" if self.wall > LONG_JOB_S else "tune"
-            out.next_command = f"stretto {tool} -- {self.command}"
+            out.next_command = self.tune_command()
         elif dark:
             out.can_help = None
             out.verdict = (

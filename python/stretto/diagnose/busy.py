@@ -7,8 +7,13 @@ late sender or a slow algorithm. What ranks waited for a core explains waiting f
 
 from __future__ import annotations
 
+from stretto.counted import counted
 from stretto.files.profile import Profile
-from stretto.files.usage import BUSY, busy_words, usage_of
+from stretto.files.usage import BUSY, busy_words, crowd_of, crowds, usage_of
+
+#: up to this part of a node's processors in use there are too few threads for it, whatever a
+#: processor is (several may be one core)
+IDLE = 0.25
 
 
 def disturbed_s(profile: Profile, waited_s: float) -> float:
@@ -39,6 +44,22 @@ def note(profile: Profile) -> str | None:
     return f"{words}: ranks that wait for a core are late for every message and collective"
 
 
+def idle_note(profile: Profile) -> str | None:
+    """Return that most cores of the nodes had nothing to do; None where they had, or none knows."""
+    used = usage_of(profile)
+    if not any(profile.busy_threads or []) or (used is not None and used.waited >= BUSY):
+        return None
+    idle = [c for c in crowds(profile) if c.threads <= IDLE * c.cores]
+    if len(idle) < len(crowds(profile)) or not idle:
+        return None
+    most = max(idle, key=lambda c: c.cores)
+    return (
+        f"{counted(most.ranks, 'rank')} with {counted(most.threads, 'busy thread')} together are "
+        f"on {most.cores} processors: more ranks, or more threads (OMP_NUM_THREADS), may be faster "
+        "where memory bandwidth and the program allow it: stretto scale measures it"
+    )
+
+
 def withheld(profile: Profile, resting_on_s: float) -> str | None:
     """Return why no verdict is given; None where it rests on more than the busy machine took.
 
@@ -49,10 +70,12 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     if lost + own <= 0 or lost + own < resting_on_s:
         return None
     if own > lost:
+        crowd = crowd_of(profile)
+        noun = crowd.noun if crowd is not None else "ranks"
         return (
-            "inconclusive: ranks are more than cores, and waited "
+            f"inconclusive: {noun} are more than cores, and ranks waited "
             f"{100 * own / max(profile.wall_s):.0f} % of the run for one, which hides what else it "
-            "loses. Run again with no more ranks than cores"
+            f"loses. Run again with no more {noun} than cores"
         )
     return (
         "inconclusive: the machine was busy, and ranks waited "

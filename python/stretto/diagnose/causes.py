@@ -10,15 +10,15 @@ from stretto.counted import counted
 from stretto.diagnose.numbers import (
     ENOUGH_CALLS,
     FEW_BARRIERS,
-    MINOR,
     Numbers,
     collective_of,
     mean,
     volume_of,
 )
-from stretto.files.profile import Call
+from stretto.files.profile import Call, Profile
 from stretto.files.table import TUNABLE
-from stretto.files.usage import crowds, usage_of, usage_words
+from stretto.files.usage import crowd_of, usage_of, usage_words
+from stretto.launch.job import LONG_JOB_S
 from stretto.profile.show import group_of, seconds, size
 
 
@@ -26,8 +26,9 @@ from stretto.profile.show import group_of, seconds, size
 class Cause:
     """One cause of lost time.
 
-    `name`: a short fixed name (``imbalance``, ``late_sender``, ``collective``, ``bandwidth``,
-    ``barrier``, ``busy_machine``, ``more_ranks_than_cores``, ``serial_io``, ``shared_read``,
+    `name`: a short fixed name (``imbalance``, ``moving_imbalance``, ``late_sender``, ``chain``,
+    ``collective``, ``bandwidth``, ``barrier``, ``empty_blocks``, ``busy_machine``,
+    ``more_ranks_than_cores``, ``more_threads_than_cores``, ``serial_io``, ``shared_read``,
     ``files``, ``communicators``, ``messages``, ``interruption``).
     `title`: the same in words.
     `lost_s`, `share`: seconds a rank (mean), and their share of the run: the most that could be
@@ -52,6 +53,16 @@ class Cause:
     steps: list[str] = field(default_factory=list)
 
 
+def _bound(profile: Profile, cores: int) -> str:
+    """Return the words of a launch line that give each rank so many cores."""
+    own = {
+        "openmpi": f"mpirun --map-by slot:PE={cores} --bind-to core",
+        "mpich": f"mpiexec -bind-to core:{cores}",
+        "intel": f"export I_MPI_PIN_DOMAIN={cores}",
+    }
+    return f"{own[profile.mpi.family]}, or srun -c {cores}"
+
+
 class Causes(Numbers):
     """Makes the causes; each is None where nothing is lost to it."""
 
@@ -59,6 +70,10 @@ class Causes(Numbers):
         return f"stretto profile --show {shlex.quote(str(self.file))}" if self.file else (
             f"stretto profile -- {self.command}"
         )  # fmt: skip
+
+    def tune_command(self) -> str:
+        """Return the command that tunes CMD: `tune` runs it about a dozen times, `learn` once."""
+        return f"stretto {'learn' if self.wall > LONG_JOB_S else 'tune'} -- {self.command}"
 
     def _cause(
         self,
@@ -95,48 +110,28 @@ class Causes(Numbers):
         )
 
     def crowd_cause(self, lost: float) -> Cause | None:
-        used = usage_of(self.p)
-        many = [(ranks, cores) for ranks, cores in crowds(self.p) if ranks > cores]
-        if used is None or not many:
+        used, crowd = usage_of(self.p), crowd_of(self.p)
+        if used is None or crowd is None:
             return None
-        ranks, cores = max(many, key=lambda m: m[0] / m[1])
+        steps = []
+        if crowd.of_threads:
+            each = max(crowd.cores // crowd.ranks, 1)
+            steps.append(f"export OMP_NUM_THREADS={each} (or the setting of the library that has "
+                         "the threads)")  # fmt: skip
+            if crowd.bound:
+                wide = round(crowd.threads / crowd.ranks)
+                steps.append(f"or bind each rank to {wide} cores: {_bound(self.p, wide)}")
+        noun = crowd.noun
         return self._cause(
-            "more_ranks_than_cores",
-            "more ranks than cores: ranks wait for a core that another rank has",
+            f"more_{noun}_than_cores",
+            f"more {noun} than cores: ranks wait for a core that another "
+            f"{'thread' if crowd.of_threads else 'rank'} of the job has",
             lost,
-            [f"{ranks} ranks share {counted(cores, 'core')}", usage_words(used)],
+            [crowd.words, usage_words(used)],
             "start no more ranks (times threads) than there are cores",
             "stretto check",
             because="a rank without a core is late whatever the algorithm",
-        )
-
-    def imbalance_cause(self, uneven: float, changing: float, calls: list[Call]) -> Cause | None:
-        """Return what uneven computing costs, over the run and changing from call to call."""
-        rank = max(range(self.n), key=lambda r: self.compute[r])
-        middle = mean(self.compute)
-        evidence = []
-        if uneven >= MINOR * changing:  # else no rank is the one
-            evidence.append(
-                f"rank {self.p.number(rank)} computes {seconds(self.compute[rank])}, "
-                f"the mean is {seconds(middle)}"
-                + (f" ({self.compute[rank] / middle:.2f} times)" if middle > 0 else "")
-            )
-        if changing > uneven:
-            evidence.append(
-                f"the late rank changes from call to call: {seconds(changing)} of the waiting is "
-                "not explained by the sums over the run"
-            )
-        waits = self._top_waits(calls)
-        if waits:
-            evidence.append(f"most of the waiting is in {waits}")
-        return self._cause(
-            "imbalance",
-            "computation imbalance: ranks wait for the one that computes longest",
-            uneven + changing,
-            evidence,
-            "divide the work anew (partitioner, weights), or find what slows that rank down",
-            self.show_command(),
-            because="the time passes before the last rank comes, whatever the algorithm",
+            steps=steps,
         )
 
     def _top_waits(self, calls: list[Call]) -> str:
@@ -146,34 +141,6 @@ class Causes(Numbers):
             waits[name] = waits.get(name, 0.0) + mean(c.wait_s or [])
         rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
         return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
-
-    def sender_cause(self, lost: float, spent: float, cost: float) -> Cause | None:
-        rows = sorted(
-            (c for c in self.p.calls if group_of(c) in ("p2p", "p2p wait") and c.total_calls),
-            key=lambda c: -sum(c.time_s),
-        )
-        evidence = [
-            f"{seconds(spent)} a rank in sends, receives and their waits, where "
-            f"{counted(sum(m[2] for m in self.p.matrix.messages), 'message')} should take "
-            f"{seconds(cost)}"
-        ]
-        if rows:
-            rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
-            evidence.append(
-                f"most of it in {rows[0].function}: {seconds(mean(rows[0].time_s))} a rank, "
-                f"rank {self.p.number(rank)} {seconds(rows[0].time_s[rank])}"
-            )
-        return self._cause(
-            "late_sender",
-            "late senders or receivers: ranks wait for the other end of their messages",
-            lost,
-            evidence,
-            "send as soon as the data is there, post receives early (MPI_Irecv) and compute "
-            "meanwhile, or break the chain in which ranks wait for each other",
-            self.show_command(),
-            because="messages between two ranks are not collectives; the waiting comes from when "
-            "they are sent and received",
-        )
 
     def message_cause(self, lost: float) -> Cause | None:
         messages = sum(m[2] for m in self.p.matrix.messages)
@@ -231,7 +198,7 @@ class Causes(Numbers):
             lost,
             evidence,
             "let Stretto choose the algorithms" if tuning > 0 else "try other settings of the MPI",
-            f"stretto tune -- {self.command}" if tuning > 0 else self.show_command(),
+            self.tune_command() if tuning > 0 else self.show_command(),
             tuning=tuning,
             because=None if tuning > 0 else "Stretto leaves these collectives to the MPI",
         )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from stretto.counted import counted
-from stretto.diagnose.causes import Cause, Causes
+from stretto.diagnose.causes import Cause
 from stretto.diagnose.numbers import SERIAL_OTHERS, SERIAL_SHARE, mean
+from stretto.diagnose.patterns import PatternCauses
 from stretto.diagnose.remedies import known_path, read_steps, write_steps
 from stretto.files.profile import FileUse
 from stretto.profile.show import seconds, size
@@ -49,7 +50,7 @@ def access_words(use: FileUse) -> str:
     return f"{words}, and {counted(own, 'time')} by POSIX calls" if own else words
 
 
-class FileCauses(Causes):
+class FileCauses(PatternCauses):
     """What file access costs, by the files and ranks that the recorder saw."""
 
     def serial_rank(self) -> int | None:

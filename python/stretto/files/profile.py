@@ -30,7 +30,7 @@ CallKind = Literal[
 #: lists of a profile with one value a rank, and those of its calls
 _PER_RANK = (
     *("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads"),
-    *("cpu_s", "core_wait_s", "involuntary"),
+    *("cpu_s", "core_wait_s", "involuntary", "busy_threads", "allowed_cores", "last_share"),
 )
 _PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
@@ -89,7 +89,8 @@ class Call:
     transfer_s: list[float] | None = None
     sampled: int = 0
     #: waits: the function that made the awaited request (None: a message); barriers: what came
-    #: before ("after files"); persistent operations: "set-up" for their creation
+    #: before ("after files"); persistent operations: "set-up" for their creation; alltoallv and
+    #: alltoallw: "receives only" for ranks that send nothing and receive something
     detail: str | None = None
     #: median over the joined calls of the operation itself, seconds a call: of the ranks the lower
     #: median (rooted collectives: the mean), so that a rank that lost its core does not count
@@ -97,6 +98,8 @@ class Call:
     #: where blocks differ by pair of ranks (alltoallv): mean size in bytes and number of the blocks
     #: of each size class, of the calls that were sampled; None: not known
     blocks: list[tuple[int, int]] | None = None
+    #: ranks that were its root in joined calls
+    roots: list[int] = field(default_factory=list)
 
     @property
     def total_calls(self) -> int:
@@ -201,6 +204,13 @@ class Profile:
     cpu_s: list[float] | None = None
     core_wait_s: list[float] | None = None
     involuntary: list[int] | None = None
+    #: of each rank: threads that wanted a core for a tenth of the run or more, and the cores that
+    #: they may use; 0 and None: not known
+    busy_threads: list[int] | None = None
+    allowed_cores: list[int] | None = None
+    #: of each rank: the part of the others' waiting in joined collectives that ended when it came;
+    #: None: no such waiting
+    last_share: list[float] | None = None
     #: the programs of its ranks, as the kernel names them; None: not known
     executables: list[str] | None = None
     #: what takes MPI calls before the recorder, so that they are missing here: other tools, or the
@@ -286,7 +296,11 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
         "incomplete_ranks": [new[r] for r in whole.cut_short],
         "unrecorded_ranks": [],
         "calls": [
-            replace(call, **{name: of_kept(getattr(call, name)) for name in _PER_RANK_OF_CALLS})
+            replace(
+                call,
+                roots=[new[r] for r in call.roots if r in new],
+                **{name: of_kept(getattr(call, name)) for name in _PER_RANK_OF_CALLS},
+            )
             for call in whole.calls
         ],
         "matrix": matrix(whole.matrix, new),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stretto.counted import counted
 from stretto.files.profile import Profile
 
 #: share of the time that ranks waited for a core from which on the machine was busy
@@ -55,7 +56,8 @@ class RunUsage(Usage):
     """The same of a run, in the mean of its ranks.
 
     `crowding`: the share of the time that they have no core where all of them want one at all
-    times (ranks that poll, or yield while they wait), because they are more than the cores.
+    times (ranks that poll, or yield while they wait), because they and their busy threads are more
+    than the cores.
     """
 
     crowding: float = 0.0
@@ -93,15 +95,64 @@ def busy_words(found: Usage | None) -> str | None:
     return f"the machine was busy: {usage_words(found)}"
 
 
-def crowds(profile: Profile) -> list[tuple[int, int]]:
-    """Return ranks and cores of each machine of a run; of nodes that are one machine together."""
-    ranks: dict[str, int] = {}
-    cores: dict[str, int] = {}
+@dataclass
+class Crowd:
+    """Ranks and their busy threads on the cores that they share.
+
+    `bound`: the ranks' own binding keeps them there, not the machine.
+    """
+
+    ranks: int
+    threads: int
+    cores: int
+    bound: bool = False
+
+    @property
+    def of_threads(self) -> bool:
+        return self.ranks <= self.cores
+
+    @property
+    def noun(self) -> str:
+        return "threads" if self.of_threads else "ranks"
+
+    @property
+    def without(self) -> float:
+        """Share of the time that a thread has no core, where all want one at all times."""
+        return max(1 - self.cores / self.threads, 0.0)
+
+    @property
+    def words(self) -> str:
+        cores = counted(self.cores, "core")
+        if self.bound:
+            return f"a rank with {self.threads} busy threads is bound to {cores}"
+        if not self.of_threads:
+            return f"{self.ranks} ranks share {cores}"
+        return f"{counted(self.ranks, 'rank')} with {self.threads} busy threads share {cores}"
+
+
+def crowds(profile: Profile) -> list[Crowd]:
+    """Return the crowd of each machine of a run; of nodes that are one machine together."""
+    found: dict[str, Crowd] = {}
+    busy = profile.busy_threads or [1] * profile.nranks
     for node in profile.nodes:
         key = node.name if node.machine is None else str(node.machine)
-        ranks[key] = ranks.get(key, 0) + len(node.ranks)
-        cores[key] = max(cores.get(key, 0), node.cores or 0)
-    return [(n, cores[key]) for key, n in ranks.items() if cores[key] > 0]
+        one = found.setdefault(key, Crowd(0, 0, 0))
+        one.ranks += len(node.ranks)
+        one.threads += sum(max(busy[r], 1) for r in node.ranks)
+        one.cores = max(one.cores, node.cores or 0)
+    return [crowd for crowd in found.values() if crowd.cores > 0]
+
+
+def _own_crowds(profile: Profile) -> list[Crowd]:
+    """Return a crowd for each rank whose binding leaves its threads fewer cores than they are."""
+    pairs = zip(profile.busy_threads or [], profile.allowed_cores or [], strict=False)
+    return [Crowd(1, busy, cores, bound=True) for busy, cores in pairs if 0 < cores < busy]
+
+
+def crowd_of(profile: Profile) -> Crowd | None:
+    """Return the worst of all crowds; None where there are cores for all."""
+    every = [c for c in (*crowds(profile), *_own_crowds(profile)) if c.without > 0]
+    return max(every, key=lambda c: c.without, default=None)
 
 
 def usage_of(profile: Profile) -> RunUsage | None:
@@ -112,7 +163,8 @@ def usage_of(profile: Profile) -> RunUsage | None:
     nodes = [node for node in profile.nodes if node.load is not None]
     worst = max(nodes, key=lambda node: node.load or 0.0, default=None)
     waited = profile.core_wait_s
-    without = sum(max(ranks - cores, 0) for ranks, cores in crowds(profile))
+    shared = sum(c.ranks * c.without for c in crowds(profile)) / n
+    own = sum(c.without for c in _own_crowds(profile)) / n
     return RunUsage(
         sum(profile.wall_s) / n,
         sum(profile.cpu_s) / n,
@@ -120,5 +172,5 @@ def usage_of(profile: Profile) -> RunUsage | None:
         round(sum(profile.involuntary) / n),
         None if worst is None else worst.load,
         0 if worst is None else worst.cores or 0,
-        without / n,
+        max(shared, own),
     )

@@ -154,6 +154,8 @@ class _Namer:
             kind, detail = "other", "set-up"
         elif function in ("MPI_Barrier", "MPI_Ibarrier") and key.detail:
             detail = evidence_words(key.detail)
+        elif function in ("MPI_Alltoallv", "MPI_Alltoallw") and key.detail:
+            detail = "receives only"
         lost = key.shape == 4095
         shape = None if lost or not key.shape else self.shapes[key.shape - 1]
         return (
@@ -240,6 +242,7 @@ def _calls(
     for row, call in rows.items():
         _split_waiting(call, samples.of(row))
         call.blocks = blocks.get(row)
+        call.roots = samples.roots.get(row, [])
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
 
 
@@ -357,6 +360,9 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         cpu_s=per_rank(lambda raw: raw.cpu_s),
         core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
         involuntary=[int(n) for n in per_rank(lambda raw: raw.header["involuntary"])],
+        busy_threads=[int(n) for n in per_rank(lambda raw: raw.header["busy_threads"])],
+        allowed_cores=[int(n) for n in per_rank(lambda raw: raw.header["allowed_cores"])],
+        last_share=samples.last_share(nranks),
         threads=[present[r].threads if r in present else 0 for r in range(nranks)],
         file_bytes=[file_bytes(present[r]) if r in present else 0 for r in range(nranks)],
         file_uses=join_files(run),

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 6)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 6
+VERSION = 7
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES, BLOCKS = range(1, 9)
@@ -47,6 +47,7 @@ _HEADER = np.dtype(
         *_all("cpu_ns core_wait_ns involuntary", "u8"),
         ("load", "f8"),
         ("cores", "i8"),
+        *_all("busy_threads allowed_cores", "u4"),
         ("host", "S64"),
         ("family", "S16"),
         *_all("library program front", "S256"),

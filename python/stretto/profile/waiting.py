@@ -30,6 +30,8 @@ class Samples:
 
     `rank`, `row`, `start_s`, `end_s`, `wait_s`, `group`: one value an event; `row` indexes `rows`,
     `group` numbers the calls.
+    `last_s`: by rank: the waiting of others that ended when it came, together.
+    `roots`: the ranks that were root, of rows of collectives that have one.
     `clock_error_s`: by rank: how far its times may be off those of rank 0.
     `barriers`: how each rank's barriers divide, once it is known what the other ranks did before
     them.
@@ -42,6 +44,8 @@ class Samples:
     start_s: Array = field(default_factory=lambda: np.empty(0))
     end_s: Array = field(default_factory=lambda: np.empty(0))
     wait_s: Array = field(default_factory=lambda: np.empty(0))
+    last_s: Array = field(default_factory=lambda: np.empty(0))
+    roots: dict[Row, list[int]] = field(default_factory=dict)
     clock_error_s: dict[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     barriers: Shares = field(default_factory=Shares)
@@ -65,6 +69,13 @@ class Samples:
             len(each),
             float(np.median(each)) if len(each) else 0.0,
         )
+
+    def last_share(self, nranks: int) -> list[float] | None:
+        """Return which part of all waiting ended when each rank came; None: nobody waited."""
+        whole = float(self.last_s.sum())
+        if whole <= 0:
+            return None
+        return [float(s) / whole for s in np.pad(self.last_s, (0, nranks - len(self.last_s)))]
 
     def _index(self) -> dict[Row, int]:
         if not hasattr(self, "_rows_index"):
@@ -220,6 +231,10 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     good = (whole & (lowest == highest))[group]
     origin = int(events["enter"].min())
     wait = _waiting(events, out.rows, names, starts, group)
+    out.last_s = _caused(events, names, group, np.where(good, wait, 0) * 1e-9)
+    for k in np.unique(events["row"][good & events["root"]]):
+        chosen = good & events["root"] & (events["row"] == k)
+        out.roots[out.rows[k]] = [int(r) for r in np.unique(events["rank"][chosen])]
     out.rank = events["rank"][good]
     out.group = group[good]
     out.start_s = (events["enter"][good] - origin) * 1e-9
@@ -228,6 +243,21 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     own = events["row"][good]
     out.row = with_all_evidence(out.rows, own, out.group)
     out.barriers = barrier_shares(out.rows, out.rank, own, out.row, out.end_s - out.start_s)
+
+
+def _caused(events: dict[str, Array], names: Array, group: Array, wait: Array) -> Array:
+    """Return by rank the waiting of others that ended when it came, in the unit of `wait`.
+
+    Of neighbours it is not known for whom they wait.
+    """
+    from_root = np.isin(names, FROM_ROOT)[events["row"]]
+    near = np.char.find(names.astype(str), "eighbor")[events["row"]] >= 0
+    came = np.where(from_root & ~events["root"], np.iinfo(np.int64).min, events["started"])
+    order = np.lexsort((came, group))
+    last = order[np.flatnonzero(np.append(np.diff(group) != 0, True))]  # of each call
+    sums = np.bincount(group, np.where(near, 0, wait))
+    caused: Array = np.bincount(events["rank"][last], sums)
+    return caused
 
 
 def _waiting(
