@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 CODE = """
 import importlib, pkgutil, sys
@@ -26,3 +28,15 @@ def test_core_modules_load_without_the_extras_and_report_names_its_extra() -> No
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
     assert done.returncode == 1 and "pip install 'stretto[report]'" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_citation_has_the_version_of_the_package() -> None:
+    root = Path(__file__).resolve().parents[2]
+    cited, built = (
+        re.findall(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        for name, pattern in (
+            ("CITATION.cff", r"^version: (.+)$"),
+            ("pyproject.toml", r'^version = "(.+)"$'),
+        )  # fmt: skip
+    )
+    assert cited == built and len(cited) == 1

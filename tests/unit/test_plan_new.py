@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,44 +13,24 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-SOURCE = """\
-/* Allreduce as this test has it: reduce to rank 0 over a chain of ranks, and back.
- *
- * Idea: the shortest file that works. Source: this test. Cost: 2 (P - 1) (alpha + n beta) + (P - 1)
- * n gamma. Memory: one vector. Limits: none.
- */
-#include "coll/coll.h"
-
-int stretto_build_allreduce_there_and_back(stretto_plan *plan, const stretto_shape *shape) {
-    const int p = shape->nranks, me = shape->rank;
-    const stretto_span all = stretto_span_of(STRETTO_OUT, 0, 1);
-    stretto_plan_load(plan);
-    if (me + 1 < p)
-        stretto_plan_recv_reduce(plan, me + 1, all, %s);
-    stretto_plan_fence(plan);
-    if (me > 0) {
-        stretto_plan_send(plan, me - 1, all);
-        stretto_plan_fence(plan);
-        stretto_plan_recv(plan, me - 1, all);
-        stretto_plan_fence(plan);
-    }
-    if (me + 1 < p)
-        stretto_plan_send(plan, me + 1, all);
-    return 0;
-}
-"""
-ROW = """ALGORITHM(allreduce, ALLREDUCE, there_and_back, allreduce_there_and_back, NONE, 0, 0, 0, 0,
-          "chain and back")
-"""
+#: the algorithm of CONTRIBUTING.md: its file, its row and its formula
+SOURCE, ROW, FORMULA = re.findall(
+    r"```c\n(.*?)```", (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL
+)
+END = "/* clang-format on */"
 
 
 def build(tree: Path, side: str) -> Path:
     """Copy the plan core, add the algorithm, and build the plan library."""
     for part in ("plan", "coll"):
         shutil.copytree(REPOSITORY / "src" / part, tree / "src" / part)
-    (tree / "src/coll/allreduce/there_and_back.c").write_text(SOURCE % side)
-    registry = tree / "src/coll/algorithms.def"
-    registry.write_text(registry.read_text() + ROW)
+    (tree / "src/coll/allreduce/there_and_back.c").write_text(
+        SOURCE.replace("STRETTO_SRC_RIGHT", side)
+    )
+    for name, row in (("algorithms.def", ROW), ("formulas.def", FORMULA)):
+        registry = tree / "src/coll" / name
+        before, end, after = registry.read_text().rpartition(END)
+        registry.write_text(before + row + end + after)
     sources = [str(p) for p in sorted((tree / "src").glob("plan/*.c"))]
     sources += [str(p) for p in sorted((tree / "src/coll").rglob("*.c"))]
     flags = ["-std=gnu11", "-O1", "-D_GNU_SOURCE", f"-I{tree / 'src'}", "-fPIC"]
@@ -89,6 +70,8 @@ def test_a_file_and_a_row_are_all(tmp_path: Path) -> None:
     done = stretto(tree, "plan", "verify", "allreduce", "there_and_back", "-n", "12")
     assert done.returncode == 0, done.stderr
     assert "48 calls, all proven" in done.stdout
+    formula = stretto(tree, "plan", "formula", "there_and_back", "-c", "allreduce", "-n", "8")
+    assert formula.returncode == 0, formula.stderr
     composed = stretto(
         tree, "plan", "verify", "allreduce", "shm+there_and_back", "--layout", "3,2,2"
     )
