@@ -35,6 +35,10 @@ typedef enum {
     STRETTO_BENCH_REDUCE_SCATTER,
     STRETTO_BENCH_SCAN,
     STRETTO_BENCH_EXSCAN,
+    STRETTO_BENCH_NEIGHBOR_ALLGATHER,
+    STRETTO_BENCH_NEIGHBOR_ALLGATHERV,
+    STRETTO_BENCH_NEIGHBOR_ALLTOALL,
+    STRETTO_BENCH_NEIGHBOR_ALLTOALLV,
     STRETTO_BENCH_BARRIER,
     STRETTO_BENCH_SELF, /* MPI_Allreduce on MPI_COMM_SELF: the price of the call itself */
     STRETTO_BENCH_COLLECTIVES
@@ -61,7 +65,8 @@ typedef struct {
     int datatype;  /* index for stretto_bench_datatype */
     int operation; /* index for stretto_bench_operation */
     int root;
-    const char *pattern; /* how sizes of blocks differ (blocks.c); NULL: they do not */
+    const char *pattern; /* "BLOCKS", of neighbourhoods "GRAPH" or "GRAPH/BLOCKS"; or NULL */
+    const char *blocks;  /* its part that says how sizes of blocks differ (blocks.c), or NULL */
     int ncandidates;
     stretto_bench_choice *candidates;
 } stretto_bench_case;
@@ -146,14 +151,21 @@ int stretto_bench_clock_ppn(const stretto_bench_clock *clock); /* largest */
 /* Bytes behind the receive buffer that nobody may write. */
 enum { STRETTO_BENCH_CANARY = 64 };
 
+/* One edge of a graph, as its source made it; in-slots of no neighbour have `from` -1. */
+typedef struct {
+    int from, slot, timed, ragged; /* the last two: elements of its block */
+} stretto_bench_edge;
+
 typedef struct {
     const stretto_bench_case *shape;
     MPI_Comm comm;
     int rank, nranks;
     size_t count; /* elements per vector or block */
     size_t own;   /* elements of this rank's block, where a buffer has no other */
-    int *sends, *send_at, *recvs, *recv_at; /* v-forms, else NULL: elements by rank, and where */
-    int *lengths;                           /* elements of the blocks, ascending: the pattern's */
+    int *sends, *send_at, *recvs, *recv_at;   /* v-forms, else NULL: elements by rank, and where */
+    int *lengths;                             /* elements of the blocks, ascending: the pattern's */
+    int outs, ins;                            /* blocks to and from others: ranks, or neighbours */
+    stretto_bench_edge *out_edges, *in_edges; /* neighbourhoods, else NULL */
     size_t send_bytes, recv_bytes, stride;
     unsigned mask;     /* number of buffers - 1 */
     char *send, *recv; /* first buffers; buffer k at + k * stride */
@@ -169,8 +181,22 @@ void stretto_bench_call_close(stretto_bench_call *call);
 bool stretto_bench_irregular(stretto_bench_collective collective);
 /* Elements that the send (receive) buffer must hold, however the blocks are. */
 size_t stretto_bench_room(const stretto_bench_call *call, bool sends);
-/* NULL, or what is wrong with a pattern. */
+/* NULL, or what is wrong with a pattern of blocks. */
 const char *stretto_bench_pattern_problem(const char *pattern);
+/* n lengths, ascending but for rounding, whose mean is `count`. */
+void stretto_bench_deal(const char *pattern, size_t count, int *lengths, int n);
+/* Coprime with n, about 0.62 n: i, i + stride, ... are spread over 0 to n - 1. */
+int stretto_bench_stride(int n);
+/* graph.c: is it a neighbourhood collective? */
+bool stretto_bench_neighborly(stretto_bench_collective collective);
+/* NULL, or what is wrong with the graph that a pattern begins with. */
+const char *stretto_bench_graph_problem(const char *pattern, int nranks);
+/* Collective: a communicator with the graph, ranks numbered as in comm. An MPI error code. */
+int stretto_bench_graph_make(const char *pattern, MPI_Comm comm, MPI_Comm *graph);
+/* Sets outs and ins of a call on such a communicator; then, collective, its edges, for which there
+ * is room. MPI error codes. */
+int stretto_bench_graph_degrees(stretto_bench_call *call);
+int stretto_bench_graph_edges(stretto_bench_call *call);
 /* 0, or -1: no memory. */
 int stretto_bench_blocks_open(stretto_bench_call *call);
 /* As the pattern has them, or (v-forms) ragged; sets send_bytes and recv_bytes, too. */

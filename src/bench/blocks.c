@@ -60,9 +60,8 @@ static double factor_at(const part_of_all *parts, int nparts, double place) {
     return parts[i].factor;
 }
 
-/* n lengths, ascending but for rounding, whose mean is `count`. Where there are too few blocks for
- * the rarest size, one has the largest. */
-static void deal(const char *pattern, size_t count, int *lengths, int n) {
+/* Where there are too few blocks for the rarest size, one has the largest. */
+void stretto_bench_deal(const char *pattern, size_t count, int *lengths, int n) {
     part_of_all parts[MOST_PARTS];
     const int nparts = read_pattern(pattern, parts);
     double sum = 0, so_far = 0;
@@ -79,8 +78,7 @@ static void deal(const char *pattern, size_t count, int *lengths, int n) {
         }
 }
 
-/* Coprime with n, about 0.62 n: i, i + stride, ... are spread over 0 to n - 1. */
-static int stride_of(int n) {
+int stretto_bench_stride(int n) {
     for (int stride = (int)(0.618 * n) + 1;; stride++) {
         int a = stride, b = n;
         while (b) {
@@ -96,7 +94,8 @@ static int stride_of(int n) {
 bool stretto_bench_irregular(stretto_bench_collective c) {
     return c == STRETTO_BENCH_ALLGATHERV || c == STRETTO_BENCH_ALLTOALLV ||
            c == STRETTO_BENCH_GATHERV || c == STRETTO_BENCH_SCATTERV ||
-           c == STRETTO_BENCH_REDUCE_SCATTER;
+           c == STRETTO_BENCH_REDUCE_SCATTER || c == STRETTO_BENCH_NEIGHBOR_ALLGATHERV ||
+           c == STRETTO_BENCH_NEIGHBOR_ALLTOALLV;
 }
 
 /* Does a rank give (get) a block for (from) each rank? The root alone in gather and scatter; the
@@ -104,31 +103,33 @@ bool stretto_bench_irregular(stretto_bench_collective c) {
 static bool gives_all(stretto_bench_collective c) {
     return c == STRETTO_BENCH_ALLTOALL || c == STRETTO_BENCH_SCATTER ||
            c == STRETTO_BENCH_REDUCE_SCATTER_BLOCK || c == STRETTO_BENCH_ALLTOALLV ||
-           c == STRETTO_BENCH_SCATTERV || c == STRETTO_BENCH_REDUCE_SCATTER;
+           c == STRETTO_BENCH_SCATTERV || c == STRETTO_BENCH_REDUCE_SCATTER ||
+           c == STRETTO_BENCH_NEIGHBOR_ALLTOALL || c == STRETTO_BENCH_NEIGHBOR_ALLTOALLV;
 }
 
 static bool gets_all(stretto_bench_collective c) {
     return c == STRETTO_BENCH_ALLTOALL || c == STRETTO_BENCH_ALLGATHER ||
            c == STRETTO_BENCH_GATHER || c == STRETTO_BENCH_ALLTOALLV ||
-           c == STRETTO_BENCH_ALLGATHERV || c == STRETTO_BENCH_GATHERV;
+           c == STRETTO_BENCH_ALLGATHERV || c == STRETTO_BENCH_GATHERV ||
+           stretto_bench_neighborly(c);
 }
 
 int stretto_bench_blocks_sent(const stretto_bench_call *call) {
-    return gives_all(call->shape->collective) ? call->nranks : 1;
+    return gives_all(call->shape->collective) ? call->outs : 1;
 }
 
 int stretto_bench_blocks_received(const stretto_bench_call *call) {
-    return gets_all(call->shape->collective) ? call->nranks : 1;
+    return gets_all(call->shape->collective) ? call->ins : 1;
 }
 
 /* Elements of the block that goes from rank `from` to rank `to`. The forms with one block a rank
  * name that rank twice. */
 static size_t length(const stretto_bench_call *call, bool ragged, int from, int to) {
-    if (!ragged && call->shape->pattern) {
+    if (!ragged && call->shape->blocks) {
         const int n = call->nranks;
         const bool distance = call->shape->collective == STRETTO_BENCH_ALLTOALLV;
         const long long at = distance ? (to - from + n) % n : to;
-        return (size_t)call->lengths[at * stride_of(n) % n];
+        return (size_t)call->lengths[at * stretto_bench_stride(n) % n];
     }
     const int single = call->nranks % 2 ? call->nranks - 1 : -1; /* it has no neighbour */
     if (!ragged || from == single || to == single)
@@ -139,51 +140,92 @@ static size_t length(const stretto_bench_call *call, bool ragged, int from, int 
     return longer ? call->count + more : call->count - more;
 }
 
+/* The larger of what is timed and what is ragged. */
+static size_t most_of(const stretto_bench_call *call, int rank) {
+    const size_t timed = length(call, false, rank, rank), ragged = length(call, true, rank, rank);
+    return timed > ragged ? timed : ragged;
+}
+
+static size_t room_of_edges(const stretto_bench_call *call, bool sends) {
+    const bool gathers = call->shape->collective == STRETTO_BENCH_NEIGHBOR_ALLGATHERV;
+    const stretto_bench_edge *edges = sends ? call->out_edges : call->in_edges;
+    size_t sum = 0;
+    if (gathers && sends)
+        return most_of(call, call->rank);
+    for (int i = 0; i < (sends ? call->outs : call->ins); i++) {
+        const stretto_bench_edge *e = &edges[i];
+        if (gathers && e->from >= 0)
+            sum += most_of(call, e->from);
+        else if (!gathers)
+            sum += (size_t)(e->timed > e->ragged ? e->timed : e->ragged);
+    }
+    return sum;
+}
+
 size_t stretto_bench_room(const stretto_bench_call *call, bool sends) {
     stretto_bench_collective c = call->shape->collective;
-    size_t all = call->count * (size_t)call->nranks;
+    size_t all = call->count * (size_t)(sends ? call->outs : call->ins);
+    if (stretto_bench_neighborly(c) && stretto_bench_irregular(c))
+        return room_of_edges(call, sends);
     if (sends ? gives_all(c) : gets_all(c))
         return all;
-    if (!stretto_bench_irregular(c))
-        return call->count;
-    size_t most = call->count + (call->count + 1) / 2; /* ragged */
-    for (int i = 0; call->shape->pattern && i < call->nranks; i++)
-        if ((size_t)call->lengths[i] > most)
-            most = (size_t)call->lengths[i];
-    return most;
+    return stretto_bench_irregular(c) ? most_of(call, call->rank) : call->count;
 }
 
 int stretto_bench_blocks_open(stretto_bench_call *call) {
-    if (!stretto_bench_irregular(call->shape->collective))
+    const stretto_bench_collective c = call->shape->collective;
+    const bool near = stretto_bench_neighborly(c);
+    if (!stretto_bench_irregular(c) && !near)
         return 0;
-    call->sends = calloc(5 * (size_t)call->nranks, sizeof *call->sends);
+    const size_t outs = (size_t)call->outs, ins = (size_t)call->ins, n = (size_t)call->nranks;
+    const size_t edges = (outs + ins) * (sizeof(stretto_bench_edge) / sizeof(int));
+    call->sends = calloc(2 * outs + 2 * ins + n + (near ? edges : 0), sizeof *call->sends);
     if (!call->sends)
         return -1;
-    call->send_at = call->sends + call->nranks;
-    call->recvs = call->send_at + call->nranks;
-    call->recv_at = call->recvs + call->nranks;
-    call->lengths = call->recv_at + call->nranks;
-    if (call->shape->pattern)
-        deal(call->shape->pattern, call->count, call->lengths, call->nranks);
-    return 0;
+    call->send_at = call->sends + outs;
+    call->recvs = call->send_at + outs;
+    call->recv_at = call->recvs + ins;
+    call->lengths = call->recv_at + ins;
+    if (call->shape->blocks && c != STRETTO_BENCH_NEIGHBOR_ALLTOALLV)
+        stretto_bench_deal(call->shape->blocks, call->count, call->lengths, call->nranks);
+    if (!near)
+        return 0;
+    call->out_edges = (stretto_bench_edge *)(call->lengths + n);
+    call->in_edges = call->out_edges + outs;
+    return stretto_bench_graph_edges(call) == MPI_SUCCESS ? 0 : -1;
+}
+
+/* Elements of block i of a side. */
+static size_t block_of(const stretto_bench_call *call, bool ragged, bool sends, int i) {
+    const bool pairs = call->shape->collective == STRETTO_BENCH_ALLTOALLV;
+    if (!stretto_bench_neighborly(call->shape->collective))
+        return sends ? length(call, ragged, pairs ? call->rank : i, i)
+                     : length(call, ragged, i, pairs ? call->rank : i);
+    const stretto_bench_edge *e = sends ? &call->out_edges[i] : &call->in_edges[i];
+    if (e->from < 0)
+        return 0;
+    if (call->shape->collective == STRETTO_BENCH_NEIGHBOR_ALLGATHERV)
+        return length(call, ragged, e->from, e->from);
+    return (size_t)(ragged ? e->ragged : e->timed);
 }
 
 void stretto_bench_blocks_set(stretto_bench_call *call, bool ragged) {
     const stretto_bench_case *shape = call->shape;
     size_t width = stretto_bench_datatype_size(shape->datatype);
     call->own = call->count;
-    if (call->sends) {
-        bool pairs = shape->collective == STRETTO_BENCH_ALLTOALLV;
+    if (stretto_bench_irregular(shape->collective)) {
         int from = 0, to = 0;
-        for (int i = 0; i < call->nranks; i++) {
-            call->sends[i] = (int)length(call, ragged, pairs ? call->rank : i, i);
-            call->recvs[i] = (int)length(call, ragged, i, pairs ? call->rank : i);
+        for (int i = 0; i < call->outs; i++) {
+            call->sends[i] = (int)block_of(call, ragged, true, i);
             call->send_at[i] = from;
-            call->recv_at[i] = to;
             from += call->sends[i];
+        }
+        for (int i = 0; i < call->ins; i++) {
+            call->recvs[i] = (int)block_of(call, ragged, false, i);
+            call->recv_at[i] = to;
             to += call->recvs[i];
         }
-        call->own = (size_t)call->sends[call->rank];
+        call->own = length(call, ragged, call->rank, call->rank);
     }
     stretto_bench_part last = stretto_bench_sent(call, stretto_bench_blocks_sent(call) - 1);
     call->send_bytes = width * (last.at + last.count);
@@ -195,7 +237,7 @@ static stretto_bench_part part(const stretto_bench_call *call, bool all, const i
                                const int *at, int block) {
     if (!all)
         return (stretto_bench_part){0, call->own};
-    if (!counts)
+    if (!stretto_bench_irregular(call->shape->collective))
         return (stretto_bench_part){(size_t)block * call->count, call->count};
     return (stretto_bench_part){(size_t)at[block], (size_t)counts[block]};
 }

@@ -21,10 +21,17 @@ int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *
         snprintf(error, error_size, "%zu bytes are more than 2^31-1 elements", shape->bytes);
         return -1;
     }
-    if (stretto_bench_irregular(shape->collective) &&
-        call->count * (size_t)call->nranks > INT32_MAX) {
-        snprintf(error, error_size, "%zu bytes for each of %d ranks are more than 2^31-1 elements",
-                 shape->bytes, call->nranks);
+    call->outs = call->ins = call->nranks;
+    if (stretto_bench_neighborly(shape->collective) &&
+        stretto_bench_graph_degrees(call) != MPI_SUCCESS) {
+        snprintf(error, error_size, "the MPI does not tell the neighbours of a rank");
+        return -1;
+    }
+    const size_t blocks = (size_t)(call->ins > call->nranks ? 2 * call->ins : call->nranks);
+    if (stretto_bench_irregular(shape->collective) && call->count * blocks > INT32_MAX) {
+        snprintf(error, error_size,
+                 "%zu bytes for each of %zu blocks are more than 2^31-1 elements", shape->bytes,
+                 blocks);
         return -1;
     }
     if (stretto_bench_blocks_open(call) != 0) {
@@ -64,6 +71,7 @@ void stretto_bench_call_close(stretto_bench_call *call) {
     stretto_bench_reference_close(call);
     call->send_storage = call->recv_storage = NULL;
     call->sends = call->send_at = call->recvs = call->recv_at = call->lengths = NULL;
+    call->out_edges = call->in_edges = NULL;
 }
 
 /* The switch stands outside the loop: what is timed is the call. */
@@ -113,6 +121,15 @@ int stretto_bench_call_run(stretto_bench_call *call, int n) {
         LOOP(MPI_Reduce_scatter(send + at, recv + at, recvs, type, op, comm));
     case STRETTO_BENCH_SCAN: LOOP(MPI_Scan(send + at, recv + at, count, type, op, comm));
     case STRETTO_BENCH_EXSCAN: LOOP(MPI_Exscan(send + at, recv + at, count, type, op, comm));
+    case STRETTO_BENCH_NEIGHBOR_ALLGATHER:
+        LOOP(MPI_Neighbor_allgather(send + at, count, type, recv + at, count, type, comm));
+    case STRETTO_BENCH_NEIGHBOR_ALLGATHERV:
+        LOOP(MPI_Neighbor_allgatherv(send + at, own, type, recv + at, recvs, to, type, comm));
+    case STRETTO_BENCH_NEIGHBOR_ALLTOALL:
+        LOOP(MPI_Neighbor_alltoall(send + at, count, type, recv + at, count, type, comm));
+    case STRETTO_BENCH_NEIGHBOR_ALLTOALLV:
+        LOOP(
+            MPI_Neighbor_alltoallv(send + at, sends, from, type, recv + at, recvs, to, type, comm));
     case STRETTO_BENCH_BARRIER: LOOP(MPI_Barrier(comm));
     case STRETTO_BENCH_SELF:
         LOOP(MPI_Allreduce(send + at, recv + at, count, type, op, MPI_COMM_SELF));

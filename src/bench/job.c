@@ -34,6 +34,10 @@ static const char *const collectives[STRETTO_BENCH_COLLECTIVES] = {
     [STRETTO_BENCH_REDUCE_SCATTER] = "reduce_scatter",
     [STRETTO_BENCH_SCAN] = "scan",
     [STRETTO_BENCH_EXSCAN] = "exscan",
+    [STRETTO_BENCH_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
+    [STRETTO_BENCH_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv",
+    [STRETTO_BENCH_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
+    [STRETTO_BENCH_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv",
     [STRETTO_BENCH_BARRIER] = "barrier",
     [STRETTO_BENCH_SELF] = "self",
 };
@@ -71,6 +75,21 @@ static bool parse_int(const char *word, int low, int high, int *value) {
     return true;
 }
 
+static const char *parse_pattern(stretto_bench_case *shape, const char *text, int nranks) {
+    const char *slash = strchr(text, '/');
+    shape->pattern = text;
+    if (stretto_bench_neighborly(shape->collective)) {
+        shape->blocks = slash ? slash + 1 : NULL;
+        if (slash && !stretto_bench_irregular(shape->collective))
+            return "blocks of this collective are all alike";
+        return stretto_bench_graph_problem(text, nranks);
+    }
+    shape->blocks = text;
+    return stretto_bench_irregular(shape->collective)
+               ? stretto_bench_pattern_problem(text)
+               : "PATTERN is for collectives with a size for each rank";
+}
+
 /* One `case` line. NULL, or what is wrong with it. */
 static const char *parse_case(stretto_bench_job *job, char **words, int nwords, int nranks) {
     if (nwords != 6 && nwords != 7)
@@ -88,7 +107,7 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
     if (shape->collective == STRETTO_BENCH_COLLECTIVES)
         return "unknown collective (allreduce, bcast, reduce, reduce_scatter, "
                "reduce_scatter_block, allgather, alltoall, gather, scatter, their v-forms, scan, "
-               "exscan, barrier, self)";
+               "exscan, neighbor_allgather, neighbor_alltoall, their v-forms, barrier, self)";
     double bytes;
     if (!parse_number(words[2], 0, 1e12, &bytes))
         return "BYTES is not a size";
@@ -107,12 +126,9 @@ static const char *parse_case(stretto_bench_job *job, char **words, int nwords, 
     if (!parse_int(words[5], 0, nranks - 1, &shape->root))
         return "ROOT is not a rank";
     job->ncases++;
-    if (nwords == 6)
-        return NULL;
-    shape->pattern = words[6];
-    return stretto_bench_irregular(shape->collective)
-               ? stretto_bench_pattern_problem(shape->pattern)
-               : "PATTERN is for collectives with a size for each rank";
+    return nwords == 7                                   ? parse_pattern(shape, words[6], nranks)
+           : stretto_bench_neighborly(shape->collective) ? "a neighbourhood wants a PATTERN"
+                                                         : NULL;
 }
 
 static const char *parse_candidate(stretto_bench_job *job, char *choice) {

@@ -249,7 +249,7 @@ static int report(stretto_bench_case_run *m, const stretto_bench_candidate *c,
     return rc;
 }
 
-int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size) {
+static int measure_case(stretto_bench *bench, int index, char *error, size_t error_size) {
     static const stretto_bench_choice messages = {.name = "reference"};
     const stretto_bench_case *shape = &bench->job->cases[index];
     stretto_bench_case_run m = {
@@ -328,4 +328,20 @@ done:
         return -1;
     }
     return written;
+}
+
+int stretto_bench_measure(stretto_bench *bench, int index, char *error, size_t error_size) {
+    const stretto_bench_case *shape = &bench->job->cases[index];
+    const MPI_Comm all = bench->work;
+    if (!stretto_bench_neighborly(shape->collective))
+        return measure_case(bench, index, error, error_size);
+    if (stretto_bench_graph_make(shape->pattern, all, &bench->work) != MPI_SUCCESS) {
+        bench->work = all;
+        snprintf(error, error_size, "the MPI does not make the graph %s", shape->pattern);
+        return -1;
+    }
+    int done = measure_case(bench, index, error, error_size);
+    MPI_Comm_free(&bench->work);
+    bench->work = all;
+    return done;
 }

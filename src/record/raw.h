@@ -167,13 +167,23 @@ typedef struct {
 } stretto_raw_file;
 _Static_assert(sizeof(stretto_raw_file) == 512, "files are read by that size");
 
-/* Sizes of the blocks of this rank in some of the calls of a key (record/blocks.c). */
+/* How some of the calls of a key are made up: sizes of this rank's blocks, its neighbours
+ * (record/blocks.c). */
 #define STRETTO_BLOCK_CLASSES 42
+#define STRETTO_GRAPH_DIMS 4
+#define STRETTO_GRAPH_OFFSETS 32
 typedef struct {
     uint64_t key; /* 0 = free */
     uint64_t calls;
     uint64_t blocks[STRETTO_BLOCK_CLASSES]; /* by size class, as STRETTO_KEY_CLASS */
     uint64_t bytes[STRETTO_BLOCK_CLASSES];
+    /* Of neighbourhoods the graph, of the first call. Cartesian: sizes, negative where open; the
+     * first is 0 elsewhere. All others: how far away this rank's targets are (rank + offset, round
+     * about), as many as there is room for. */
+    int32_t dims[STRETTO_GRAPH_DIMS];
+    int32_t degree; /* of this rank, outwards; 0: no graph, or none known */
+    int32_t noffsets;
+    int32_t offsets[STRETTO_GRAPH_OFFSETS];
 } stretto_raw_blocks;
 
 /* Messages sent to one world rank. */

@@ -45,7 +45,9 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     if (m.blocks)                                                                                  \
         stretto_blocks(KEY(m.detail), &m);
 #define PRE_NEIGHBORHOOD
-#define DO_NEIGHBORHOOD(of) DO_COLLECTIVE(of)
+#define DO_NEIGHBORHOOD(of)                                                                        \
+    DO_COLLECTIVE(of)                                                                              \
+    stretto_graph_seen(KEY(m.detail), in, comm);
 
 #define PRE_NONBLOCKING
 #define DO_NONBLOCKING(of)                                                                         \

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mpis import ALL, library
-from stretto.files.table import TUNABLE
+from stretto.files.table import NEIGHBORHOODS, TUNABLE
 
 pytestmark = pytest.mark.mpi
 
@@ -181,11 +181,19 @@ def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path
         "scatterv": ("MPI_BYTE", "linear"),
         "reduce_scatter": ("MPI_INT", "pairwise"),
     }
+    graphs = ("near(-1,1,1)", f"torus({ranks}x1o)")
     cases = "".join(
         f"case {collective} {size} {datatype} MPI_SUM 0 {pattern}\n"
         f"candidate native\ncandidate shm\ncandidate {own}\n"
         for collective, (datatype, own) in choices.items()
         for size, pattern in ((4, ""), (4000, ""), (4000, "0:60,2.4:38,4.4:2"))
+    )
+    cases += "".join(
+        f"case {collective} {size} MPI_INT MPI_SUM 0 {graph}{blocks}\n"
+        "candidate native\ncandidate direct\ncandidate node_aware\n"
+        for collective in NEIGHBORHOODS
+        for graph in graphs
+        for size, blocks in ((4, ""), (400, "/0:50,2:50" if collective.endswith("v") else ""))
     )
     mpi = ALL[name].require()
     text = job(tmp_path, cases, "yield 1").replace("batches 6 8", "batches 1 1")
@@ -195,7 +203,7 @@ def test_blocks_of_different_sizes_are_right_too(name: str, ranks: int, tmp_path
     samples = lines(tmp_path)[1:]
     assert all(s["correct"] and not s.get("refused") for s in samples), samples
     counted = Counter((s["collective"], s.get("pattern")) for s in samples)
-    assert len(counted) == 10 and len({p for _, p in counted}) == 2, counted
+    assert len(counted) == 10 + 6 * len(graphs), counted
     done_by = {(s["collective"], s["candidate"]): s["done_by"] for s in samples}
     for collective, (_, own) in choices.items():
         assert done_by[collective, own].startswith(own), done_by
@@ -234,7 +242,11 @@ def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
         ("stretto-job 1\ncase allreduce 8 MPI_BYTE MPI_SUM 0\nend\n", "does not define"),
         ("stretto-job 1\ncase bcast 8 MPI_BYTE MPI_SUM 7\nend\n", "ROOT is not a rank"),
         ("stretto-job 1\ncase alltoallv 8 MPI_INT MPI_SUM 0 1:50\nend\n", "100 percent in all"),
-        ("stretto-job 1\ncase bcast 8 MPI_INT MPI_SUM 0 0:50,2:50\nend\n", "a size for each rank"),
+        ("stretto-job 1\ncase neighbor_alltoall 8 MPI_INT MPI_SUM 0\nend\n", "wants a PATTERN"),
+        (
+            "stretto-job 1\ncase neighbor_alltoall 8 MPI_INT MPI_SUM 0 torus(5)\nend\n",
+            "of another number",
+        ),
         ("stretto-job 1\ncandidate x\nend\n", "candidate before any case"),
         ("stretto-job 1\nnonsense 1\nend\n", "unknown key"),
     ],

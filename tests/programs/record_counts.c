@@ -130,6 +130,11 @@ static void communicators(void) {
     for (int i = 0; i < 3; i++)
         MPI_Neighbor_alltoall(mine, 1, MPI_INT, theirs, 1, MPI_INT, ring);
     MPI_Comm_free(&ring);
+    int next = (rank + 1) % size, last = (rank + size - 1) % size, weight = 1, n = 2, at = 0;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &last, &weight, 1, &next, &weight,
+                                   MPI_INFO_NULL, 0, &ring);
+    MPI_Neighbor_alltoallv(mine, &n, &at, MPI_INT, theirs, &n, &at, MPI_INT, ring);
+    MPI_Comm_free(&ring);
 }
 
 static void one_sided(void) {

@@ -22,6 +22,7 @@ from stretto.model.forecast import (
 )
 from stretto.model.outlook import exchange_seconds, file_of, outlook
 from stretto.model.platform_file import load
+from stretto.model.show import forecast_lines
 
 
 def profile() -> Profile:
@@ -192,6 +193,7 @@ def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
     assert section[0].count("source: simulated") == 6  # findings, captions and pictures
     assert section[0].count("<tr>") == 2 * (1 + 4) and "more than" in section[0]
     assert "strong scaling" in section[0] and "weak scaling" in section[0]
+    assert "This is a forecast from a run on 2 ranks" in section[0] and "saves" not in section[0]
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
     alone = tmp_path / "alone.html"
     assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
@@ -212,6 +214,26 @@ def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(value))
     with pytest.raises(StrettoError, match="source"):
         read_forecast(path)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "at", "needed"), [(2, 4, 8), (2, 4096, 64), (64, 4096, None), (64, 8192, 128)]
+)
+def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
+    recorded: int, at: int, needed: int | None
+) -> None:
+    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1], 4)
+    file = file_of("a", profile(), work, found, ScalingRule(), load("hpc7g"), "openmpi", 1.0)
+    file.recorded.ranks = recorded
+    file.scales[0].nodes, file.scales[0].ppn = 1, at
+    text = "\n".join(forecast_lines(file))
+    assert file.claims_gain(file.scales[0]) == (needed is None)
+    assert ("not claimed" in text) == (needed is not None)
+    if needed is None:
+        assert file.caution is None
+    else:
+        assert f"a forecast from a run on {recorded} ranks" in text
+        assert f"for {at} record a run on {needed} ranks or more" in text
 
 
 def test_a_faster_core_computes_faster() -> None:

@@ -9,10 +9,17 @@ import pytest
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import Sample
 from stretto.files.profile import Call
-from stretto.measure.blocks import parse_pattern, pattern, recorded_pattern
+from stretto.measure.blocks import (
+    check_graph,
+    parse_pattern,
+    pattern,
+    recorded_pattern,
+    whole_pattern,
+)
 from stretto.measure.job import format_job, parse_sample
 from stretto.measure.ledger import Ledger
 from stretto.measure.settings import Settings, make_case
+from stretto.tune.needs import find_needs
 from test_tune_application import call, profile
 
 
@@ -77,10 +84,61 @@ def test_recorded_pattern_is_that_of_the_costliest_calls() -> None:
         recorded_pattern(profile(*rows), "alltoallv", "f")
 
 
+@pytest.mark.parametrize(
+    ("collective", "blocks", "graph", "words"),
+    [
+        ("bcast", "0:50,2:50", "torus2", ""),
+        ("alltoallv", "0:50,2:50", "torus2", "0:50,2:50"),
+        ("neighbor_alltoall", "0:50,2:50", "torus2", "torus2"),
+        ("neighbor_alltoallv", "0:50,2:50", "torus2", "torus2/0:50,2:50"),
+        ("neighbor_alltoallv", "", "near(-1,1)", "near(-1,1)"),
+    ],
+)
+def test_whole_pattern_has_what_the_collective_has(
+    collective: str, blocks: str, graph: str, words: str
+) -> None:
+    assert whole_pattern(collective, blocks, graph) == words
+
+
+@pytest.mark.parametrize("graph", ["torus(4x2)", "grid(8)", "torus(4ox2)", "torus3", "near(-7,1)"])
+def test_graph_that_fits_is_taken(graph: str) -> None:
+    check_graph(graph, 8)
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        ("torus(4x4)", "does not fit 8 ranks"),
+        ("near(8)", "does not fit 8 ranks"),
+        ("near()", "not a graph"),
+        ("star", "not a graph"),
+        ("torus5", "not a graph"),
+        ("grid(2x2x2x1x1)", "not a graph"),
+    ],
+)
+def test_graph_that_cannot_be_is_refused(graph: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check_graph(graph, 8)
+
+
+def test_neighbourhood_is_recorded_with_its_graph() -> None:
+    near = {"kind": "neighborhood", "operation": None, "datatype": "MPI_INT"}
+    rows = [
+        call("MPI_Neighbor_alltoallw", **near, graph="torus(2)", blocks=[(4, 1), (12, 1)]),
+        call("MPI_Neighbor_alltoall", **near),  # no graph
+        call("MPI_Ineighbor_alltoallv", **near, graph="torus(2)"),
+    ]
+    (need,) = find_needs(profile(*rows)).chosen
+    assert (need.collective, need.pattern) == ("neighbor_alltoallv", "torus(2)/0.5:50,1.5:50")
+    found = recorded_pattern(profile(*rows), "neighbor_alltoallv", "f")
+    assert found == "torus(2)/0.5:50,1.5:50"
+    with pytest.raises(StrettoError, match="no graph"):
+        recorded_pattern(profile(*rows), "neighbor_alltoall", "f")
+
+
 def test_pattern_is_part_of_what_was_measured() -> None:
     """One size with two patterns: two cases, of which one is done."""
     both = [make_case("alltoallv", 64, ["native"], pattern=p) for p in ("", "0:50,2:50")]
-    assert make_case("bcast", 64, ["native"], pattern="0:50,2:50").pattern == ""
     settings = Settings(2, tuple(both), ("stretto",), modes=("latency",))
     text = format_job(settings, 0, settings.cases_of("stretto"), Path("o"), Path("s"), 0)
     lines = [line for line in text.splitlines() if line.startswith("case")]

@@ -49,6 +49,23 @@ def test_a_directory_is_one_system(small: Path) -> None:
     assert allreduce.candidates[0] == "native"
 
 
+def test_charts_over_processes_are_one_a_collective_with_three_sizes(
+    small: Path, cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    charts = tmp_path / "charts"
+    assert main(["report", str(cluster), "--processes", str(charts), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    (system,) = load([cluster])
+    names = {p.stem for p in charts.iterdir()}
+    assert {f"processes-{p.kind}" for p in system.panels} >= names == set(result["figures"])
+    text = (charts / "processes-allreduce-latency-double-sum.svg").read_text()
+    assert "source: simulated" in text and "Stretto" in text
+    assert text.count("MPI_Allreduce of") >= 3
+    assert main(["report", str(small), "--processes", str(charts)]) == 1
+    assert "two numbers of ranks" in capsys.readouterr().err
+    assert main(["report", str(small), "--processes", str(charts), "-o", "x.html"]) == 2
+
+
 def test_the_medians_are_those_of_the_samples(small: Path) -> None:
     (system,) = load([small])
     medians = []

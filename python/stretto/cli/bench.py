@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
 stretto bench -n 4 --collective alltoallv --blocks 0:75,4:25     # three blocks in four are empty
+stretto bench -n 8 --collective neighbor_alltoall --graph 'torus(4x2)'
 stretto bench -n 4 --list --collective bcast       # what the MPI has
 stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
@@ -43,9 +44,18 @@ _Blocks = Annotated[
     str | None,
     o.option(
         o.WHAT,
-        "Sizes of blocks in allgatherv, alltoallv, gatherv, scatterv and reduce_scatter, relative "
-        "to the mean: FACTOR:PERCENT,... (0:50,2:50), or a profile. Default: equal sizes.",
+        "Sizes of blocks in v-collectives and reduce_scatter, relative to the mean: "
+        "FACTOR:PERCENT,... (0:50,2:50), or a profile. Default: equal sizes.",
         "--blocks",
+    ),
+]
+_Graph = Annotated[
+    str,
+    o.option(
+        o.WHAT,
+        "Graph of neighbourhood collectives: torus(4x2), grid(4x2), torus2, grid3, near(-1,1) (by "
+        "distance); with --blocks PROFILE the recorded one.",
+        "--graph",
     ),
 ]
 _Operation = Annotated[str, o.option(o.WHAT, "MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
@@ -74,6 +84,7 @@ def command(
     launches: _Launches = 6,
     root: _Root = 0,
     blocks: _Blocks = None,
+    graph: _Graph = "torus2",
     operation: _Operation = "MPI_SUM",
     datatype: _Datatype = None,
     budget: o.Budget = None,
@@ -116,7 +127,7 @@ def command(
     if list_native:
         _list(names, place, as_json)
         return
-    patterns = {} if blocks is None else _patterns(blocks, names)
+    patterns = _patterns(blocks, graph, names, ranks)
     cases = _cases(names, wanted, given, place, datatype, operation, root, patterns)
     settings = s.Settings(
         nranks=ranks,
@@ -144,22 +155,34 @@ def command(
     say(f"stretto: results are in {path}; next: stretto report {path}")
 
 
-def _patterns(text: str, names: list[str]) -> dict[str, str]:
-    """Return how sizes of blocks differ, by collective."""
+def _patterns(blocks: str | None, graph: str, names: list[str], ranks: int) -> dict[str, str]:
+    """Return how sizes of blocks differ, and the graphs, by collective."""
     from stretto.files.profile import read_profile
-    from stretto.measure.blocks import parse_pattern, recorded_pattern
+    from stretto.files.table import NEIGHBORHOODS
+    from stretto.measure.blocks import (
+        check_graph,
+        parse_pattern,
+        recorded_pattern,
+        whole_pattern,
+    )
     from stretto.measure.settings import IRREGULAR
 
-    mine = [name for name in names if name in IRREGULAR]
-    if not mine:
+    of_profile = blocks is not None and blocks.endswith(".json")
+    mine = [n for n in names if n in IRREGULAR or (of_profile and n in NEIGHBORHOODS)]
+    if blocks is not None and not mine:
         raise UsageError(
             "none of the collectives has blocks of different sizes", "--blocks",
             f"there are {', '.join(IRREGULAR)}",
         )  # fmt: skip
-    if not text.endswith(".json"):
-        return dict.fromkeys(mine, parse_pattern(text))
-    profile = read_profile(Path(text))
-    return {name: recorded_pattern(profile, name, text) for name in mine}
+    if blocks is not None and of_profile:
+        profile = read_profile(Path(blocks))
+        found = {n: recorded_pattern(profile, n, blocks) for n in mine}
+    else:
+        typed = "" if blocks is None else parse_pattern(blocks)
+        found = {n: whole_pattern(n, typed, graph) for n in names}
+    for name in set(names) & set(NEIGHBORHOODS):
+        check_graph(found[name].partition("/")[0], ranks)
+    return found
 
 
 def _list(names: list[str], place: Where, as_json: bool) -> None:

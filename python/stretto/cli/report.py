@@ -18,6 +18,7 @@ stretto report tuned/
 stretto report tuned/ -o result.html --png figures/ --svg figures/
 stretto report openmpi/ mpich/ -o compared.html
 stretto report tuned/ --picture result.svg
+stretto report campaign/ --processes charts/      # Stretto against the MPI over ranks
 stretto report cluster.net.json
 stretto report tcp.net.json efa.net.json -o compared.html"""
 
@@ -44,6 +45,15 @@ def command(
             "--picture",
         ),
     ] = None,
+    processes: Annotated[
+        Path | None,
+        o.option(
+            o.OUTPUT,
+            "Write only charts of Stretto against the MPI over processes into this directory: one "
+            "file for each collective, with a small, a medium and a large size.",
+            "--processes",
+        ),
+    ] = None,
     out: Annotated[Path | None, o.out_file("The page (default: report.html).")] = None,
     png: o.Png = None,
     svg: o.Svg = None,
@@ -60,20 +70,21 @@ def command(
     from stretto.net.systems import is_net
     from stretto.report import make, network, storage
 
-    if picture is not None and (out is not None or png is not None or svg is not None):
-        raise UsageError(
-            "--picture writes one file and no page", remedy="leave out --out, --png and --svg"
-        )
+    alone = "--picture" if picture is not None else "--processes" if processes else None
+    if alone and (out is not None or png is not None or svg is not None):
+        raise UsageError(f"{alone} writes no page", remedy="leave out --out, --png and --svg")
+    if picture is not None and processes is not None:
+        raise UsageError("--picture and --processes exclude each other", remedy="give one of them")
     stored = any(path.name.endswith(storage.ENDING) for path in paths)
-    if stored and (picture is not None or len(paths) > 1):
+    if stored and (alone or len(paths) > 1):
         raise UsageError(
-            "a result of stretto io has a page of its own, without --picture and other files",
+            "a result of stretto io has a page of its own, without pictures alone and other files",
             remedy="stretto report NAME.io.json -o page.html",
         )
     nets = any(map(is_net, paths))
-    if nets and (picture is not None or not all(map(is_net, paths))):
+    if nets and (alone or not all(map(is_net, paths))):
         raise UsageError(
-            "network results have a page of their own, without --picture and other files",
+            "network results have a page of their own, without pictures alone and other files",
             remedy="stretto report A.net.json [B.net.json] -o page.html",
         )
     with Progress("drawing", quiet=quiet or as_json) as bar:
@@ -86,6 +97,8 @@ def command(
             result: dict[str, Any] = network.report(paths, page, png, svg, drawn)
         elif stored:
             result = storage.report(paths[0], page, png, svg, drawn)
+        elif processes is not None:
+            result = make.over_processes(paths, processes)
         elif picture is not None:
             result = make.one_picture(paths, picture)
         else:

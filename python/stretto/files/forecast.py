@@ -12,6 +12,10 @@ from stretto.files.document import Document
 SCHEMA = "stretto-forecast"
 VERSION = 1
 WHAT = "a forecast"
+#: a gain is claimed at so many times the recorded ranks at most: 64 ranks for 4096
+REACH = 64
+#: and of a run on fewer ranks none is: its calls, sizes and waiting say little of many ranks
+FEWEST_RANKS = 8
 
 
 @dataclass
@@ -95,6 +99,27 @@ class ForecastFile:
             f"{self.scaling} scaling of a run on {counted(self.recorded.ranks, 'rank')}, on "
             f"{self.platform} with {counted(self.scales[0].ppn, 'rank')} a node; band: model wrong "
             f"by x{self.error:g}"
+        )
+
+    @staticmethod
+    def ranks_needed(ranks: int) -> int:
+        """Return on how many ranks a run must be recorded before a gain at `ranks` is claimed."""
+        return max(FEWEST_RANKS, -(-ranks // REACH))
+
+    def claims_gain(self, scale: ForecastScale) -> bool:
+        return self.recorded.ranks >= self.ranks_needed(scale.ranks)
+
+    @property
+    def caution(self) -> str | None:
+        """What the forecast rests on, and what it needs where it claims no gain; None: nothing."""
+        without = [s.ranks for s in self.scales if not self.claims_gain(s)]
+        if not without:
+            return None
+        needed = self.ranks_needed(max(without))
+        return (
+            f"a forecast from a run on {counted(self.recorded.ranks, 'rank')}: no gain is claimed "
+            f"from {min(without)} ranks on; for {max(without)} record a run on {needed} ranks or "
+            f"more: stretto profile -- mpirun -n {needed} ..."
         )
 
     def turning_point(self, tuned: bool) -> ForecastScale | None:

@@ -98,6 +98,8 @@ class Call:
     #: where blocks differ by pair of ranks (alltoallv): mean size in bytes and number of the blocks
     #: of each size class, of the calls that were sampled; None: not known
     blocks: list[tuple[int, int]] | None = None
+    #: neighbourhood collectives: ``torus(4x2)``, ``near(-1,1)``, ...; None: not known
+    graph: str | None = None
     #: ranks that were its root in joined calls
     roots: list[int] = field(default_factory=list)
 

@@ -20,6 +20,7 @@ from stretto.kinds import Family
 
 __all__ = [
     "COLLECTIVES",
+    "NEIGHBORHOODS",
     "TUNABLE",
     "WITHOUT_SIZE",
     "Row",
@@ -76,8 +77,15 @@ TUNABLE = (
     "exscan",
     "barrier",
 )
+#: measured on a graph, where one is named or recorded; not in campaigns
+NEIGHBORHOODS = (
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+)
 #: no rank knows the others' sizes: only a row for every size is used (docs/explanation/calls.md)
-WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv")
+WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv", *NEIGHBORHOODS)
 _REMEDY = "correct the line, or make the table again with: stretto tune"
 _CHOICES_REMEDY = "write for example: --choice 'allreduce=shm;bcast=knomial(4)'"
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})\Z")

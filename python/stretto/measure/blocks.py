@@ -1,11 +1,15 @@
 """How the sizes of a collective's blocks differ, as ``stretto-bench`` takes it: a pattern.
 
 A pattern is ``FACTOR:PERCENT,...``: so many percent of the blocks have so many times the mean size,
-factors ascending (``src/bench/blocks.c``). An empty one: all blocks are alike.
+factors ascending (``src/bench/blocks.c``). An empty one: all blocks are alike. Of a neighbourhood
+collective its graph stands in front: ``GRAPH`` or ``GRAPH/FACTOR:PERCENT,...``
+(``src/bench/graph.c``).
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +17,8 @@ from typing import Any
 
 from stretto.errors import StrettoError, UsageError
 from stretto.files.profile import Call, Profile
-from stretto.files.table import WITHOUT_SIZE
+from stretto.files.table import NEIGHBORHOODS, WITHOUT_SIZE
+from stretto.measure.settings import IRREGULAR
 
 #: sizes of a pattern at most; more are joined
 MOST_SIZES = 8
@@ -82,11 +87,43 @@ def pattern_of(rows: Iterable[Call]) -> str:
     return pattern({moved / calls: calls for moved, calls in by_rank.values()})
 
 
+def check_graph(graph: str, nranks: int) -> None:
+    """Refuse a graph that the measuring program would refuse after a launch."""
+    sizes = re.fullmatch(r"(?:torus|grid)\((\d+o?(?:x\d+o?){0,3})\)", graph)
+    near = re.fullmatch(r"near\((-?\d+(?:,-?\d+){0,63})\)", graph)
+    if not (sizes or near or re.fullmatch(r"(torus|grid)[1-4]", graph)):
+        raise UsageError(
+            f"{graph!r} is not a graph", "--graph",
+            "write torus(4x2), grid(4x2), torus2, grid3 or near(-1,1)",
+        )  # fmt: skip
+    ranks = math.prod(int(n.strip("o")) for n in sizes[1].split("x")) if sizes else nranks
+    if ranks != nranks or (near and max(abs(int(n)) for n in near[1].split(",")) >= nranks):
+        raise UsageError(f"{graph} does not fit {nranks} ranks", "--graph", "give another -n")
+
+
+def whole_pattern(collective: str, blocks: str, graph: str | None) -> str:
+    """Return the pattern of a collective from its parts, without those that it does not have."""
+    blocks = blocks if collective in IRREGULAR else ""
+    if collective not in NEIGHBORHOODS:
+        return blocks
+    return f"{graph}/{blocks}" if blocks else graph or ""
+
+
+def measured_as(call: Call) -> str | None:
+    """Return the collective whose algorithms carry out a blocking call; None: no collective."""
+    if call.kind == "collective":
+        return call.collective
+    if call.kind != "neighborhood" or call.function.startswith("MPI_I"):
+        return None
+    name = call.collective
+    return "neighbor_alltoallv" if name == "neighbor_alltoallw" else name
+
+
 def recorded_pattern(profile: Profile, collective: str, place: str) -> str:
     """Return the pattern of the collective's calls that took most time in a profile."""
     found: dict[int | None, list[Call]] = defaultdict(list)
     for call in profile.recorded_part().calls:
-        if call.kind == "collective" and call.collective == collective:
+        if measured_as(call) == collective:
             found[call.communicator].append(call)
     kinds = [kind for rows in found.values() for kind in kinds_of_calls(rows)]
     if not kinds:
@@ -94,7 +131,12 @@ def recorded_pattern(profile: Profile, collective: str, place: str) -> str:
             f"{collective} is not in this profile", place,
             "name with --collective what it holds, or record with: stretto profile -- CMD",
         )  # fmt: skip
-    return pattern_of(max(kinds, key=lambda rows: sum(sum(row.time_s) for row in rows)))
+    rows = max(kinds, key=lambda rows: sum(sum(row.time_s) for row in rows))
+    if collective in NEIGHBORHOODS and rows[0].graph is None:
+        raise StrettoError(
+            f"the profile has no graph of {collective}", place, "name one with --graph"
+        )
+    return whole_pattern(collective, pattern_of(rows), rows[0].graph)
 
 
 def kinds_of_calls(rows: Sequence[Call]) -> list[list[Call]]:
@@ -105,11 +147,11 @@ def kinds_of_calls(rows: Sequence[Call]) -> list[list[Call]]:
     """
     classes: dict[int, list[Call]] = defaultdict(list)
     for row in rows:
-        if row.collective not in WITHOUT_SIZE:
+        if measured_as(row) not in WITHOUT_SIZE:
             classes[row.bytes_max.bit_length()].append(row)
     kinds: list[tuple[set[int], list[Call]]] = []
     for row in sorted(rows, key=lambda r: -r.bytes_max):
-        if row.collective not in WITHOUT_SIZE:
+        if measured_as(row) not in WITHOUT_SIZE:
             continue
         ranks = {r for r, n in enumerate(row.calls) if n}
         for there, found in kinds:
@@ -139,4 +181,5 @@ def _one(rows: Sequence[Call]) -> Call:
         sampled=min(row.sampled for row in rows),
         typical_s=None if None in typical else max(t for t in typical if t is not None),
         blocks=[block for row in rows for block in row.blocks or []] or None,
+        graph=next((row.graph for row in rows if row.graph), None),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stretto import plan
 from stretto.errors import StrettoError, UsageError
-from stretto.files.table import TUNABLE
+from stretto.files.table import NEIGHBORHOODS, TUNABLE
 from stretto.kinds import Abi
 from stretto.measure import programs
 from stretto.measure.baseline import with_bare
@@ -35,7 +35,7 @@ def default_candidates(
         return [BARE, NATIVE]
     if not programs.has_interposer(abi):
         return [BARE]
-    if collective not in TUNABLE:
+    if collective not in TUNABLE + NEIGHBORHOODS:
         return [NATIVE]
     names = [NATIVE, *own_choices(collective, nodes, nranks)]
     return names if size is None else with_bare(names, size, nodes)

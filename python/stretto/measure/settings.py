@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stretto.errors import UsageError
+from stretto.files.table import NEIGHBORHOODS
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.elements import check_elements
@@ -21,7 +22,10 @@ REDUCTIONS = (
     "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "self",
 )  # fmt: skip
 #: a size for each rank
-IRREGULAR = ("allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter")
+IRREGULAR = (
+    "allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter", "neighbor_allgatherv",
+    "neighbor_alltoallv",
+)  # fmt: skip
 ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 #: a block for each rank on every rank
 _ALL_BLOCKS = (
@@ -47,7 +51,7 @@ class Case:
     operation: str
     root: int
     candidates: tuple[str, ...]
-    #: how sizes of blocks differ (`measure.blocks`); empty: they do not
+    #: the graph of a neighbourhood, and how sizes of blocks differ (`measure.blocks`)
     pattern: str = ""
 
 
@@ -232,15 +236,18 @@ def parse_duration(text: str, option: str = "--budget") -> float:
 
 
 def parse_collectives(text: str | None, option: str = "--collective") -> list[str]:
-    """Return the collectives named in ``allreduce,bcast``; all but ``self`` for None."""
+    """Return the collectives named in ``allreduce,bcast``.
+
+    All but ``self`` and neighbourhoods for None.
+    """
     if text is None:
         return list(COLLECTIVES)
     names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
-    there = f"there are {', '.join(COLLECTIVES)}"
+    there = f"there are {', '.join(COLLECTIVES + NEIGHBORHOODS)}"
     if not names:
         raise UsageError("no collective is named", option, there)
     for name in names:
-        if name not in COLLECTIVES + EXTRA:
+        if name not in COLLECTIVES + NEIGHBORHOODS + EXTRA:
             raise UsageError(f"there is no collective {name!r} to measure", option, there)
     return list(dict.fromkeys(names))
 
@@ -268,7 +275,8 @@ def make_case(
     `collective`, `size`, `candidates`: what to measure; `size` in bytes, of one block where each
     rank has one (their mean, for collectives with a size for each rank).
     `datatype`, `operation`: MPI names; by default the widest that fits, and MPI_SUM.
-    `pattern`: how sizes of blocks differ: FACTOR:PERCENT,... of the mean; empty: all are alike.
+    `pattern`: of a neighbourhood the graph, and how sizes of blocks differ: from
+    `measure.blocks.whole_pattern`.
     """
     if collective == "barrier":
         return Case(collective, 0, "MPI_BYTE", "MPI_SUM", 0, tuple(candidates))
@@ -284,8 +292,7 @@ def make_case(
         datatype = "MPI_FLOAT" if size % 8 else "MPI_DOUBLE"
     operation = operation or "MPI_SUM"
     check_elements(size, datatype, operation, collective in REDUCTIONS)
-    own = pattern if collective in IRREGULAR else ""
-    return Case(collective, size, datatype, operation, root, tuple(candidates), own)
+    return Case(collective, size, datatype, operation, root, tuple(candidates), pattern)
 
 
 def grid(

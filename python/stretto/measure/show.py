@@ -71,7 +71,7 @@ def table_lines(
         if collective == "barrier":
             what = f"{collective}, {mode} (us per call, median of launches)"
         if pattern:
-            what += f"; blocks {pattern} (times the mean:percent)"
+            what += f"; {pattern}"
         rows = [["bytes", *(labels.get(n, n) for n in names), "best"]]
         for cell in sorted(cells):
             row = [size_words(cell.bytes)]

@@ -79,9 +79,11 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
             f"{s.nodes} x {s.ppn}", str(s.ranks), f"{s.native.total_s:.4g}",
             "{:.3g}-{:.3g}".format(*s.native_interval_s), f"{s.collectives:.0%}",
             f"{s.tuned.total_s:.4g}", "{:.3g}-{:.3g}".format(*s.tuned_interval_s),
-            f"{s.gain:.1%}", "{:.1%} to {:.1%}".format(*s.gain_interval),
+            *((f"{s.gain:.1%}", "{:.1%} to {:.1%}".format(*s.gain_interval))
+              if forecast.claims_gain(s) else ("not claimed", "")),
         ])  # fmt: skip
     out = [forecast.note, "simulated, not measured", *columns(rows, 1)]
+    out += [forecast.caution] if forecast.caution else []
     for tuned in (False, True):
         turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"

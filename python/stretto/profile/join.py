@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -238,10 +239,11 @@ def _calls(
             call.time_s[r] += ticks * ns * 1e-9
             if call.detail == "table full":  # of all sizes
                 call.bytes_max = max(call.bytes_max, volume)
-    blocks = _blocks(run, namers)
+    blocks, graphs = _blocks(run, namers), _graphs(run, namers)
     for row, call in rows.items():
         _split_waiting(call, samples.of(row))
-        call.blocks = blocks.get(row)
+        call.blocks = blocks.get(row) or None
+        call.graph = graphs.get(row)
         call.roots = samples.roots.get(row, [])
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
 
@@ -257,6 +259,37 @@ def _blocks(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, list
     return {
         row: [(round(b / n), int(n)) for b, n in both.T.tolist() if n] for row, both in sums.items()
     }
+
+
+def _graphs(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, str]:
+    """Return the graphs of neighbourhoods, as `stretto bench --graph` has them.
+
+    Of one that is not Cartesian: the offsets that most ranks have, as many as a rank has targets on
+    average.
+    """
+    found: dict[Row, list[Any]] = {}
+    for raw in run:
+        for one in raw.blocks:
+            if one["degree"] or one["noffsets"]:
+                found.setdefault(namers[raw.rank].row(int(one["key"])), []).append(one)
+    out = {}
+    for row, ranks in found.items():
+        dims = [int(d) for d in ranks[0]["dims"] if d]
+        if dims:
+            kind = "torus" if max(dims) > 0 else "grid"
+            open_mark = "o" if kind == "torus" else ""
+            out[row] = (
+                f"{kind}({'x'.join(f'{abs(d)}{open_mark if d < 0 else str()}' for d in dims)})"
+            )
+            continue
+        offsets: Counter[int] = Counter()
+        for one in ranks:
+            offsets.update(int(o) for o in one["offsets"][: int(one["noffsets"])])
+        degree = round(sum(int(one["degree"]) for one in ranks) / len(ranks))
+        most = sorted(offsets, key=lambda o: (-offsets[o], abs(o), o))[: max(1, degree)]
+        if most:
+            out[row] = f"near({','.join(map(str, sorted(most)))})"
+    return out
 
 
 def _split_waiting(

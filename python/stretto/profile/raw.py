@@ -71,7 +71,14 @@ _ITEMS = {
             ("path", "S392"),
         ]
     ),
-    BLOCKS: np.dtype([*_all("key calls", "u8"), ("blocks", "u8", (42,)), ("bytes", "u8", (42,))]),
+    BLOCKS: np.dtype(
+        [
+            *_all("key calls", "u8"),
+            *(("blocks", "u8", (42,)), ("bytes", "u8", (42,)), ("dims", "i4", (4,))),
+            *_all("degree noffsets", "i4"),
+            ("offsets", "i4", (32,)),
+        ]
+    ),
 }
 
 _REMEDY = "record again with: stretto profile -- CMD"
@@ -115,7 +122,7 @@ class RawFile:
     peers: Array
     #: those that were used, by path; without one: those that found no room
     files: Array
-    #: sizes of blocks of some calls, by key
+    #: sizes of blocks of some calls, and graphs, by key
     blocks: Array
     #: that were in MPI at one time or another, not counting those that began after others ended
     threads: int = 1

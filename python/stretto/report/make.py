@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.errors import UsageError
+from stretto.errors import StrettoError, UsageError
 from stretto.report import compare as comparing
 from stretto.report import findings, page, render, sections
 from stretto.report.breakdown import breakdown
-from stretto.report.figures import picture
+from stretto.report.figures import curves, picture
 from stretto.report.load import System, load
 from stretto.report.render import Figure
 
@@ -103,6 +103,25 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
         "files": [str(path) for _, path in system.files],
         "figures": [f.name for f in figures],
     }
+
+
+def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
+    """Write a picture a collective: Stretto against the MPI over ranks, at three sizes."""
+    systems = load(paths)
+    figures = [
+        figure
+        for system in systems
+        for panels in sections.over_ranks(system)
+        if (figure := curves.processes(panels))
+    ]
+    if not figures:
+        raise StrettoError(
+            "no collective was measured at one size on two numbers of ranks",
+            ", ".join(map(str, paths)),
+            "measure more layouts: stretto bench -n 2, -n 4, ... or stretto campaign run",
+        )
+    written = [str(path) for f in figures for path in render.write(f, None, directory)]
+    return {**summary(systems[0], figures), "written": written}
 
 
 def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:

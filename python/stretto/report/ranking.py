@@ -176,7 +176,7 @@ def _entries(
             if cell.collective in typed and not reduction:
                 shape = cell.datatype or ""
             if cell.pattern:
-                shape = f"{shape} blocks {cell.pattern}".strip()
+                shape = f"{shape} {cell.pattern}".strip()
             place = RankedCall(cell.collective, nodes, ppn, nranks, shape, cell.root, cell.bytes)
             out[place] += [
                 _entry(source, cell, t, labels, (cell.collective, name) in simulated, nodes)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stretto.files.forecast import ForecastScale
 from stretto.files.layout import RankLayout
 from stretto.files.settings import SettingRun
 from stretto.files.settings import Tried as SettingTried
@@ -186,6 +187,11 @@ def build(system: System) -> Content:
     )
 
 
+def _gain_of(scale: ForecastScale) -> str:
+    low, high = scale.gain_interval
+    return f"{fmt.percent(scale.gain)} ({fmt.percent(low)} to {fmt.percent(high)})"
+
+
 def _forecasts(system: System) -> list[Outlook]:
     out = []
     for number, f in enumerate(system.forecasts, start=1):
@@ -198,12 +204,13 @@ def _forecasts(system: System) -> list[Outlook]:
             else f"{what} more than {fmt.count(turn.ranks)} cores make it slower"
             for what, turn in zip((NATIVE, "tuned"), turns, strict=True)
         ]
-        most = max(f.scales, key=lambda s: s.gain)
-        finding = (
-            f"{f.name} on {f.platform}: {words[0]}, {words[1]}. Tuning saves most at "
-            f"{fmt.count(most.ranks)} cores: {fmt.percent(most.gain)} "
-            f"({fmt.percent(most.gain_interval[0])} to {fmt.percent(most.gain_interval[1])})."
-        )
+        claimed = [s for s in f.scales if f.claims_gain(s)]
+        finding = f"{f.name} on {f.platform}: {words[0]}, {words[1]}."
+        if claimed:
+            most = max(claimed, key=lambda s: s.gain)
+            finding += f" Tuning saves most at {fmt.count(most.ranks)} cores: {_gain_of(most)}."
+        if f.caution:
+            finding += f" This is {f.caution}."
         rows = [
             {
                 "layout": f"{s.nodes} x {s.ppn}",
@@ -211,8 +218,7 @@ def _forecasts(system: System) -> list[Outlook]:
                 "native": _between(s.native.total_s, s.native_interval_s),
                 "tuned": _between(s.tuned.total_s, s.tuned_interval_s),
                 "share": fmt.percent(s.collectives),
-                "gain": f"{fmt.percent(s.gain)} ({fmt.percent(s.gain_interval[0])} to "
-                f"{fmt.percent(s.gain_interval[1])})",
+                "gain": _gain_of(s) if f.claims_gain(s) else "not claimed",
             }
             for s in f.scales
         ]
@@ -287,20 +293,21 @@ def _matrices(system: System) -> list[Figure]:
     return [f for f in found if f]
 
 
-def _scaling(system: System) -> list[list[Figure]]:
+def over_ranks(system: System) -> list[list[Panel]]:
+    """Return the panels that differ by their layout only, where there are two rank counts."""
     groups: dict[tuple[str, str, str], list[Panel]] = {}
     for panel in system.panels:
         groups.setdefault((panel.collective, panel.mode, panel.variant), []).append(panel)
     key = importance(system)
+    ordered = sorted(groups.items(), key=lambda g: (key(g[0][0]), g[0]))
+    return [found for _, found in ordered if len({p.layout.nranks for p in found}) > 1]
+
+
+def _scaling(system: System) -> list[list[Figure]]:
     out = []
-    for (_, _, _), panels in sorted(groups.items(), key=lambda g: (key(g[0][0]), g[0])):
-        if len({p.layout.nranks for p in panels}) < 2:
-            continue
-        shared = sorted(set.intersection(*(set(p.sizes) for p in panels)))
-        if not shared:
-            continue
-        picked = sorted({shared[0], shared[len(shared) // 2], shared[-1]})
-        out.append([f for number in picked if (f := curves.scaling(panels, number))])
+    for panels in over_ranks(system):
+        if picked := curves.three_sizes(panels):
+            out.append([f for number in picked if (f := curves.scaling(panels, number))])
     return out
 
 

@@ -35,7 +35,7 @@ def points_of(benches: Sequence[Bench]) -> tuple[list[CandidatePoint], Failed]:
         for s in bench.samples:
             variant = ", ".join(v for v in (s.datatype, s.operation) if v)
             variant += f", root {s.root}" if s.root else ""
-            variant += f", blocks {s.pattern}" if s.pattern else ""
+            variant += f", {s.pattern}" if s.pattern else ""
             key = (s.collective, s.candidate, where[s.launch], s.bytes, s.mode, variant, s.source)
             times[key][(number, s.launch)] += s.times_us
             if not s.correct:

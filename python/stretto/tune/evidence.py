@@ -65,7 +65,7 @@ def shapes_of(behind: Sequence[Comparison]) -> dict[str, str]:
         out["roots"] = "+".join(str(r) for r in sorted({c.cell.root for c in behind}))
         out["roots_used"] = "unknown"
     if patterns := sorted({c.cell.pattern for c in behind if c.cell.pattern}):
-        out["blocks"] = "+".join(patterns)
+        out["pattern"] = "+".join(patterns)
     if any(c.baseline == BARE for c in behind):
         out["baseline"] = BARE
     return out

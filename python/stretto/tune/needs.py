@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from stretto.files.profile import Call, Profile
-from stretto.files.table import TUNABLE
-from stretto.measure.blocks import kinds_of_calls, pattern_of
-from stretto.measure.settings import IRREGULAR
+from stretto.files.table import NEIGHBORHOODS, TUNABLE
+from stretto.measure.blocks import kinds_of_calls, measured_as, pattern_of, whole_pattern
 from stretto.tune.decide import SizeRange
 from stretto.tune.shapes import MOST_SHAPES, Shape, shapes_of, width_of
 
@@ -41,7 +40,7 @@ class Need:
     bound
         `transfer_s` is an upper bound only: waiting could not be told apart.
     pattern
-        How the sizes of its blocks differ (`measure.blocks`); empty: they do not.
+        Graph of a neighbourhood, and how the sizes of its blocks differ (`measure.blocks`).
     typical_s
         The same from the median call, so that calls during which a rank was off its processor do
         not count; None when not known.
@@ -94,10 +93,10 @@ class Needs:
 
 def tunable(call: Call) -> str | None:
     """Return the collective as tables name it, None when Stretto leaves it to the MPI."""
-    if call.kind != "collective" or call.communicator is None:
+    name = measured_as(call)
+    if call.communicator is None or (name in NEIGHBORHOODS and call.graph is None):
         return None
-    name = call.collective
-    return name if name in TUNABLE else None
+    return name if name in TUNABLE + NEIGHBORHOODS else None
 
 
 def transfer_of(call: Call) -> tuple[float, float | None, bool]:
@@ -177,7 +176,7 @@ def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> N
         sum(waits) if waits else None,
         any(p[2] for p in parts),
         _typical(rows),
-        pattern_of(rows) if name in IRREGULAR else "",
+        whole_pattern(name, pattern_of(rows), rows[0].graph),
     )
 
 

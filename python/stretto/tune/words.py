@@ -124,7 +124,7 @@ def needs_lines(needs: Needs) -> list[str]:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
         by = f" (measured with other types for {', '.join(others)})" if others else ""
         share = percent(n.transfer_s / needs.wall_s)
-        blocks = f" (blocks {n.pattern})" if n.pattern else ""
+        blocks = f" ({n.pattern})" if n.pattern else ""
         calls = counted(n.calls, "call")
         bound = " at most" if n.bound else ""
         out.append(

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import altair as alt
+
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
+from stretto.report.figures.data import beside
 from stretto.report.figures.lines import (
     MICRO,
     SMALL,
@@ -22,6 +25,8 @@ from stretto.report.figures.lines import (
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 
+#: candidates that are the MPI's own
+MPI_ALONE = (NATIVE, "bare")
 MOST_LINES = 18  # as many names as fit beside a chart
 
 
@@ -115,8 +120,45 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     return out
 
 
-def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
-    """Draw time per call against ranks at one size: native, and the table's choice.
+def three_sizes(panels: Sequence[Panel]) -> list[int]:
+    """Return a small, a medium and a large size that all panels have, fewer if there are fewer."""
+    shared = sorted(set.intersection(*(set(p.sizes) for p in panels)))
+    return sorted({shared[0], shared[len(shared) // 2], shared[-1]}) if shared else []
+
+
+def processes(panels: Sequence[Panel]) -> Figure | None:
+    """Draw Stretto against the MPI over ranks, at a small, a medium and a large size.
+
+    `panels`: one collective's, of several layouts. Stretto is the table's choice, or without a
+    table the fastest candidate. None when fewer than two rank counts have a size.
+    """
+    decided = any(p.chosen for p in panels)
+    taken = list(panels) if decided else [replace(p, chosen=_fastest(p)) for p in panels]
+    label = "Stretto" if decided else "Stretto, fastest"
+    found = [f for n in three_sizes(panels) if (f := scaling(taken, n, label))]
+    if not found:
+        return None
+    charts = [f.chart.properties(title=alt.TitleParams(f.title)) for f in found]
+    return Figure(
+        f"processes-{panels[0].kind}",
+        f"{panels[0].function} over processes",
+        charts[0] if len(charts) == 1 else beside(*charts),
+        found[0].note,
+        any(f.simulated for f in found),
+    )
+
+
+def _fastest(panel: Panel) -> dict[int, str]:
+    out = {}
+    for number in panel.sizes:
+        own = [p for p in panel.at(number) if p.correct and not p.candidate.startswith(MPI_ALONE)]
+        if own:
+            out[number] = own[0].candidate
+    return out
+
+
+def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figure | None:
+    """Draw time per call against ranks at one size: native, and the table's choice (`label`).
 
     None when fewer than two rank counts have that size.
     """
@@ -130,7 +172,7 @@ def scaling(panels: Sequence[Panel], number: int) -> Figure | None:
     lines = [
         Line(name, label, theme.colour(hue), emphasis, [float(p.layout.nranks) for p in ps], ps)
         for name, label, hue, emphasis, ps in (
-            ("tuned", "chosen", "blue", 1, sorted(chosen, key=lambda p: p.layout)),
+            ("tuned", label, "blue", 1, sorted(chosen, key=lambda p: p.layout)),
             (NATIVE, NATIVE, "native", 2, sorted(native, key=lambda p: p.layout)),
         )
     ]
