@@ -48,6 +48,7 @@ check import-linter env PYTHONPATH=python "$bin/lint-imports" --no-cache --no-lo
 check weight "$bin/python" tools/weight.py --check
 check "environment page" "$bin/python" tools/make_environment_doc.py --check
 check "command pages" "$bin/python" tools/make_cli_doc.py --check
+check "notebook page" "$bin/python" tools/make_notebook.py --check
 check "site and its links" bash tools/build_site.sh
 check "text of the docs" "$bin/python" tools/check_docs.py
 check codespell "$bin/codespell"

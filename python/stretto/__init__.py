@@ -1,7 +1,7 @@
 """Stretto makes MPI collectives fast on the cluster you have, for unchanged applications.
 
 Inside an MPI program (see `stretto.api`): `choose`, `last`, `counters`, `AlltoallvPlan`.
-In a notebook (see `stretto.notebook`): `open_net`.
+In a notebook (see `stretto.notebook`): `open_bench`, `open_profile`, `open_net`.
 """
 
 import importlib
@@ -11,11 +11,11 @@ from stretto.version import __version__
 
 if TYPE_CHECKING:
     from stretto.api import AlltoallvPlan, Blocks, Counters, choose, counters, last, loaded
-    from stretto.notebook import open_net
+    from stretto.notebook import open_bench, open_net, open_profile
 
 __all__ = [
     "AlltoallvPlan", "Blocks", "Counters", "__version__", "choose", "counters", "last", "loaded",
-    "open_net",
+    "open_bench", "open_net", "open_profile",
 ]  # fmt: skip
 
 

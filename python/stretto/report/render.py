@@ -46,15 +46,18 @@ class Figure:
     light_only: bool = False
 
 
+def titled(figure: Figure) -> Chart:
+    """Return the chart with its title, and with the note below it."""
+    subtitle = [line for line in (figure.note, SIMULATED if figure.simulated else "") if line]
+    lines = textwrap.wrap(figure.title, 88) or [""]
+    return figure.chart.properties(title=alt.TitleParams(text=lines, subtitle=subtitle))
+
+
 def _svg(figure: Figure, standalone: bool) -> str:
     chart = figure.chart
-    subtitle = [line for line in (figure.note,) if line and standalone]
-    if figure.simulated:
-        subtitle.append(SIMULATED)
     if standalone:
-        lines = textwrap.wrap(figure.title, 88) or [""]
-        chart = chart.properties(title=alt.TitleParams(text=lines, subtitle=subtitle))
-    elif subtitle:
+        chart = titled(figure)
+    elif figure.simulated:
         # in the page too the picture itself says it: it may be copied out of its context
         chart = chart.properties(
             title=alt.TitleParams(

@@ -68,10 +68,10 @@ class Composed:
     """
 
     def __init__(self, kind: str, parts: Sequence[Chart], **properties: Any) -> None:
-        self.kind, self.parts, self._properties = kind, parts, properties
+        self.kind, self.parts, self.own = kind, parts, properties
 
     def properties(self, **properties: Any) -> Composed:
-        return Composed(self.kind, self.parts, **{**self._properties, **properties})
+        return Composed(self.kind, self.parts, **{**self.own, **properties})
 
     def resolve_scale(self, **scales: str) -> Composed:
         return self.properties(resolve={"scale": scales})
@@ -90,7 +90,7 @@ class Composed:
             datasets |= described.pop("datasets", {})
             parts.append(described)
         out: dict[str, Any] = {"$schema": alt.SCHEMA_URL, self.kind: parts, "datasets": datasets}
-        for name, value in self._properties.items():
+        for name, value in self.own.items():
             out[name] = value.to_dict(validate=False) if hasattr(value, "to_dict") else value
         if validate:
             SPECIFICATIONS[self.kind].validate(out)

@@ -1,36 +1,24 @@
-"""Stretto's files in notebooks: as xarray datasets and as pandas data frames.
-
-Both packages are loaded when they are asked for: ``pip install 'stretto[data]'``.
-
->>> import stretto
->>> net = stretto.open_net("cluster.net.json")  # doctest: +SKIP
->>> net.to_xarray()["latency"].median("launch")  # doctest: +SKIP
-"""
+"""Network results as data."""
 
 from __future__ import annotations
 
-import html
-import importlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from stretto.errors import StrettoError
-from stretto.files.net import Messages, NetFile, read_net
-
-__all__ = ["NetData", "open_net"]
+from stretto.files.net import Messages, NetFile
+from stretto.notebook.opened import Opened, array, package
 
 _BESIDE = {"nothing": "", "reverse": "_both_ways", "all": "_all_pairs"}
 
 
-@dataclass(frozen=True)
-class NetData:
+@dataclass(frozen=True, repr=False)
+class NetData(Opened):
     """One network result.
 
     Attributes
@@ -57,7 +45,7 @@ class NetData:
         StrettoError
             pandas is not installed.
         """
-        return _package("pandas").DataFrame(self._rows())
+        return package("pandas").DataFrame(self._rows())
 
     def to_xarray(self) -> Any:
         """Return an `xarray.Dataset` with a variable a test.
@@ -73,7 +61,6 @@ class NetData:
         StrettoError
             xarray is not installed.
         """
-        xarray = _package("xarray")
         variables: dict[str, Any] = {}
         for name, found in self._messages().items():
             sizes = sorted({m.bytes for m in found})
@@ -85,21 +72,12 @@ class NetData:
             first = found[0]
             about = {"pairs": first.pairs, "window": first.window, "threads": first.threads,
                      "level": f"MPI_THREAD_{first.level.upper()}"}  # fmt: skip
-            variables[name] = xarray.DataArray(
-                values, dims=("bytes", "launch"), name=name,
-                coords={"bytes": _sizes(xarray, "bytes", sizes), "launch": np.arange(launches)},
-                attrs={"units": first.unit, "long_name": name.replace("_", " "), **about},
-            )  # fmt: skip
+            variables[name] = array(
+                name, ("bytes", "launch"), values, first.unit, name.replace("_", " "), **about
+            ).assign_coords(bytes=_sizes("bytes", sizes), launch=np.arange(launches))
         for name, unit, rows in self._pairs():
-            variables[name] = _array(xarray, name, unit, rows)
-        return xarray.Dataset(variables, attrs=self._about())
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{html.escape(str(value))}</td></tr>"
-            for name, value in {"file": self.path, **self._about()}.items()
-        )
-        return f"<table>{rows}</table>"
+            variables[name] = _array(name, unit, rows)
+        return package("xarray").Dataset(variables, attrs=self._about())
 
     def _about(self) -> dict[str, str]:
         """Return where the figures are from."""
@@ -110,6 +88,10 @@ class NetData:
             out["hosts_of_ranks"] = " ".join(file.ranks.hosts)
         if file.imported is not None:
             out["measured_by"] = ", ".join(file.imported.software)
+        return out
+
+    def _charts(self, charts: Any) -> Mapping[str, Any]:
+        out: Mapping[str, Any] = charts.of_net(self.path)
         return out
 
     def _messages(self) -> dict[str, list[Messages]]:
@@ -165,31 +147,11 @@ class NetData:
         return out
 
 
-def open_net(path: str | PathLike[str]) -> NetData:
-    """Open a result of ``stretto net`` or of ``stretto import`` (``NAME.net.json``).
-
-    Raises
-    ------
-    StrettoError
-        The file cannot be read, or is none.
-    """
-    return NetData(Path(path), read_net(Path(path)))
+def _sizes(dimension: str, sizes: Sequence[int]) -> Any:
+    return array(dimension, dimension, list(sizes), "byte", "message size")
 
 
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise StrettoError(
-            f"{name} is not installed", remedy="pip install 'stretto[data]'"
-        ) from error
-
-
-def _sizes(xarray: Any, dimension: str, sizes: Sequence[int]) -> Any:
-    return xarray.DataArray(list(sizes), dims=dimension, attrs={"units": "byte"})
-
-
-def _array(xarray: Any, name: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+def _array(name: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> Any:
     """Return figures of pairs of hosts or of hardware threads as an array."""
     cores = "share" in rows[0]
     pair, ends = ("core_pair", ("a", "b")) if cores else ("pair", ("source", "target"))
@@ -214,8 +176,6 @@ def _array(xarray: Any, name: str, unit: str, rows: Sequence[Mapping[str, Any]])
         coords["share"] = (pair, [next(r["share"] for r in rows if (r["source"], r["target"]) == p)
                                   for p in pairs])  # fmt: skip
     for dimension, found in axes.items():
-        coords[dimension] = _sizes(xarray, dimension, found) if "bytes" in dimension else found
-    return xarray.DataArray(
-        values, dims=(pair, *axes, "run"), coords=coords, name=name,
-        attrs={"units": unit, "long_name": name.replace("_", " ")},
-    )  # fmt: skip
+        coords[dimension] = _sizes(dimension, found) if "bytes" in dimension else found
+    dims = (pair, *axes, "run")
+    return array(name, dims, values, unit, name.replace("_", " ")).assign_coords(coords)

@@ -1,0 +1,79 @@
+"""What all opened files have: the packages behind them, their table of facts, their charts."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stretto.errors import StrettoError, missing_package
+
+
+def package(name: str) -> Any:
+    """Load an optional package, or a module that needs one; name the extra where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        lacking = missing_package(error)
+        if lacking is None:
+            raise
+        raise lacking from error
+
+
+def array(name: str, dims: Any, values: Any, units: str, words: str, **about: Any) -> Any:
+    """Return an `xarray.DataArray` with unit and long name; what is None is left out."""
+    attrs = {"units": units, "long_name": words}
+    attrs |= {key: value for key, value in about.items() if value is not None}
+    return package("xarray").DataArray(values, dims=dims, name=name, attrs=attrs)
+
+
+class Opened:
+    """One opened file; `path` is where it was read."""
+
+    path: Path
+
+    def _about(self) -> Mapping[str, str]:
+        """Return where the figures are from."""
+        raise NotImplementedError
+
+    def _charts(self, charts: Any) -> Mapping[str, Callable[[], Any]]:
+        """Return the charts of the file by their names."""
+        raise NotImplementedError
+
+    def plot(self, what: str = "") -> Any:
+        """Return an Altair chart, drawn as in ``stretto report``.
+
+        Parameters
+        ----------
+        what
+            Which chart; the first one of the file by default. Any other word lists them.
+
+        Raises
+        ------
+        StrettoError
+            Altair is not installed, or the file has no such chart.
+        """
+        found = self._charts(package("stretto.notebook.charts"))
+        if what not in found and (what or not found):
+            raise StrettoError(
+                f"there is no chart {what!r}" if what else "there is nothing to draw",
+                self.path,
+                f"give one of: {', '.join(found)}" if found else None,
+            )
+        return found[what or next(iter(found))]()
+
+    def __repr__(self) -> str:
+        """Return the facts as lines: the file itself may be long."""
+        return "\n".join(f"{name}: {value}" for name, value in self._facts().items())
+
+    def _facts(self) -> Mapping[str, str]:
+        return {"file": str(self.path), **self._about()}
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{html.escape(value)}</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table>{rows}</table>"
