@@ -1,10 +1,23 @@
 /* Calls that are ours: what all families share. */
 #include "engine/call.h"
 #include "engine/fibre.h"
+#include "engine/memory.h"
 
 #include <string.h>
 
+bool stretto_is_refusal(int rc) {
+    int kind = MPI_SUCCESS;
+    if (rc == MPI_SUCCESS || rc == STRETTO_PASS)
+        return false;
+    PMPI_Error_class(rc, &kind);
+    return kind == MPI_ERR_BUFFER || kind == MPI_ERR_COUNT || kind == MPI_ERR_TYPE ||
+           kind == MPI_ERR_OP || kind == MPI_ERR_ROOT || kind == MPI_ERR_COMM ||
+           kind == MPI_ERR_ARG;
+}
+
 int stretto_call_end(stretto_comm *c, int rc) {
+    if (__builtin_expect(rc != MPI_SUCCESS, 0) && stretto_is_refusal(rc))
+        stretto_memory_uncount(c);
     stretto_comm_trim(c);
     c->is_broken |= rc != MPI_SUCCESS && rc != STRETTO_PASS;
     /* in a fibre: when the application completes it */

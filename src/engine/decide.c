@@ -343,6 +343,7 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             d->op == op)
             return c->coll[collective].last = d;
     }
+    c->rooted_now = 0;
     /* what is for once does not take the place of those that last */
     const bool is_lasting = lasts(c, collective, datatype, op);
     int place = STRETTO_DECISIONS - 1;

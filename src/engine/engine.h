@@ -220,7 +220,9 @@ typedef struct stretto_comm {
     bool is_short;      /* its memory is for short messages: it grows with the first long one */
     bool no_growth;     /* and there was none for long ones */
     int rooted;         /* calls with a root while it is short */
+    int rooted_now;     /* of them, by the call at hand */
     int root;           /* of the last call with one */
+    bool has_empty;     /* with STRETTO_LEARN: the last call with blocks for all had an empty one */
     bool is_far;        /* this rank lies in another domain than the node's first */
     uint64_t homes;     /* of the kind of its pieces */
     bool node_ready;    /* agreed: every node with several of its ranks has its arena piece */
@@ -309,6 +311,9 @@ void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_d
  * what the call returned (learn.c). */
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
 void stretto_learn_call_ended(stretto_comm *c, int rc);
+/* The arguments of this rank were not taken: the others wait, and it calls again. Any other error
+ * is of a call that is over on the others, too. */
+bool stretto_is_refusal(int rc);
 void stretto_learn_forget(stretto_comm *c);
 /* The communicator goes, or the job ends: what was learned there is kept, and reported at the end.
  */
@@ -332,6 +337,7 @@ typedef struct {
 
 /* Elements of all blocks together; -1 when a count is negative. */
 long long stretto_ragged_total(const stretto_ragged *blocks, int nranks);
+bool stretto_ragged_has_empty(const stretto_ragged *blocks, int nranks);
 
 /* Calls that were decided to be ours (run is NODE or PLAN). Each returns an MPI error code that has
  * been raised on c->comm already, or STRETTO_PASS: nothing was done, let the MPI do it (on all

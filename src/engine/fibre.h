@@ -13,6 +13,11 @@
 
 /* The calling thread's modes of floating-point arithmetic (rounding, subnormals), without the flags
  * that it has raised; and other ones for it. */
+#if defined(__x86_64__)
+#define STRETTO_MODES_DEFAULT (0x1f80 | (uint64_t)0x37f << 32)
+#else
+#define STRETTO_MODES_DEFAULT ((uint64_t)0)
+#endif
 uint64_t stretto_modes_now(void);
 void stretto_modes_set(uint64_t modes);
 

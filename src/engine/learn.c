@@ -4,6 +4,8 @@
  * the others, as the standard lets every collective do; the wait counts as a cost of learning.
  */
 #include "engine/learn.h"
+#include "engine/fibre.h"
+#include "engine/memory.h"
 #include "engine/outstanding.h"
 
 #include <stdio.h>
@@ -42,6 +44,11 @@ bool stretto_learns(stretto_collective collective) {
     case STRETTO_SCATTER: return true;
     default: return false;
     }
+}
+
+/* Every rank knows the block of each. */
+static bool knows_all_blocks(stretto_collective collective) {
+    return collective == STRETTO_ALLGATHERV || collective == STRETTO_REDUCE_SCATTER;
 }
 
 static stretto_flow flow_of(stretto_collective collective) {
@@ -244,6 +251,14 @@ static void forget_decisions(stretto_comm *c, const stretto_learning *l) {
             calls->decisions[i].run = STRETTO_RUN_UNDECIDED;
 }
 
+/* The application's ranks may round in different ways; the same values must lead all of them to the
+ * same choice. What was set before. */
+static uint64_t modes_of_all(void) {
+    const uint64_t before = stretto_modes_now();
+    stretto_modes_set(STRETTO_MODES_DEFAULT);
+    return before;
+}
+
 static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, bool may) {
     stretto_learner *learner = &l->trial->learner;
     const int chosen = learner->chosen;
@@ -269,12 +284,29 @@ static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_d
     double lost, taken;
     if (l->trial->learner.phase == STRETTO_LEARN_WAIT)
         choose_candidates(c, l, d);
+    const uint64_t modes = modes_of_all();
     ended(c, l, NULL, true);
+    stretto_modes_set(modes);
     stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
+}
+
+/* The call at hand does not count. */
+static void not_made(stretto_comm *c) {
+    stretto_learning *l = c->at_hand;
+    c->at_hand = NULL;
+    stretto_memory_uncount(c);
+    if (l->trial)
+        l->trial->learner.left++;
+    else if (l->waits >= 0)
+        l->waits++;
 }
 
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
     stretto_learning *l = d->learning;
+    if (c->at_hand) /* an error handler left the last call for good, and it is made again */
+        not_made(c);
+    if (c->has_empty && knows_all_blocks(l->collective))
+        return d; /* ranks may leave such a call before others have entered it */
     c->at_hand = l;
     if (!l->trial && (l->waits < 0 || l->waits-- > 0 || !begin_trial(c, l)))
         return d;
@@ -338,6 +370,7 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     double seconds[STRETTO_LEARN_SIDES], cost[2], lost, taken;
     stretto_trial *t = l->trial;
     const double begin = seconds_now(), before = t->learner.reference;
+    const uint64_t modes = modes_of_all();
     const int n = (int)t->learner.length, candidate = t->learner.now, chosen = t->learner.chosen;
     t->measured = 0;
     agree_on_block(c, l, n, seconds, cost);
@@ -348,33 +381,19 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
     stretto_learned_write(false);
     stretto_learned_spent(lost + seconds_now() - begin, value * calls, &lost, &taken);
-}
-
-/* The MPI did not take the arguments of this rank: the others wait, and it calls again. Any other
- * error is of a call that is over on the others, too. */
-static bool refused(int rc) {
-    int kind = MPI_SUCCESS;
-    if (rc == MPI_SUCCESS)
-        return false;
-    PMPI_Error_class(rc, &kind);
-    return kind == MPI_ERR_BUFFER || kind == MPI_ERR_COUNT || kind == MPI_ERR_TYPE ||
-           kind == MPI_ERR_OP || kind == MPI_ERR_ROOT || kind == MPI_ERR_COMM ||
-           kind == MPI_ERR_ARG;
+    stretto_modes_set(modes);
 }
 
 void stretto_learn_call_ended(stretto_comm *c, int rc) {
     stretto_learning *l = c->at_hand;
-    c->at_hand = NULL;
     if (!l)
         return;
-    stretto_trial *t = l->trial;
-    if (refused(rc)) {
-        if (t)
-            t->learner.left++;
-        else if (l->waits >= 0)
-            l->waits++;
+    if (stretto_is_refusal(rc)) {
+        not_made(c);
         return;
     }
+    stretto_trial *t = l->trial;
+    c->at_hand = NULL;
     if (!t || !t->learner.timed)
         return;
     if (t->measured < STRETTO_LEARN_BLOCK)

@@ -236,7 +236,15 @@ bool stretto_memory_suffices(stretto_comm *c, stretto_collective collective,
         return true;
     if (!are_short(c, collective, choice, bytes))
         return grow(c);
-    if (stretto_memory_counts(c, collective) && ++c->rooted > ROOTED)
-        grow(c);
+    if (stretto_memory_counts(c, collective)) {
+        c->rooted_now++;
+        if (++c->rooted > ROOTED)
+            grow(c);
+    }
     return true;
+}
+
+void stretto_memory_uncount(stretto_comm *c) {
+    c->rooted -= c->rooted_now;
+    c->rooted_now = 0;
 }

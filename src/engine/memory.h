@@ -45,6 +45,8 @@ bool stretto_memory_suffices(stretto_comm *c, stretto_collective collective,
                              const stretto_choice *choice, size_t bytes);
 /* c may yet grow because of calls of this collective, however short: they are to be counted. */
 bool stretto_memory_counts(const stretto_comm *c, stretto_collective collective);
+/* The call at hand was refused by this rank, and is to come again. */
+void stretto_memory_uncount(stretto_comm *c);
 
 /* ---- setup.c --------------------------------------------------------------------------------- */
 

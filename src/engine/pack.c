@@ -122,6 +122,13 @@ long long stretto_ragged_total(const stretto_ragged *blocks, int nranks) {
     return total;
 }
 
+bool stretto_ragged_has_empty(const stretto_ragged *blocks, int nranks) {
+    for (int r = 0; r < nranks; r++)
+        if (count_of(blocks, r) == 0)
+            return true;
+    return false;
+}
+
 size_t *stretto_blocks_memory(stretto_comm *c, int side) {
     size_t *memory =
         stretto_comm_scratch(c, STRETTO_SCRATCH_SIZES, 4 * (size_t)c->nranks * sizeof *memory);

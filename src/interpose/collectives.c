@@ -73,8 +73,7 @@
             .everywhere = &receive, .mine = {sendcount, sendtype}, .in = sendbuf, .out = recvbuf); \
         if (c && !stretto_passes(c, STRETTO_ALLGATHERV)) {                                         \
             const stretto_decision *d = stretto_decision_for(                                      \
-                c, STRETTO_ALLGATHERV, stretto_ragged_total(&receive, c->nranks), recvtype,        \
-                MPI_OP_NULL);                                                                      \
+                c, STRETTO_ALLGATHERV, stretto_total_of(c, &receive), recvtype, MPI_OP_NULL);      \
             STRETTO_TRY(                                                                           \
                 c, d,                                                                              \
                 stretto_call_allgatherv(c, d, sendbuf, sendcount, sendtype, recvbuf, &receive));   \

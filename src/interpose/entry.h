@@ -73,6 +73,13 @@ static inline bool stretto_passes(stretto_comm *c, stretto_collective collective
     return true;
 }
 
+/* Elements in blocks that all ranks know, negative: some block is. */
+static inline long long stretto_total_of(stretto_comm *c, const stretto_ragged *blocks) {
+    if (__builtin_expect(stretto_config.learn != 0, 0))
+        c->has_empty = stretto_ragged_has_empty(blocks, c->nranks);
+    return stretto_ragged_total(blocks, c->nranks);
+}
+
 /* Whether root is one; learning asks for it. */
 static inline bool stretto_is_root_of(stretto_comm *c, int root) {
     c->root = root;

@@ -24,9 +24,8 @@
             STRETTO_OURS(comm, "MPI_" #name, STRETTO_REDUCE_SCATTER, -1, 0, MPI_DATATYPE_NULL, op, \
                          .everywhere = &blocks, .in = sendbuf, .out = recvbuf);                    \
         if (c && !stretto_passes(c, STRETTO_REDUCE_SCATTER)) {                                     \
-            const stretto_decision *d =                                                            \
-                stretto_decision_for(c, STRETTO_REDUCE_SCATTER,                                    \
-                                     stretto_ragged_total(&blocks, c->nranks), datatype, op);      \
+            const stretto_decision *d = stretto_decision_for(                                      \
+                c, STRETTO_REDUCE_SCATTER, stretto_total_of(c, &blocks), datatype, op);            \
             STRETTO_TRY(c, d, stretto_call_reduce_scatter(c, d, sendbuf, recvbuf, &blocks));       \
         }                                                                                          \
         return stretto_through(                                                                    \

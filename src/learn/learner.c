@@ -191,18 +191,33 @@ static void end_round(stretto_learner *l) {
     }
 }
 
+/* Time of a candidate relative to native's, on the side where it does worse: the test asks for a
+ * gain on both. */
+static double worse_than_native(const stretto_learner *l, int i) {
+    double worst = 0;
+    for (int side = 0; side < l->sides; side++) {
+        const double native = l->value[0][side];
+        const double ratio = native > 0 ? l->value[i][side] / native : 1;
+        worst = ratio > worst ? ratio : worst;
+    }
+    return worst;
+}
+
 static void end_pass(stretto_learner *l) {
-    double least = l->value[0];
-    for (int i = 1; i < l->ncandidates; i++)
-        if (l->alive[i] && l->value[i] < least)
-            least = l->value[i];
+    double ratio[STRETTO_LEARN_CANDIDATES] = {1}, least = 1;
     for (int i = 1; i < l->ncandidates; i++) {
         if (!l->alive[i])
             continue;
-        l->sum[i] += l->value[0] > 0 ? l->value[i] / l->value[0] : 1;
-        l->alive[i] = l->value[i] <= HOPELESS * least;
+        ratio[i] = worse_than_native(l, i);
+        least = ratio[i] < least ? ratio[i] : least;
     }
-    l->reference = l->value[0];
+    for (int i = 1; i < l->ncandidates; i++) {
+        if (!l->alive[i])
+            continue;
+        l->sum[i] += ratio[i];
+        l->alive[i] = ratio[i] <= HOPELESS * least;
+    }
+    l->reference = stretto_learner_mean(l, l->value[0]);
     if (++l->pass < 3 + l->round)
         begin_pass(l);
     else
@@ -324,7 +339,7 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) 
         break;
     case STRETTO_LEARN_FIRST: end_first(l, mean); break;
     case STRETTO_LEARN_EXPLORE:
-        l->value[l->now] = mean;
+        memcpy(l->value[l->now], seconds, (size_t)l->sides * sizeof *seconds);
         if (++l->at < l->norder)
             next_block(l);
         else

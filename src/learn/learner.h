@@ -63,7 +63,8 @@ typedef struct {
     /* EXPLORE */
     bool alive[STRETTO_LEARN_CANDIDATES];
     int round, pass, at, norder, order[STRETTO_LEARN_CANDIDATES];
-    double value[STRETTO_LEARN_CANDIDATES], sum[STRETTO_LEARN_CANDIDATES];
+    double value[STRETTO_LEARN_CANDIDATES][STRETTO_LEARN_SIDES];
+    double sum[STRETTO_LEARN_CANDIDATES]; /* of what worse_than_native() says of each pass */
     /* TEST and CHECK */
     int best, second;
     double first_value[STRETTO_LEARN_SIDES];
