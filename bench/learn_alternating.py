@@ -17,6 +17,7 @@ import argparse
 import math
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -161,8 +162,12 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
         begin = time.monotonic()
         words = [*STRETTO, "tune", "--yes", "--metric", r"seconds: ([0-9.]+)"]
         words += ["--budget", options.tune, "--out", str(folder / "tuned"), "--", *command]
-        subprocess.run(words, capture_output=True, text=True, check=True)
+        # tune copies the directory for each run of CMD
+        place = None if options.command else folder
+        done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=place)
         spent = time.monotonic() - begin
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
         found = sorted((folder / "tuned").glob("*.table"))
         if found:
             words = [*STRETTO, "run", "--table", str(found[0]), "--", *command]
@@ -170,7 +175,7 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
             lines.append(row("tune", f"{spent:.1f} s", pairs, spent))
         else:
             lines.append(f"{'tune':<22}{'no table':>14}{'':>38}{spent:>9.2f}")
-    if from_launcher(Path(command[0])).name.lower().startswith("intel"):
+    if from_launcher(Path(shutil.which(command[0]) or command[0])).name.lower().startswith("intel"):
         dump = folder / "auto.bin"
         auto = run(command, I_MPI_TUNING_MODE="auto", I_MPI_TUNING_BIN_DUMP=str(dump))
         lost = auto.seconds - statistics.median(r.seconds for r in native)
