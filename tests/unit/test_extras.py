@@ -37,6 +37,6 @@ def test_citation_has_the_version_of_the_package() -> None:
         for name, pattern in (
             ("CITATION.cff", r"^version: (.+)$"),
             ("pyproject.toml", r'^version = "(.+)"$'),
-        )  # fmt: skip
+        )
     )
     assert cited == built and len(cited) == 1

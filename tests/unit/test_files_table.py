@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -205,6 +207,31 @@ def test_where_tables_are_found(tmp_path: Path) -> None:
         "site/openmpi-4.1.4/amd-epyc-9r14/any.table"
     )
     assert locate.find_table(MPIIdentity("mpich", "mpich", "5"), host.cpu, 1, 2, env) is None
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_table_of_the_site_is_found_by_another_user_behind_his_own() -> None:
+    mpi, cpu, nobody = MPIIdentity("openmpi", "openmpi", "4.1.4"), "AMD EPYC 9R14", 65534
+    with tempfile.TemporaryDirectory() as base:
+        home = Path(base) / "user"
+        home.mkdir()
+        os.chown(home, nobody, nobody)
+        Path(base).chmod(0o755)
+        env = {"XDG_DATA_HOME": str(home), "STRETTO_SITE_TABLES": f"{base}/site"}
+        site = locate.table_path(mpi, cpu, 1, 2, locate.site_tables(env))
+        own = locate.table_path(mpi, cpu, 1, 2, locate.user_tables(env))
+        site.parent.mkdir(parents=True)
+        site.write_text(GOOD)
+        os.seteuid(nobody)
+        try:
+            assert locate.find_table(mpi, cpu, 1, 2, env) == site
+            assert read_table(site).rows and not os.access(site, os.W_OK, effective_ids=True)
+            own.parent.mkdir(parents=True)
+            own.write_text(GOOD)
+            assert locate.find_table(mpi, cpu, 1, 2, env) == own
+        finally:
+            os.seteuid(0)
 
 
 @pytest.mark.parametrize(

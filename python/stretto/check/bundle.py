@@ -51,7 +51,7 @@ MOST = MOST_BYTES
 
 
 @dataclass(frozen=True)
-class Item:
+class BundleItem:
     """A file of the archive; `origin`: where it is from, in words."""
 
     name: str
@@ -59,7 +59,7 @@ class Item:
     origin: str
 
 
-def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[Item]:
+def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleItem]:
     """Return what goes into the archive.
 
     What cannot be found out is an item with the error: a broken set-up is what bundles are for.
@@ -73,15 +73,15 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[Item]:
         ("environment.txt", "variables of the MPI, network, threads and Stretto",
          lambda: environment_text(environ)),
     ]  # fmt: skip
-    out = [Item(name, plain.text(_guarded(make)).encode(), words) for name, words, make in own]
+    out = [BundleItem(name, plain.text(_guarded(make)).encode(), words) for name, words, make in own]
     for path in sorted(state(environ).glob("traceback-*.txt"))[-_TRACEBACKS:]:
         text = read_regular(path).decode(errors="replace")
-        out.append(Item(f"tracebacks/{path.name}", plain.text(text).encode(), "a defect of late"))
+        out.append(BundleItem(f"tracebacks/{path.name}", plain.text(text).encode(), "a defect of late"))
     return out + _named(files)
 
 
-def _named(files: Sequence[Path]) -> list[Item]:
-    out: list[Item] = []
+def _named(files: Sequence[Path]) -> list[BundleItem]:
+    out: list[BundleItem] = []
     for path in files:
         if not path.is_file():
             what = "a directory" if path.is_dir() else "not there"
@@ -90,7 +90,7 @@ def _named(files: Sequence[Path]) -> list[Item]:
         if any(item.name == name for item in out):
             name = f"files/{len(out)}-{path.name}"
         try:
-            out.append(Item(name, read_regular(path), f"{path}, as it is"))
+            out.append(BundleItem(name, read_regular(path), f"{path}, as it is"))
         except OSError as error:
             raise StrettoError(
                 f"cannot read the file: {error.strerror}", path, "leave it out, or copy it"
@@ -100,7 +100,7 @@ def _named(files: Sequence[Path]) -> list[Item]:
     return out
 
 
-def write(items: Sequence[Item], path: Path) -> None:
+def write(items: Sequence[BundleItem], path: Path) -> None:
     """Write the archive; what is in it has no owner."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
