@@ -17,6 +17,7 @@ from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.profile.record import check_result, record
 from stretto.profile.show import tools_note
+from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
@@ -63,7 +64,8 @@ def profile_of(session: Tuning) -> Profile:
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]
     _wall_file(session).unlink(missing_ok=True)  # written again when the run has ended well
-    with fresh(session.o.place) as cwd, _directory(cwd):
+    title = f"one run of {session.name}, recorded"
+    with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
         recorded = record(
             session.run_words(cwd),
             output=path.resolve() if path.is_absolute() else session.home / path,
