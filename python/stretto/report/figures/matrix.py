@@ -237,7 +237,11 @@ def grid(
     scale = alt.Scale(domain=[low, high], range=list(theme.RAMP), clamp=True)
     shade = alt.Color("v:Q", title=None, scale=scale, legend=alt.Legend(gradientLength=150))
     ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(theme.colour("ink")))
-    parts = [base.mark_rect().encode(x=x, y=y, color=shade, description=DESCRIBED)]
+    parts = [
+        base.mark_rect(stroke=theme.colour("paper")).encode(
+            x=x, y=y, color=shade, description=DESCRIBED
+        )
+    ]
     for i, field in enumerate(texts):
         dy = 15 * (i - (len(texts) - 1) / 2)
         parts.append(base.mark_text(fontSize=11, dy=dy).encode(x=x, y=y, text=f"{field}:N",
