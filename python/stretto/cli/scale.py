@@ -93,8 +93,7 @@ def command(
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
-    words = list(cmd or [])
-    if not words:
+    if not (words := list(cmd or [])):
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
     limits = (
         None if budget is None else parse_duration(budget),
@@ -108,8 +107,8 @@ def command(
     _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
     place, path = _results_file(words, out, reset_command, in_place)
-    for option, charts in (("--png", png), ("--svg", svg)):
-        _check_charts(option, charts)
+    _check_charts("--png", png)
+    _check_charts("--svg", svg)
     check_copy(place)
     tuned = {} if native_only else tuned_at(lines, table)
     wanted = Wanted(
