@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from stretto.files.product import product
+from stretto.files.product import titled
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import VerdictFile
@@ -113,7 +113,7 @@ def facts_of(system: System) -> list[tuple[str, str]]:
     where = [] if system.layout is None else [fmt.layout(system.layout)]
     if system.identities:
         one = system.identities[0]
-        where.append(f"{product(one.mpi)} {one.mpi.version} on {system.machine}")
+        where.append(f"{titled(one.mpi)} on {system.machine}")
     elif system.tables:
         where.append(f"{system.tables[0].family} {system.tables[0].mpi_version}")
     if where:
@@ -141,8 +141,14 @@ def following(system: System) -> str:
 
 
 def details(system: System) -> list[str]:
-    """Return what stands behind the headline: the verdict's own sentences."""
-    return [] if system.verdict is None else [conclusion(system.verdict)]
+    """Return what stands behind the headline: the verdict's own sentences, none of them twice."""
+    if system.verdict is None:
+        return []
+    text, head = conclusion(system.verdict), headline(system)[0]
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
+    if sentences[0].removeprefix("Inconclusive: ") in head:
+        text = " ".join(sentences[1:])
+    return [text] if text else []
 
 
 def _table_sentence(rows: Sequence[Row]) -> str:

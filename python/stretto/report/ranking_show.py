@@ -118,19 +118,22 @@ def answer(rankings: Sequence[Ranking]) -> str:
         return "No default is slower than anything that was measured."
     why = next(g.verdict.words for g in every if not g.verdict.tested or g.verdict.outcome
                == "inconclusive")  # fmt: skip
-    return f"Inconclusive, because of {why}." if why[:1].isdigit() else f"Inconclusive: {why}."
+    return f"Inconclusive: {why}."
 
 
 def facts(rankings: Sequence[Ranking]) -> list[tuple[str, str]]:
     gaps = [d.every.verdict for r in rankings for d in r.distances]
-    words = [f"{sum(v.outcome == o for v in gaps)} {name}" for o, name in (
-        ("slower", "slower than the best"), ("same", "as fast"), ("inconclusive", "inconclusive")
-    )]  # fmt: skip
+    kinds = {"slower": "slower than the best", "same": "as fast", "inconclusive": "inconclusive"}
+    words = [
+        f"{number} {name}"
+        for kind, name in kinds.items()
+        if (number := sum(v.outcome == kind for v in gaps))
+    ]
     entries = {(e.mpi, e.candidate) for r in rankings for e in r.entries}
     where = list(dict.fromkeys(f"{r.place.nodes} x {r.place.ppn}" for r in rankings))
     more = f" and {len(where) - 4} more" if len(where) > 4 else ""
     return [
-        ("defaults", ", ".join(words)),
+        ("defaults", ", ".join(words) or "not measured"),
         ("measured", f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
         ("nodes x ranks", ", ".join(where[:4]) + more),
     ]

@@ -29,7 +29,8 @@ def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
 def _colour(rows: Sequence[Mapping[str, object]], colours: Mapping[str, str]) -> alt.Color:
     drawn = {r["mpi"] for r in rows}
     own = {name: colour for name, colour in colours.items() if name in drawn}
-    return keyed("mpi", own, columns=4)
+    colour = keyed("mpi", own, columns=4)
+    return colour if len(own) > 1 else colour.legend(None)
 
 
 def _function(collective: str) -> str:
