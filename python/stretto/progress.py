@@ -1,12 +1,15 @@
 """A progress bar with the time left, for whatever takes more than two seconds.
 
 On a terminal it is a Rich bar on stderr; elsewhere (a batch job's log) a plain line from time to
-time. Nothing is shown, and Rich is not imported, when the work ends within two seconds.
+time. Nothing is shown, and Rich is not imported, when the work ends within two seconds. A thread
+shows it where a single step takes longer: nobody need report in time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
@@ -67,11 +70,22 @@ class Progress:
         self._rich: RichProgress | None = None
         self._task: TaskID | None = None
         self._shown = False
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._ticker: threading.Thread | None = None
 
     def __enter__(self) -> Progress:
         """Start the clock."""
         self._start = self._last_plain = time.monotonic()
+        if not self._quiet:
+            self._ticker = threading.Thread(target=self._tick, daemon=True)
+            self._ticker.start()
         return self
+
+    def _tick(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a stream that is gone shows nothing
+            while not self._over.wait(SHOW_AFTER_S or 0.1):
+                self._show()
 
     def __exit__(
         self,
@@ -80,6 +94,9 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         """Take the bar away."""
+        self._over.set()
+        if self._ticker is not None:
+            self._ticker.join()
         if self._rich is not None:
             self._rich.stop()
         elif self._shown:
@@ -107,13 +124,17 @@ class Progress:
             self.note = note
         if total is not None:
             self.total = total
+        self._show()
+
+    def _show(self) -> None:
         if self._quiet or self._elapsed() < SHOW_AFTER_S:
             return
-        if self._stream.isatty():
-            self._bar()
-        elif time.monotonic() - self._last_plain >= (PLAIN_EVERY_S if self._shown else 0.0):
-            self._last_plain = time.monotonic()
-            self._plain(self.summary())
+        with self._lock:
+            if self._stream.isatty():
+                self._bar()
+            elif time.monotonic() - self._last_plain >= (PLAIN_EVERY_S if self._shown else 0.0):
+                self._last_plain = time.monotonic()
+                self._plain(self.summary())
 
     def remaining_s(self) -> float | None:
         """Return the estimated seconds left, or None when nothing can be said yet."""
@@ -125,9 +146,9 @@ class Progress:
     def summary(self) -> str:
         """Return progress in a few words."""
         most = "at most " if self.most else ""
-        words = f"{self.done:g}"
-        if self.total is not None:
-            words += f" of {most}{self.total:g}"
+        words = f"{self.done:g}" if self.total is None else f"{self.done:g} of {most}{self.total:g}"
+        if self.total is None and not self.done:
+            words = f"{self._elapsed():.0f} s so far"
         left = self.remaining_s()
         if left is not None:
             words += f", {most or 'about '}{_time(left)} left"

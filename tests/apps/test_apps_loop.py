@@ -153,7 +153,7 @@ def test_the_users_own_figure(tmp_path: Path) -> None:
     options = ["--metric", r"iterations per minute: ([\d.]+)", "--metric-better", "higher"]
     options += ["--budget", "30s", "--pairs", "1", "--collective", "allreduce"]
     done = shell(["stretto", "tune", *options, "--dry-run", "--", "./job.sh"], case)
-    assert "cost: CMD runs once with the recorder" in done.stderr
+    assert "cost: ./job.sh runs once with the recorder" in done.stderr
     assert "nothing was run or measured" in done.stdout and not (case / "stretto-job.sh").exists()
     done = shell(["stretto", "tune", *options, "--", "./job.sh"], case)
     verdict = json.loads((case / "stretto-job.sh" / "job.sh.verdict.json").read_text())
@@ -163,4 +163,4 @@ def test_the_users_own_figure(tmp_path: Path) -> None:
     if not verdict["runs"]:
         assert "stay for all" in verdict["conclusion"] or "hardly anything" in verdict["conclusion"]
     again = shell(["stretto", "tune", *options, "--dry-run", "--", "./job.sh"], case)
-    assert "for runs of CMD" in again.stderr or "no algorithm can help" in again.stdout
+    assert "for runs of ./job.sh" in again.stderr or "no algorithm can help" in again.stderr

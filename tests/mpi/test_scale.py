@@ -530,8 +530,8 @@ def test_scaling_of_a_program_is_measured_and_gone_on_with(
         "scaling.scale.jsonl", "scaling.scale.html", ".made-by-stretto-tune", ".stretto-lock"
     }  # fmt: skip
     page = (file.parent / "scaling.scale.html").read_text("utf-8")
-    assert page.count("<svg") == 2 and "https://" not in page
-    assert len(list((case / "figures").glob("*.svg"))) == 2
+    assert page.count("<svg") == 3 and "https://" not in page
+    assert len(list((case / "figures").glob("*.svg"))) == 3
     kept = read_scale(file).runs
 
     assert scale(*options, "--repeats", "2", *job) == 0

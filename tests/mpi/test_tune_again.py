@@ -15,7 +15,14 @@ from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Node, Profile, read_profile, write_profile
+from stretto.files.profile import (
+    Call,
+    Communicator,
+    Node,
+    Profile,
+    read_profile,
+    write_profile,
+)
 from stretto.files.program import take
 from stretto.files.settings import read_settings, write_settings
 from stretto.files.table import Row, Table, write_table
@@ -372,3 +379,22 @@ def test_a_profile_of_a_program_outside(tmp_path: Path, monkeypatch: pytest.Monk
         found = profile_of(stage)
     assert found.command == words and found == read_profile(stage.path("profile.json"))
     assert [Path(p.path).resolve() for p in found.programs or []] == [tmp_path / "build" / "app"]
+
+
+def test_a_dry_run_reads_a_profile_that_lies_there(
+    case: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cost is known from an earlier `stretto profile` of the command; nothing is written."""
+    words = [*MPIS["openmpi4"].require().launcher(2), "./job.sh"]
+    call = Call("MPI_Allreduce", "collective", 0, "MPI_SUM", "MPI_DOUBLE", 8, 15, [100, 100],
+                [800, 800], [1.0, 3.0], [0.0, 2.0], [1.0, 1.0], 100)  # fmt: skip
+    found = dataclasses.replace(
+        profile(), command=words, wall_s=[10.0, 10.0], calls=[call],
+        communicators=[Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)],
+    )  # fmt: skip
+    write_profile(found, case / "job.sh.profile.json")
+    assert main(["tune", "--dry-run", "--collective", "allreduce", "--", *words]) == 0
+    said = capsys.readouterr().err
+    assert "as recorded in" in said and "allreduce of 8 to 15 B" in said
+    assert "for runs of ./job.sh (" in said, said
+    assert not (case / "stretto-job.sh").exists()

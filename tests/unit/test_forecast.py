@@ -154,7 +154,7 @@ def test_command_writes_the_same_bytes_and_says_simulated(
         assert main(argv) == 0
         files.append((plot.read_bytes(), out.read_bytes()))
     assert files[0] == files[1]
-    assert b"source: simulated" in files[0][0] and b"elapsed time" in files[0][0]
+    assert b"source: simulated" in files[0][0] and b"Elapsed time" in files[0][0]
     found = parse_forecast(files[0][1].decode(), "a.json")
     assert found.source == "simulated" and len(found.scales) == 3
     assert found.name == "app" and found.platform == "hpc7g"

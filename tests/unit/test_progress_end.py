@@ -41,3 +41,12 @@ def test_how_it_ended_is_said(
     monkeypatch: pytest.MonkeyPatch, word: str | None, error: bool, wanted: str
 ) -> None:
     assert last_line(monkeypatch, word, error) == f"stretto: measuring: {wanted} after 15 s"
+
+
+def test_a_long_step_is_shown_though_nobody_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.progress.SHOW_AFTER_S", 0.02)
+    stream, end = io.StringIO(), time.monotonic() + 10
+    with Progress("pricing", 7, stream=stream):
+        while not stream.getvalue() and time.monotonic() < end:
+            time.sleep(0.005)
+    assert stream.getvalue().startswith("stretto: pricing: 0 of 7\n")

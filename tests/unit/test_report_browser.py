@@ -24,6 +24,10 @@ from net_samples import cluster
 from report_samples import make
 from stretto.cli import main
 from stretto.files.net import write_net
+from stretto.files.scale import ScaleFile, ScaleHeader, ScaleRun
+from stretto.files.verdict import Metric
+from stretto.report import scaling_page
+from stretto.scaling.analyse import analyse
 
 pytestmark = pytest.mark.browser
 PAGES = ["small", "cluster", "both", "only", "network", "networks"]
@@ -109,6 +113,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page(base, "small")
     page(base, "cluster")
     networks(base)
+    named(base)
     return base
 
 
@@ -210,25 +215,77 @@ def test_every_chart_is_drawn(
     assert "undefined" not in text
 
 
-OVERLAPS = """<style>body { width: 400px }</style><script>
+def named(base: Path) -> Path:
+    """Return a page of all algorithms and of scaling, with names as long as they come."""
+    path = base / "named.html"
+    if path.exists():
+        return path
+    long = (
+        "native:coll_tuned_allreduce_algorithm=6,coll_tuned_allreduce_algorithm_segmentsize=65536,"
+        "btl_tcp_links=8"
+    )
+    files = []
+    for name in ("cluster", "other"):
+        text = (base / name / "app.bench.jsonl").read_text()
+        files.append(base / f"{name}.bench.jsonl")
+        files[-1].write_text(text.replace('"ring"', json.dumps(long)))
+    words = ["compare", *map(str, files), "-c", "allreduce,bcast", "--nodes", "8"]
+    assert main([*words, "--bytes", "8,64K", "-o", str(path)]) == 0
+    host = make._host("ip-172-31-17-150.eu-central-1.compute.internal")
+    program = ["srun", "-n", "36", "./a_solver_with_quite_a_long_name_for_a_program", "case.xml"]
+    times = {(1, "native"): 100, (8, "native"): 22, (16, "native"): 26, (1, "tuned"): 99,
+             (8, "tuned"): 19, (16, "tuned"): 21}  # fmt: skip
+    runs = [
+        ScaleRun(nodes, 36, None, "native" if kind == "native" else "tuned", turn,
+                 time + turn / 10, time + 1.0, 0, nodes * 36)
+        for (nodes, kind), time in times.items() for turn in range(8)
+    ]  # fmt: skip
+    header = ScaleHeader("0", make.CREATED, host, make.OPENMPI, program, Metric())
+    found = analyse(runs, header.metric, 3.9)
+    assert found is not None
+    scaling = base / "scaling.html"
+    scaling_page.write(ScaleFile(header, runs), found, 3.9, base / "x", scaling)
+    figures = "".join(re.findall(r"<figure .*?</figure>", scaling.read_text(), re.S))
+    path.write_text(path.read_text().replace("<footer>", f"{figures}<footer>"))
+    return path
+
+
+#: at the width of a telephone, in a font wider than the one that was measured with
+OVERLAPS = """<style>body { width: 400px } text { font-family: "DejaVu Sans" }</style><script>
 addEventListener("load", () => {
   const texts = [...document.querySelectorAll("figure svg")].map((svg) =>
     [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()])
       .filter(([text, b]) => text && b.width * b.height > 0));
   probe.overlaps = texts.flatMap((of) => of.flatMap(([s, a], i) => of.slice(i + 1)
-    .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    .filter(([t, b]) => t !== s && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
       && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([t]) => s + " / " + t)));
+  probe.outside = [...document.querySelectorAll("figure svg")].flatMap((svg) => {
+    const frame = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll("text")].filter((t) => {
+      const b = t.getBoundingClientRect();
+      return b.width && (b.left < frame.left - 2 || b.right > frame.right + 2);
+    }).map((t) => t.textContent);
+  });
+  probe.scrolls = [...document.querySelectorAll("figure .scroll")]
+    .filter((e) => e.scrollWidth > e.clientWidth + 1)
+    .map((e) => getComputedStyle(e).backgroundImage.split("linear-gradient").length - 1);
 });
 </script>
 """
 
 
-@pytest.mark.parametrize("name", rarely(["network", "networks"], ["networks"]))
-def test_text_of_networks_does_not_overlap(
+@pytest.mark.parametrize("name", rarely(["network", "networks", "named"], ["named"]))
+def test_text_does_not_overlap_and_scrolling_shows(
     name: str, browser: str, pages: Path, tmp_path: Path
 ) -> None:
     seen = look(browser, pages / f"{name}.html", tmp_path, 500, OVERLAPS)
     assert seen["overlaps"] == []
+    assert seen["outside"] == [], "names lose letters"
+    assert seen["wide"] <= 0, "the page is wider than its window"
+    assert set(seen["scrolls"]) <= {4}, "what scrolls shows that it does"
+    if name == "named":
+        assert seen["scrolls"]
+        assert seen["light"] != seen["dark"]
 
 
 def test_pickers_show_one_at_a_time(browser: str, pages: Path, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ LONG = "native:coll_tuned_allreduce_algorithm=4"
         (fmt.percent, (0.0521,), "5.2 %"), (fmt.percent, (0.31,), "31 %"),
         (fmt.percent, (0.0004,), "0.04 %"), (fmt.percent, (1e-6,), "<0.01 %"),
         (fmt.percent, (0,), "0 %"),
-        (fmt.choice, (LONG,), "native (algorithm 4)"),
-        (fmt.choice, ("x" * 60,), "x" * 23 + "\u2026"),
+        (fmt.choice, (LONG,), "tuned ring"),
+        (fmt.choice, ("x" * 60,), "x" * 14 + "\u2026" + "x" * 13),
     ],
 )  # fmt: skip
 def test_format_value_gives_text(

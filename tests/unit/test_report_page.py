@@ -21,10 +21,12 @@ from stretto.files.table import read_table
 from stretto.report import render, sections
 from stretto.report.load import load
 
-SECTIONS = (
-    *("application", "time", "latency", "candidates", "table", "plans", "communication"),
-    "method",
-)
+#: what each section is made from
+SECTIONS = {
+    "application": ("verdict.json",), "time": ("profile.json",), "latency": ("bench.jsonl",),
+    "ranks": ("bench.jsonl",), "candidates": ("bench.jsonl",), "table": ("table",),
+    "plans": ("table",), "communication": ("profile.json",), "method": (),
+}  # fmt: skip
 PARTS = ("profile.json", "bench.jsonl", "table", "verdict.json")
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -108,12 +110,14 @@ def test_full_input_fills_every_section(cluster: str) -> None:
     text = cluster
     offline(text)
     page = Page(text)
-    assert tuple(page.sections) == SECTIONS
+    assert tuple(page.sections) == tuple(SECTIONS)
     for name, words in page.sections.items():
         assert len(words.split()) > 20, name
         assert "There is no" not in words and "There are no" not in words, name
     assert page.svgs > 40
-    assert "5.2 % faster" in text
+    assert "<h1>./cs_solver: 5.2 % less wall time with the table.</h1>" in text
+    assert "<code>stretto run --table" in text
+    assert "best choice by layout" in text
     assert "p = 0.00016, significant" in text
     for phrase in (
         "Collectives take",
@@ -145,18 +149,12 @@ def test_partial_input_gives_sensible_words(
     text = page_of(directory, tmp_path / "page.html")
     offline(text)
     page = Page(text)
-    assert tuple(page.sections) == SECTIONS
+    wanted = [name for name, parts in SECTIONS.items() if set(parts) <= set(kept)]
+    wanted = [name for name in wanted if name != "ranks"]  # one layout
+    assert list(page.sections) == wanted, "a section without data exists"
+    assert page.links
     headline = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert headline is not None and len(headline.group(1)) > 20
-    if "profile.json" not in kept:
-        assert "stretto profile -- CMD" in page.sections["time"]
-    if "bench.jsonl" not in kept:
-        assert "stretto bench" in page.sections["latency"]
-        assert "stretto bench" in page.sections["candidates"]
-    if "table" not in kept:
-        assert "stretto table make" in page.sections["table"]
-    if "verdict.json" not in kept:
-        assert "stretto tune -- CMD" in page.sections["application"]
     for word in ("None", "nan", "undefined", "[]"):
         visible = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.S)
         assert f">{word}<" not in visible and f" {word} " not in visible
@@ -291,7 +289,7 @@ def verdict_page(systems: Path, tmp_path: Path, changes: dict[str, Any]) -> str:
 def named(pattern: str, name: str) -> tuple[dict[str, Any], list[str], list[str]]:
     metric = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
     conclusion = f"measured gain in the metric /{pattern}/: 5%"
-    there = [f"<h1>Measured gain in {name}: 5%.</h1>", f"<dt>{name}, native</dt>"]
+    there = [f"5.2 % more {name} with the table.</h1>", f"<dt>{name}, native</dt>"]
     return {"metric": metric, "conclusion": conclusion}, there, []
 
 
@@ -305,7 +303,7 @@ IN_TURN = "was run native and tuned in turn"
         ({"runs": []}, [], [IN_TURN]),
         (
             {"outputs_equal": False},
-            ["<h1>The outputs differ with the tuning.", "Do not use this tuning."],
+            ["<h1>Do not use this tuning: the outputs of icoFoam differ with it.</h1>"],
             [],
         ),
         named("iterations per second: ([0-9.]+)", "iterations per second"),
@@ -371,8 +369,8 @@ def test_two_systems_side_by_side(
     assert list(page.sections) == ["application", "time", "latency", "numbers", "method"]
     assert "cluster (openmpi 4.1.4) compared with other (mpich 5.0.0)" in text
     out = json.loads(capsys.readouterr().out)
-    ratios = [p["native_ratio"] for p in out["points"]]
-    assert len(ratios) == 28 and out["same_layout"]
+    ratios = [p["native_ratio"] for p in out["points"] if p["native_ratio"]]
+    assert len(ratios) > 20 and len(out["points"]) == 28 and out["same_layout"]
     assert all(0.55 < r < 0.85 for r in ratios)  # the second was made with speed 0.7
     assert page.svgs >= 5
 
@@ -388,7 +386,7 @@ def test_another_operation_is_compared_with_a_note(systems: Path, tmp_path: Path
     offline(page)
     words = "allreduce: small was measured with MPI_DOUBLE, MPI_SUM, max with MPI_DOUBLE, MPI_MAX"
     assert words in page
-    assert "takes 1.00 times as long as" in page
+    assert "0 faster, 0 slower, 28 alike" in page
 
 
 def test_systems_of_different_layouts_say_so(systems: Path, tmp_path: Path) -> None:
@@ -412,7 +410,7 @@ def test_the_picture_of_a_single_size(systems: Path, tmp_path: Path) -> None:
     text = (tmp_path / "one.svg").read_text()
     assert "of 8 B" in text and "chosen" in text
     page = page_of(directory, tmp_path / "one.html")
-    assert "Only one size was measured" in page
+    assert "latency" not in Page(page).sections and "candidates" in Page(page).sections
 
 
 def test_the_small_picture(systems: Path, tmp_path: Path) -> None:
@@ -420,7 +418,7 @@ def test_the_small_picture(systems: Path, tmp_path: Path) -> None:
     assert main(["report", str(systems / "small"), "--picture", str(svg)]) == 0
     assert main(["report", str(systems / "small"), "--picture", str(png)]) == 0
     text = svg.read_text()
-    assert "Stretto made this command 5.2 % faster" in text
+    assert "icoFoam: 5.2 % less wall time with the table." in text
     assert "source: simulated" in text
     assert "mpirun -n 2 icoFoam -parallel" in text
     assert png.read_bytes().startswith(b"\x89PNG")

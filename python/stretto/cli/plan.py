@@ -16,6 +16,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.plan import CallPlans
@@ -178,7 +179,6 @@ def verify(
     """
     from stretto.model.plan_sweep import Unproven, cases, prove, selected
     from stretto.plan import neighborly, parse_layout, refuse_many
-    from stretto.progress import Progress
 
     if choice is not None and collective is None:
         raise UsageError("a choice belongs to a collective", choice, "stretto plan verify bcast X")
@@ -287,7 +287,7 @@ def draw(
     from stretto.measure.settings import parse_size
     from stretto.model.plan_picture import picture
 
-    with _build(**given) as call:
+    with Progress("drawing"), _build(**given) as call:
         if platform is None:
             svg = picture(call.actions())
         else:

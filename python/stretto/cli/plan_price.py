@@ -16,6 +16,7 @@ from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
 from stretto.output import print_json
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.model.price import Price
@@ -81,18 +82,12 @@ def price(
     if root >= nodes * ppn:
         raise UsageError(f"--root {root} is not one of {nodes * ppn} ranks", "--root")
     hosts = [r // ppn for r in range(nodes * ppn)]
-    found = evaluate(
-        collective,
-        choice,
-        hosts,
-        size,
-        platform_file.load(platform),
-        root=root,
-        skew=None if skew is None else entries(skew, len(hosts), seed),
-        calls=calls,
-        seed=seed,
-        graph=graph,
-    )
+    with Progress(f"pricing {collective} {choice}"):
+        found = evaluate(
+            collective, choice, hosts, size, platform_file.load(platform), root=root,
+            skew=None if skew is None else entries(skew, len(hosts), seed), calls=calls,
+            seed=seed, graph=graph,
+        )  # fmt: skip
     if as_json:
         print_json(_as_json(found, nodes, ppn, size))
     else:

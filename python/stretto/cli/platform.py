@@ -11,6 +11,7 @@ from stretto.cli import options as o
 from stretto.cli.complete import platforms
 from stretto.errors import UsageError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 EXAMPLE = """stretto platform list
 stretto platform show hpc7g
@@ -130,7 +131,8 @@ def fit_command(
             read_series(Path(file), kind if equals else None, more[0] if more else None, number)
         )
     stamp = when or f"{now()[:10]} on {collect_host().cpu}"
-    found = fit(name, curves, load(base), stamp)
+    with Progress(f"fitting {name}"):
+        found = fit(name, curves, load(base), stamp)
     path = out or Path(f"{name}.toml")
     write_platform(found.platform, path)
     if plot is not None:

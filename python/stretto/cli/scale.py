@@ -71,6 +71,7 @@ def command(
     mpi: o.ScriptMpi = None,
     seed: o.Seed = 1,
     restart: o.RestartFile = False,
+    png: o.Png = None,
     svg: o.Svg = None,
     yes: o.Yes = False,
     dry_run: o.DryRun = False,
@@ -92,8 +93,7 @@ def command(
     from stretto.tune.trials import make_metric
     from stretto.tune.unchanged import program_files
 
-    words = list(cmd or [])
-    if not words:
+    if not (words := list(cmd or [])):
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
     limits = (
         None if budget is None else parse_duration(budget),
@@ -107,7 +107,8 @@ def command(
     _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
     place, path = _results_file(words, out, reset_command, in_place)
-    _check_charts(svg)
+    _check_charts("--png", png)
+    _check_charts("--svg", svg)
     check_copy(place)
     tuned = {} if native_only else tuned_at(lines, table)
     wanted = Wanted(
@@ -126,7 +127,7 @@ def command(
     if dry_run:
         _show_plan(lines, wanted, total, as_json)
     else:
-        _run(words, first, wanted, restart, price, svg, as_json)
+        _run(words, first, wanted, restart, price, (png, svg), as_json)
 
 
 def _results_file(
@@ -161,7 +162,7 @@ def _run(
     wanted: Wanted,
     restart: bool,
     price: float | None,
-    svg: Path | None,
+    charts: tuple[Path | None, Path | None],
     as_json: bool,
 ) -> None:
     from stretto.files.identity import collect
@@ -197,7 +198,7 @@ def _run(
     if not as_json:  # before anything that is written can fail
         print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
     page = path.with_name(path.name.replace(".scale.jsonl", ".scale.html"))
-    written = write(scale, found, price, path, page, svg)
+    written = write(scale, found, price, path, page, *charts)
     if as_json:
         report = findings_json(found, header.metric, price)
         print_json({**report, "file": str(path), "written": [str(p) for p in written]})
@@ -221,18 +222,18 @@ def _check_program(job: Job, sure: bool) -> None:
     say(f"stretto: warning: {what}: {missing}")
 
 
-def _check_charts(svg: Path | None) -> None:
-    if svg is None:
+def _check_charts(option: str, charts: Path | None) -> None:
+    if charts is None:
         return
-    directory = svg.absolute()
+    directory = charts.absolute()
     there = next(p for p in (directory, *directory.parents) if os.path.lexists(p))
     if not there.is_dir():
-        raise UsageError(f"{there} is not a directory", "--svg", "name another")
+        raise UsageError(f"{there} is not a directory", option, "name another")
     try:
         try_writing(there)
     except OSError as error:
         raise UsageError(
-            f"nothing can be written into {there}: {error.strerror}", "--svg", "name another"
+            f"nothing can be written into {there}: {error.strerror}", option, "name another"
         ) from error
 
 

@@ -163,7 +163,11 @@ def _sweep(
     if table is not None:
         from stretto.model.table import priced_table
 
-        answers = priced_table(read_table(table), where, nodes, ppns, wanted, baseline, seed)
+        with Progress("pricing the table's rows") as bar:
+            answers = priced_table(
+                read_table(table), where, nodes, ppns, wanted, baseline, seed,
+                begun=partial(_advance, bar),
+            )  # fmt: skip
         if not answers:
             raise UsageError(f"no row of {table} is for these layouts", "--nodes", "give others")
     else:
@@ -254,7 +258,8 @@ def _forecast(
         raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
     rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
     profile = read_profile(path)
-    work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
+    with Progress(f"pricing what {path} calls"):
+        work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
     value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
     if plot is not None:
         write_to(elapsed(value), plot)

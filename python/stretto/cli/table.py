@@ -15,6 +15,7 @@ from stretto.cli.complete import files
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.files.identity import MPIIdentity
@@ -220,8 +221,8 @@ def simulate(
     each = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
     for name in names:  # before hours have gone into the others
         native_choice("openmpi", name, max(counts) * max(each), max(counts), 8)
+    points = len(names) * len(counts) * len(each) * len(wanted)
     if dry_run:
-        points = len(names) * len(counts) * len(each) * len(wanted)
         say(
             f"stretto: {counted(points, 'point')} would be simulated ({', '.join(names)}), on one "
             "core about a minute for each of several thousand ranks"
@@ -235,10 +236,12 @@ def simulate(
             f"stretto: note: the model does not have {installation.name}'s own decisions: gains "
             "are against Open MPI's (baseline=openmpi)"
         )
-    table, answers = simulated_table(
-        where, counts, each, names, wanted, installation.family, installation.version, seed=seed,
-        done=lambda c: say(f"stretto: {c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
-    )  # fmt: skip
+    with Progress("pricing", points) as bar:
+        table, answers = simulated_table(
+            where, counts, each, names, wanted, installation.family, installation.version,
+            seed=seed,
+            done=lambda c: bar.advance(1, f"{c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
+        )  # fmt: skip
     write_results(answers, where, results, ["stretto", *sys.argv[1:]], "openmpi")
     write_table(table, path)
     if as_json:

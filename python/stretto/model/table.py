@@ -67,6 +67,7 @@ def priced_table(
     sizes: Sequence[int],
     baseline: str,
     seed: int,
+    begun: Callable[[SimulatedCell, str], None] = lambda cell, choice: None,
 ) -> list[Answer]:
     """Price what a table chooses, beside native, wherever it has a row for the layout."""
     out: list[Answer] = []
@@ -79,6 +80,7 @@ def priced_table(
                         continue
                     cell = SimulatedCell(name, n, p, size)
                     native = native_choice(baseline, name, n * p, n, size)
+                    begun(cell, row.choice)
                     times = {NATIVE: seconds_of(cell, native, platform, seed)}
                     chosen = NATIVE if row.choice.startswith(NATIVE) else row.choice
                     if chosen != NATIVE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
+from stretto.report.head import Head
 from stretto.report.load import System
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
@@ -83,7 +83,7 @@ def build(a: System, b: System) -> SystemsCompared:
     commands = {shlex.join(s.verdict.command) for s in (a, b) if s.verdict}
     if len(commands) > 1:
         notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
-    notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.busy_notes(s) + findings.notes(s)]
+    notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.notes(s)]
     runs = draw.runs([a.verdict, b.verdict], names) if a.verdict and b.verdict else None
     time = []
     if a.profile and b.profile:
@@ -105,19 +105,23 @@ def build(a: System, b: System) -> SystemsCompared:
 def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
     out = []
     for number in sorted(set(a.sizes) & set(b.sizes)):
-        native = [_us(p.point(NATIVE, number)) for p in (a, b)]
-        tuned = [_us(p.choice_at(number)) for p in (a, b)]
+        native = [p.point(NATIVE, number) for p in (a, b)]
+        tuned = [p.choice_at(number) for p in (a, b)]
+        native_ratio, native_words = _ratio(*native)
+        tuned_ratio, tuned_words = _ratio(*tuned)
         out.append(
             {
                 "collective": a.collective,
                 "bytes": number,
                 "mode": a.mode,
                 "variant": a.variant,
-                "native_us": native,
-                "tuned_us": tuned,
+                "native_us": [_us(p) for p in native],
+                "tuned_us": [_us(p) for p in tuned],
                 "choices": [p.chosen.get(number) or "" for p in (a, b)],
-                "native_ratio": _ratio(*native),
-                "tuned_ratio": _ratio(*tuned),
+                "native_ratio": native_ratio,
+                "native_words": native_words,
+                "tuned_ratio": tuned_ratio,
+                "tuned_words": tuned_words,
                 "simulated": a.simulated or b.simulated,
             }
         )
@@ -128,8 +132,20 @@ def _us(point: CandidatePoint | None) -> float | None:
     return None if point is None else point.estimate.median
 
 
-def _ratio(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None or a <= 0 else b / a
+def _ratio(a: CandidatePoint | None, b: CandidatePoint | None) -> tuple[float | None, str]:
+    """Return the second's time / the first's, and what may be said of it.
+
+    Two 95 % intervals that do not overlap are a test, and a strict one. Without it there is no
+    ratio, and where they overlap none that means something.
+    """
+    if a is None or b is None or a.estimate.median <= 0:
+        return None, ""
+    if "launches" not in (a.estimate.kind, b.estimate.kind) and not (a.simulated and b.simulated):
+        return None, "not tested"
+    if a.estimate.kind != b.estimate.kind:
+        return None, "not tested"
+    apart = a.estimate.high < b.estimate.low or b.estimate.high < a.estimate.low
+    return (b.estimate.median / a.estimate.median, "") if apart else (None, "alike")
 
 
 def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
@@ -137,25 +153,28 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
         return "The two systems share no measured point."
     parts = []
     for kind in ("native", "tuned"):
-        found = [r[f"{kind}_ratio"] for r in rows if r[f"{kind}_ratio"]]
-        if found:
-            mean = math.exp(sum(map(math.log, found)) / len(found))
-            low, high = min(found), max(found)
-            parts.append(
-                f"{kind}, {b.name} takes {fmt.ratio(mean)} times as long as {a.name} in the "
-                f"geometric mean over {fmt.plural(len(found), 'point')} "
-                f"({fmt.ratio(low)} to {fmt.ratio(high)})"
-            )
+        known = [r for r in rows if r[f"{kind}_ratio"] or r[f"{kind}_words"]]
+        ratios = [r[f"{kind}_ratio"] for r in known if r[f"{kind}_ratio"]]
+        if not known:
+            continue
+        faster, slower = sum(q < 1 for q in ratios), sum(q > 1 for q in ratios)
+        untested = sum(r[f"{kind}_words"] == "not tested" for r in known)
+        words = [f"{faster} faster", f"{slower} slower"]
+        words.append(f"{len(known) - faster - slower - untested} alike")
+        words += [f"{untested} not tested"] if untested else []
+        parts.append(
+            f"{kind}, {b.name} is at {fmt.plural(len(known), 'point')}: {', '.join(words)}"
+        )
     if not parts:
         return (
             f"The two systems share {fmt.plural(len(rows), 'size')}, but neither native nor a "
             "table's choice was measured there on both."
         )
-    text = "; ".join(parts)
+    text = f"Against {a.name}: " + "; ".join(parts)
     model = [r["simulated"] for r in rows]
     if any(model):
         text += f"; {'all' if all(model) else 'some'} of it simulated"
-    return text[:1].upper() + text[1:] + "."
+    return f"{text}."
 
 
 def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
@@ -165,6 +184,22 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
         columns.append(dict(found + findings.gain_facts(s) + facts.identity(s)))
     order = list(dict.fromkeys([*columns[0], *columns[1]]))
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
+
+
+def _head(both: SystemsCompared) -> Head:
+    held = (("application", "Application", both.runs), ("time", "Time", both.time),
+            ("latency", "Latency", both.latency), ("numbers", "Numbers", both.rows),
+            ("method", "Method", True))  # fmt: skip
+    return Head(
+        "report",
+        headline(both),
+        both.finding,
+        details=[],
+        following=f"stretto report {shlex.quote(both.names[1])}",
+        warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)],
+        sections=[(id, title) for id, title, there in held if there],
+        simulated=any(s.simulated for s in both.systems),
+    )
 
 
 def headline(both: SystemsCompared) -> str:
@@ -187,8 +222,7 @@ def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> s
         .render(
             c=both,
             title=f"Stretto: {both.names[0]} and {both.names[1]}",
-            headline=headline(both),
-            simulated=any(s.simulated for s in both.systems),
+            head=_head(both),
             facts=_side_by_side(both),
             files=[facts.files(s) for s in both.systems],
             us=fmt.microseconds,

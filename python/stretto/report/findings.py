@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
+from stretto.files.product import titled
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import VerdictFile
+from stretto.launch.naming import program_of
 from stretto.measure.idle import busy_before, busy_note
 from stretto.measure.verdict import ALPHA
 from stretto.profile.join import rank_words
@@ -14,6 +18,7 @@ from stretto.profile.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
 from stretto.report.format import gain_text, metric_name, value_text
+from stretto.report.head import sentence
 from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
 from stretto.report.points import NATIVE
@@ -25,8 +30,13 @@ def conclusion(verdict: VerdictFile) -> str:
     if verdict.metric.pattern is not None:
         for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
             text = text.replace(quoted, metric_name(verdict.metric))
-    text = text[:1].upper() + text[1:]
-    return text if not text or text[-1] in ".!?)" else text + "."
+    return sentence(text)
+
+
+def command(system: System) -> list[str]:
+    """Return the application's command; empty where it is not known."""
+    source = system.verdict or system.profile
+    return [] if source is None else list(source.command)
 
 
 def headline(system: System) -> tuple[str, str]:
@@ -37,9 +47,7 @@ def headline(system: System) -> tuple[str, str]:
     """
     verdict = system.verdict
     if verdict is not None:
-        if verdict.outputs_equal is False:
-            return f"The outputs differ with the tuning. {conclusion(verdict)}".strip(), "wrong"
-        return conclusion(verdict), "gain" if verdict.outcome == "faster" else "none"
+        return _verdict_sentence(verdict)
     rows = [r for t in system.tables for r in t.rows]
     if learned := learned_rows(system):
         return saved_sentence(learned), "gain" if saved(learned).low > 0 else "none"
@@ -49,15 +57,98 @@ def headline(system: System) -> tuple[str, str]:
         names = sorted({p.collective for p in system.panels})
         return (
             f"{fmt.plural(len(names), 'collective')} measured ({', '.join(names)}); "
-            "nothing is decided yet: stretto tune makes a table.",
+            "nothing is decided yet.",
             "open",
         )
     if system.profile is not None:
-        return where_time_goes(breakdown(system.profile)), "open"
+        return where_time_goes(breakdown(system.profile), program_of(command(system))), "open"
     if system.forecasts:
         applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
         return f"{applications} at other scales, by a model; nothing was measured there.", "open"
+    if system.settings:
+        return sentence(system.settings[0].conclusion or "settings were tried"), "open"
     return "The files hold nothing that a report could show.", "open"
+
+
+def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
+    program = program_of(v.command)
+    if v.outputs_equal is False:
+        return f"Do not use this tuning: the outputs of {program} differ with it.", "wrong"
+    text = conclusion(v)
+    if v.outcome == "inconclusive":
+        why = re.sub(r"^Inconclusive: ", "", text)
+        why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
+        return f"Inconclusive for {program}: {why}.", "none"
+    if v.measured is None or v.outcome == "same":
+        return f"Nothing to gain for {program} by other algorithms.", "none"
+    word = "less" if v.metric.better == "lower" else "more"
+    gained = v.measured.median
+    if v.outcome == "slower":
+        return f"Do not use this table: {program} is slower with it.", "none"
+    return (
+        f"{program}: {fmt.percent(gained)} {word} {metric_name(v.metric)} with the table.",
+        "gain",
+    )
+
+
+def facts_of(system: System) -> list[tuple[str, str]]:
+    """Return three facts for the head: what was found, how sure it is, where it holds."""
+    out: list[tuple[str, str]] = []
+    v, profile = system.verdict, system.profile
+    if v is not None:
+        facts = dict(gain_facts(system))
+        wanted = ("gain measured", "outputs, native and tuned")
+        out += [(name, facts[name]) for name in wanted if name in facts]
+    elif system.tables:
+        rows = [r for t in system.tables for r in t.rows]
+        other = sum(r.choice != NATIVE for r in rows)
+        out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
+    elif profile is not None:
+        parts = breakdown(profile)
+        out.append(("collectives", fmt.percent(parts.share("transfer") + parts.share("unsplit"))))
+        out.append(("waiting in them", fmt.percent(parts.share("wait"))))
+    elif system.panels:
+        points = sum(len(p.points) for p in system.panels)
+        out.append(("measured", fmt.plural(points, "point")))
+    where = [] if system.layout is None else [fmt.layout(system.layout)]
+    if system.identities:
+        one = system.identities[0]
+        where.append(f"{titled(one.mpi)} on {system.machine}")
+    elif system.tables:
+        where.append(f"{system.tables[0].family} {system.tables[0].mpi_version}")
+    if where:
+        out.append(("where", ", ".join(where)))
+    return out[:3]
+
+
+def following(system: System) -> str:
+    """Return the command to type next; empty where there is none."""
+    v, line = system.verdict, shlex.join(command(system)) or "mpirun ./app"
+    tables = [path for kind, path in system.files if kind == "table"]
+    apply = f"stretto run --table {shlex.quote(str(tables[0]))} -- {line}" if tables else ""
+    if v is not None:
+        if v.outputs_equal is False or v.outcome == "slower":
+            return f"stretto diagnose -- {line}"
+        if v.outcome == "faster":
+            return apply or f"stretto run -- {line}"
+        return f"stretto {'tune' if v.outcome == 'inconclusive' else 'diagnose'} -- {line}"
+    if tables:
+        return f"stretto tune -- {line}" if command(system) else apply
+    if system.panels:
+        bench = next(path for kind, path in system.files if kind == "bench")
+        return f"stretto table decide {shlex.quote(str(bench))}"
+    return f"stretto tune -- {line}" if system.profile is not None else ""
+
+
+def details(system: System) -> list[str]:
+    """Return what stands behind the headline: the verdict's own sentences, none of them twice."""
+    if system.verdict is None:
+        return []
+    text, head = conclusion(system.verdict), headline(system)[0]
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
+    if sentences[0].removeprefix("Inconclusive: ") in head:
+        text = " ".join(sentences[1:])
+    return [text] if text else []
 
 
 def _table_sentence(rows: Sequence[Row]) -> str:
@@ -90,13 +181,13 @@ def table_finding(system: System) -> str:
     return _table_sentence([r for t in system.tables for r in t.rows])
 
 
-def where_time_goes(parts: Breakdown) -> str:
+def where_time_goes(parts: Breakdown, program: str = "the run") -> str:
     """Return the profile's finding: how much is collective, and how much of it waiting."""
     transfer, wait, unsplit = parts.share("transfer"), parts.share("wait"), parts.share("unsplit")
     total = transfer + wait + unsplit
     if total == 0:
-        return "The run spends no time in collectives: no collective algorithm can make it faster."
-    text = f"Collectives take {fmt.percent(total)} of the run"
+        return sentence(f"{program} spends no time in collectives: no algorithm makes it faster")
+    text = f"Collectives take {fmt.percent(total)} of {program}"
     if parts.sampled:
         text += (
             f": {fmt.percent(transfer)} moving data, which the algorithm decides, and "

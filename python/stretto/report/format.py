@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 from stretto.files.layout import RankLayout
 from stretto.files.verdict import GainInterval, Metric, VerdictFile
+from stretto.mpi.algorithms.words import shown_label
 
 DASH = "\u2013"
 NONE = "\u2014"
@@ -156,19 +159,35 @@ def drawable(text: str) -> str:
 _NATIVE_SETTING = re.compile(r"^native:(.+)$")
 
 
-def choice(name: str, limit: int = 24) -> str:
+def choice(name: str, limit: int = 28) -> str:
     """Return a candidate's name short enough for a chart; the whole name stands in its tooltip.
 
-    ``native:coll_tuned_allreduce_algorithm=4`` becomes ``native (algorithm 4)``.
+    ``native:coll_tuned_allreduce_algorithm=4`` becomes ``tuned ring``, settings without a name
+    ``native (eager_limit 4096)``. What is too long loses its middle: the end tells names apart.
     """
     match = _NATIVE_SETTING.match(name)
-    if match:
+    if match and (own := shown_label(name)) is not None:
+        name = own
+    elif match:
         words = []
         for word in match.group(1).split(","):
             key, _, value = word.partition("=")
             words.append(f"{key.split('_')[-1].lower()} {value}".strip())
         name = f"native ({', '.join(words)})"
-    return name if len(name) <= limit else name[: limit - 1] + "\u2026"
+    if len(name) <= limit:
+        return name
+    end = (limit - 1) // 2
+    return f"{name[: limit - 1 - end]}\u2026{name[len(name) - end :]}"
+
+
+def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels by name, no two alike: those that are have a number."""
+    seen: Counter[str] = Counter()
+    out = {}
+    for name, label in labels.items():
+        seen[label] += 1
+        out[name] = label if seen[label] == 1 else f"{label} ({seen[label]})"
+    return out
 
 
 def metric_name(metric: Metric) -> str:

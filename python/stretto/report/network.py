@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
+from stretto.files.net import NetFile
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
 from stretto.net.cores_show import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings, size_words, three
+from stretto.net.p2p import RATE_BYTES
 from stretto.net.p2p_show import mpi_page
 from stretto.net.rails_judge import bandwidth, per_launch, rails_answer, rails_findings, shares_of
 from stretto.report import format as fmt
 from stretto.report import page, render
 from stretto.report.figures import network as draw
 from stretto.report.figures.network import Curve
+from stretto.report.head import Head
 from stretto.report.render import Figure
 
 #: findings of a kind that are on the page
@@ -54,7 +58,7 @@ class Shown(Protocol):
 class NetPage:
     """What the page shows; sections without data are not in it."""
 
-    answer: str
+    sentences: Sequence[str]
     remarks: list[tuple[str, str]]
     systems: Sequence[Shown]
     sections: list[tuple[str, str, list[Figure]]]
@@ -62,6 +66,11 @@ class NetPage:
     notes: Sequence[str]
     title: str = "Stretto network"
     method: str = METHOD
+    following: str = ""
+
+    @property
+    def answer(self) -> str:
+        return " ".join(self.sentences)
 
     @property
     def figures(self) -> list[Figure]:
@@ -92,7 +101,7 @@ def compared(found: net.NetCompared) -> NetPage:
          *(three(v.median) for v in r.values), r.words]
         for r in found.rows
     ]  # fmt: skip
-    return NetPage(found.answer, [], found.systems, _sections(found.systems), rows, found.notes)
+    return NetPage([found.answer], [], found.systems, _sections(found.systems), rows, found.notes)
 
 
 def alone(system: net.NetSystem) -> NetPage:
@@ -103,17 +112,20 @@ def alone(system: net.NetSystem) -> NetPage:
     remarks = [remark for found in topics.values() for remark in found[:REMARKS]]
     more = sum(map(len, topics.values())) - len(remarks)
     remarks += [(lost.reason, lost.remedy) for lost in result.failed]
-    sentences = []
+    sentences: list[str] = []
+    following = ""
     if result.ranks is not None:
         sentences.append(mpi_page(result.ranks)[0])
     if result.streams or result.latencies:
         said = answer(result)
         sentences.append(said.text[:1].upper() + said.text[1:])
-        remarks += [(said.remedy, said.next_command)] if said.remedy else []
+        remarks += [(said.remedy, "")] if said.remedy else []
+        following = said.next_command
     if result.rails is not None:
         tried = rails_answer(result.rails)
         sentences.append(tried.text)
-        remarks += [(tried.remedy or "", tried.next_command)] if tried.next_command else []
+        remarks += [(tried.remedy, "")] if tried.remedy else []
+        following = tried.next_command or following
         remarks += [(f.text, f.remedy) for f in rails_findings(result.rails)]
     if result.cores is not None:
         sentences += list(cores_answer(result.cores))
@@ -128,7 +140,7 @@ def alone(system: net.NetSystem) -> NetPage:
     notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
-    return NetPage(" ".join(sentences), remarks, [system], _sections([system]), rows, notes)
+    return NetPage(sentences, remarks, [system], _sections([system]), rows, notes, following)
 
 
 def write(
@@ -155,6 +167,7 @@ def write(
             .render(
                 p=shown,
                 title=f"{shown.title}: {' and '.join(names)}",
+                head=_head(shown),
                 about=[(s.name, s.about) for s in shown.systems],
             )
         )
@@ -162,6 +175,36 @@ def write(
     for figure in shown.figures:
         written += render.write(figure, png, svg)
     return written
+
+
+def _head(shown: NetPage) -> Head:
+    names = [s.name for s in shown.systems]
+    first, *more = re.split(r"(?<=\.) (?=[A-Z])", shown.sentences[0])
+    held = [("findings", "Findings")] if shown.remarks or shown.notes else []
+    held += [(key, key.capitalize()) for key, _, _ in shown.sections]
+    return Head(
+        shown.title.removeprefix("Stretto "),
+        " and ".join(names),
+        first,
+        _facts(shown.systems[0].result) if names == [shown.systems[0].name] else [],
+        shown.following,
+        [*more, *shown.sentences[1:]],
+        sections=[*held, ("numbers", "Numbers"), ("method", "Method")],
+    )
+
+
+def _facts(result: Any) -> list[tuple[str, str]]:
+    """Return the extremes of one network: the least latency, and the most bandwidth."""
+    out = []
+    if not isinstance(result, NetFile):
+        return []
+    found = {f: median_interval(v).median for f, v in net.figures(result).items()}
+    for unit, pick, what in (("us", min, "least latency"), ("MB/s", max, "most bandwidth")):
+        mine = {f: value for f, value in found.items() if f.unit == unit}
+        if mine:
+            best = pick(mine, key=lambda f: mine[f])
+            out.append((what, f"{three(mine[best])} {unit} ({best.what}, {best.size})"))
+    return out
 
 
 def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Figure]]]:
@@ -232,11 +275,19 @@ def _rails(system: net.NetSystem, several: bool) -> list[Figure]:
         return []
     whose = f" of {system.name}" if several else ""
     key = f"-{fmt.identifier(system.name)}" if several else ""
-    bars = {
-        s.name: (float(median(per_launch(bandwidth(s)))), shares_of(rails, s))
-        for s in rails.settings if s.messages
-    }  # fmt: skip
-    return [draw.rails_bars(f"net-rails{key}", f"Bandwidth by rail{whose}", bars)]
+    bars: dict[str, tuple[float, Mapping[str, float]]] = {}
+    rates: dict[str, tuple[float, Mapping[str, float]]] = {}
+    for s in rails.settings:
+        if s.messages:
+            bars[s.name] = float(median(per_launch(bandwidth(s)))), shares_of(rails, s)
+            small = [m for m in s.messages if (m.test, m.bytes) == ("bandwidth", RATE_BYTES)]
+            if small:
+                rates[s.name] = 1e6 / RATE_BYTES * float(median(per_launch(small[0]))), {}
+    title = f"Message rate, {size_words(RATE_BYTES)}{whose}"
+    return [
+        draw.rails_bars(f"net-rails{key}", f"Bandwidth by rail{whose}", bars),
+        *([draw.rails_bars(f"net-rails-rate{key}", title, rates, "messages/s")] if rates else []),
+    ]
 
 
 def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from stretto.files.identity import now
 from stretto.report import facts, findings, learned, render, theme
 from stretto.report import format as fmt
+from stretto.report.head import Head
 from stretto.report.load import System
 from stretto.report.points import Panel
 from stretto.report.render import Figure
@@ -67,7 +68,6 @@ def _key(text: str) -> str:
 
 def html(content: Content, drawn: Progress | None = None) -> str:
     system = content.system
-    sentence, kind = findings.headline(system)
     parts = []
     if content.parts is not None:
         total = sum(p.mean for p in content.parts.parts) or 1.0
@@ -90,9 +90,7 @@ def html(content: Content, drawn: Progress | None = None) -> str:
         .render(
             c=content,
             title=f"Stretto report: {system.name}",
-            headline=sentence,
-            busy=findings.busy_notes(system),
-            kind=kind,
+            head=_head(content),
             gain_facts=findings.gain_facts(system),
             identity=facts.identity(system),
             time_finding=findings.where_time_goes(content.parts) if content.parts else "",
@@ -110,6 +108,29 @@ def html(content: Content, drawn: Progress | None = None) -> str:
             settings=facts.settings(system),
             files=facts.files(system),
         )
+    )
+
+
+def _head(content: Content) -> Head:
+    system = content.system
+    held = (
+        ("application", "Application", content.runs), ("time", "Time", content.parts),
+        ("latency", "Latency", content.latency), ("ranks", "Ranks", content.scaling),
+        ("candidates", "Candidates", content.bars), ("table", "Table", content.rows),
+        ("learned", "Learned", learned.learned_rows(system)), ("plans", "Plans", content.plans),
+        ("scale", "Scale", content.forecasts), ("settings", "Settings", content.settings),
+        ("communication", "Communication", content.matrices), ("method", "Method", True),
+    )  # fmt: skip
+    return Head(
+        "report",
+        system.name,
+        findings.headline(system)[0],
+        findings.facts_of(system),
+        findings.following(system),
+        findings.details(system),
+        findings.busy_notes(system),
+        [(id, title) for id, title, there in held if there],
+        system.simulated,
     )
 
 

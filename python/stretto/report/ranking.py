@@ -30,7 +30,7 @@ from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg
 from stretto.measure.verdict import inconclusive, judge
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
-from stretto.mpi.algorithms.words import own_label
+from stretto.mpi.algorithms.words import shown_label
 from stretto.report.sources import Source
 
 Kind = Literal["default", "own", "stretto"]
@@ -202,7 +202,7 @@ def labelled(
     # from its version 5 on, HAN stands above coll/tuned wherever there are several nodes
     han = mpi.family == "openmpi" and nodes > 1 and not re.match(r"[0-4](\.|$)", mpi.version)
     # its own settings first: what is on PATH must not change what a figure calls it
-    own = own_label(candidate, han) if candidate.startswith(PREFIX) else None
+    own = shown_label(candidate, han) if candidate.startswith(PREFIX) else None
     return own or (labels or {}).get(candidate) or _short(candidate)
 
 

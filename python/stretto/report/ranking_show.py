@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stretto.counted import counted
 from stretto.measure.show import columns, size_words, us
 from stretto.measure.stats import FEWEST
+from stretto.report import format as fmt
 from stretto.report.ranking import (
     NOTHING_FASTER,
     Distance,
@@ -96,6 +98,51 @@ def distance_lines(ranking: Ranking) -> list[str]:
         )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
     return out
+
+
+def answer(rankings: Sequence[Ranking]) -> str:
+    """Return the answer in one sentence: the default that loses most, as far as that was tested."""
+    found = [(d.every, d, r) for r in rankings for d in r.distances if d.every.verdict.tested]
+    slower = [f for f in found if f[0].verdict.outcome == "slower"]
+    if slower:
+        gap, d, ranking = max(slower, key=lambda f: f[0].ratio)
+        best = gap.best.label if gap.best.mpi == d.mpi else f"{gap.best.label} of {gap.best.mpi}"
+        return (
+            f"{call_words(ranking.place)}: the default of {d.mpi} takes {gap.ratio:.2f} times as "
+            f"long as {best}."
+        )
+    every = [d.every for r in rankings for d in r.distances]
+    if not every:
+        return "No MPI's default was measured, so nothing is compared with it."
+    if len(found) == len(every) and not any(g.verdict.outcome == "inconclusive" for g in every):
+        return "No default is slower than anything that was measured."
+    why = next(g.verdict.words for g in every if not g.verdict.tested or g.verdict.outcome
+               == "inconclusive")  # fmt: skip
+    return f"Inconclusive: {why}."
+
+
+def facts(rankings: Sequence[Ranking]) -> list[tuple[str, str]]:
+    gaps = [d.every.verdict for r in rankings for d in r.distances]
+    kinds = {"slower": "slower than the best", "same": "as fast", "inconclusive": "inconclusive"}
+    words = [
+        f"{number} {name}"
+        for kind, name in kinds.items()
+        if (number := sum(v.outcome == kind for v in gaps))
+    ]
+    entries = {(e.mpi, e.candidate) for r in rankings for e in r.entries}
+    where = list(dict.fromkeys(f"{r.place.nodes} x {r.place.ppn}" for r in rankings))
+    more = f" and {len(where) - 4} more" if len(where) > 4 else ""
+    return [
+        ("defaults", ", ".join(words) or "not measured"),
+        ("measured", f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
+        ("nodes x ranks", ", ".join(where[:4]) + more),
+    ]
+
+
+def call_words(place: RankedCall) -> str:
+    """Return a call in short: ``MPI_Bcast of 1 MiB on 4 x 36``."""
+    size = "" if place.collective == "barrier" else f" of {fmt.size(place.bytes)}"
+    return f"MPI_{place.collective.capitalize()}{size} on {place.nodes} x {place.ppn}"
 
 
 def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:

@@ -22,6 +22,7 @@ from stretto.files.io import write_bytes
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.data import Chart
+from stretto.report.text import fixed
 
 SIMULATED = "source: simulated"
 
@@ -66,7 +67,7 @@ def _svg(figure: Figure, standalone: bool) -> str:
         )
     spec = chart.to_dict(validate=False)  # the tests validate; here it costs half the time
     spec["config"] = theme.config()
-    return str(vlc.vegalite_to_svg(drawable(spec)))
+    return fixed(str(vlc.vegalite_to_svg(drawable(spec))))
 
 
 def drawable(value: Any) -> Any:
@@ -83,6 +84,8 @@ _NOISE = re.compile(
 )
 _LONG = re.compile(r"(\d+\.\d{2})\d+")
 _EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]*(?: d=""|d="M0,0h0v0h0Z")[^>]*/>')
+#: the page has its own, and shadows at the edges of what scrolls
+_PAPER = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="#ffffff"/>')
 _HEAD = re.compile(r'<svg ([^>]*?)width="(\d+(?:\.\d+)?)" height="(\d+(?:\.\d+)?)"')
 _AXIS_LABEL = re.compile(r' aria-label="(?:[XY]-axis|Legend|Title|Subtitle|Symbol legend)[^"]*"')
 
@@ -90,7 +93,7 @@ _AXIS_LABEL = re.compile(r' aria-label="(?:[XY]-axis|Legend|Title|Subtitle|Symbo
 def inline(figure: Figure) -> str:
     """Return the figure as SVG for the page: small, with CSS variables for colours."""
     svg = _svg(figure, standalone=False)
-    svg = _EMPTY.sub("", svg)
+    svg = _EMPTY.sub("", _PAPER.sub(r"\1", svg, count=1))
     svg = _AXIS_LABEL.sub("", _NOISE.sub("", svg))
     svg = _LONG.sub(r"\1", svg)
     if not figure.light_only:

@@ -82,6 +82,7 @@ class Content:
     timeline: list[Figure]
     matrices: list[Figure]
     shapes: list[dict[str, Any]]
+    layouts: list[Slot]
     rows: list[dict[str, Any]]
     plans: list[Drawn]
     forecasts: list[Outlook]
@@ -92,7 +93,7 @@ class Content:
         yield from self.runs
         yield from self.time
         yield from self.timeline
-        for slot in [*self.latency, *self.bars]:
+        for slot in [*self.latency, *self.bars, *self.layouts]:
             yield from slot.figures
         for row in self.scaling:
             yield from row
@@ -179,6 +180,7 @@ def build(system: System) -> Content:
         timeline.timeline(system.profile) if system.profile else [],
         _matrices(system),
         tables.shapes(system, parts),
+        _layouts(system),
         tables.rows(system, views),
         plans(system),
         _forecasts(system),
@@ -308,6 +310,34 @@ def _scaling(system: System) -> list[list[Figure]]:
     for panels in over_ranks(system):
         if picked := curves.three_sizes(panels):
             out.append([f for number in picked if (f := curves.scaling(panels, number))])
+    return out
+
+
+def _layouts(system: System) -> list[Slot]:
+    """Return, for each collective of a table of several layouts, the best choice on each."""
+    out = []
+    for table in system.tables:
+        places = sorted({(r.nodes, r.ppn) for r in table.rows if r.nodes and r.ppn})
+        key = importance(system)
+        for name in sorted({r.collective for r in table.rows}, key=key):
+            measured = {n for p in system.panels if p.collective == name for n in p.sizes}
+            sizes = sorted(measured or {r.low for r in table.rows if r.collective == name})
+            sizes = [
+                sizes[round(i * (len(sizes) - 1) / (MOST_SIZES - 1))] for i in range(MOST_SIZES)
+            ]
+            found: list[tuple[float, int, Figure]] = []
+            for size in dict.fromkeys(sizes):
+                at = {(a or 0, b or 0): table.find(name, a or 0, b or 0, size) for a, b in places}
+                there = {where: row for where, row in at.items() if row is not None}
+                figure = matrix.best_choice(name, size, there)
+                if figure is not None:
+                    gained = sum(1 / r.ratio for r in there.values() if r.ratio)
+                    found.append((gained, size, figure))
+            if found:
+                shown = max(range(len(found)), key=lambda i: found[i][0])
+                out.append(
+                    Slot([f for _, _, f in found], [fmt.size(n) for _, n, _ in found], shown)
+                )
     return out
 
 

@@ -44,7 +44,7 @@ def report(
             sections.append((key, title, [ways_bars(f"io-{key}", title, mine)]))
     cache = cache_words(result)
     shown = network.NetPage(
-        " ".join(answer(result)),
+        list(answer(result)),
         [(line, "") for line in change_lines(result)],
         [Stored(path.name.removesuffix(ENDING), (path,), result)],
         sections,

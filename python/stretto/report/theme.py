@@ -102,7 +102,7 @@ def config() -> dict[str, Any]:
             "offset": 10,
         },
         # only marks that describe themselves speak: to screen readers, and in tooltips
-        **{mark: {"aria": False} for mark in ("rule", "line", "tick", "image")},
+        **{mark: {"aria": False} for mark in ("area", "rule", "line", "tick", "image")},
         "text": {"aria": False, "font": FONT, "fontSize": FONT_SIZE, "color": LIGHT["ink"]},
     }
 

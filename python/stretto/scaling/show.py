@@ -38,6 +38,41 @@ def _name(metric: Metric) -> str:
     return f"{name} ({metric.unit})" if metric.unit else name
 
 
+def answer(found: Findings, program: str) -> str:
+    """Return where the program turns round, and what tuning gains there, in one sentence."""
+    turn = next((t for t in found.turns if t.kind == "native"), found.turns[0])
+    best = turn.best.point
+    gains = [g for g in found.gains if g.verdict.outcome == "faster"]
+    if len({m.point.cores for m in found.of(turn.kind)}) == 1:
+        text = f"{program} on {best.words}: one number of cores shows no scaling"
+    elif turn.certain:
+        text = f"{program} turns round at {counted(best.cores, 'core')}: more make it slower"
+    elif turn.slower:
+        why = turn.slower[0][1].words
+        text = f"Inconclusive for {program}: fastest on {counted(best.cores, 'core')}, but {why}"
+    else:
+        text = f"{program} is fastest on {best.words}, the most cores that were measured"
+        if turn.best.point.cores < max(m.point.cores for m in found.of(turn.kind)):
+            text = f"{program} is fastest on {best.words}; more cores are no faster"
+    if gains:
+        top = max(gains, key=lambda g: 1 - g.ratio.median)
+        text += f"; tuned it takes {100 * (1 - top.ratio.median):.0f} % less on {top.point.words}"
+    return f"{text}."
+
+
+def facts(found: Findings, metric: Metric) -> list[tuple[str, str]]:
+    out = []
+    for turn in found.turns:
+        value = f"{number(turn.best.value.median)} {metric.unit}".rstrip()
+        runs = counted(turn.best.value.n, "run")
+        out.append((f"fastest {turn.kind}", f"{value} on {turn.best.point.words} ({runs})"))
+    if found.gains:
+        words = [g.verdict.outcome for g in found.gains]
+        counts = ", ".join(f"{words.count(w)} {w}" for w in dict.fromkeys(words))
+        out.append(("tuned against native", f"{counts} of {counted(len(words), 'point')}"))
+    return out
+
+
 def sentences(found: Findings, price: float | None) -> list[str]:
     out = [f"speed-up and efficiency against {found.reference.words} ({found.reference_kind})"]
     for g in found.gains:

@@ -21,7 +21,7 @@ from stretto.tune.measured import make_table, measure_needs, say_plan, state_cos
 from stretto.tune.needs import find_needs
 from stretto.tune.place import keep_input
 from stretto.tune.predict import predict
-from stretto.tune.profiled import has_profile, profile_of
+from stretto.tune.profiled import has_profile, profile_of, recorded_here
 from stretto.tune.session import Tuning
 from stretto.tune.verify import TuneResult, verify, write_result
 from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
@@ -30,12 +30,22 @@ from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
 def tune(session: Tuning) -> TuneResult:
     _prepare(session)
     if session.o.dry_run:
-        return _steps(session) if has_profile(session) else _dry(session)
+        found = profile_of(session) if has_profile(session) else recorded_here(session)
+        return _dry(session, found)
     with alone_in(session.o.out):
         return _steps(session)
 
 
-def _dry(session: Tuning) -> TuneResult:
+def _dry(session: Tuning, profile: Profile | None) -> TuneResult:
+    """Say what a recorded run shows of the cost, or that nothing can help; write nothing."""
+    if profile is not None:
+        needs = find_needs(profile, session.o.only)
+        if (reason := no_help(needs)) is not None:
+            session.say(f"stretto: {reason}")
+        else:
+            for line in needs_lines(needs):
+                session.say(line)
+            state_cost(session, needs)
     return TuneResult("dry run: nothing was run or measured", False)
 
 
@@ -54,8 +64,6 @@ def _steps(session: Tuning) -> TuneResult:
     for line in needs_lines(needs):
         session.say(line)
     state_cost(session, needs)
-    if session.o.dry_run:
-        return _dry(session)
     rows, comparisons, benches = measure_needs(session, needs)
     table = make_table(session, profile, rows)
     write_table(table, session.path("table"))

@@ -15,12 +15,16 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.profile.record import check_result, record
+from stretto.profile.record import check_result, default_path, record
 from stretto.profile.show import tools_note
+from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
 from stretto.tune.unchanged import program_files
+
+#: what starting a job takes beside its own time, where only that was recorded
+START_S = 0.5
 
 
 def has_profile(session: Tuning) -> bool:
@@ -30,6 +34,20 @@ def has_profile(session: Tuning) -> bool:
         and session.path("profile.json").exists()
         and _wall_file(session).exists()
     )
+
+
+def recorded_here(session: Tuning) -> Profile | None:
+    """Return the profile of the same command that `stretto profile` left in the directory."""
+    path = default_path(session.job)
+    if session.o.restart or not path.exists():
+        return None
+    found = read_profile(path)
+    if found.command != session.o.words or found.mpi.family != session.job.mpi.family:
+        session.say(f"stretto: note: {path} is of another command or MPI, and is not used")
+        return None
+    session.run_s = float(np.median(found.wall_s)) + START_S
+    session.say(f"stretto: as recorded in {path} ({found.created})")
+    return found
 
 
 def profile_of(session: Tuning) -> Profile:
@@ -63,7 +81,8 @@ def profile_of(session: Tuning) -> Profile:
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]
     _wall_file(session).unlink(missing_ok=True)  # written again when the run has ended well
-    with fresh(session.o.place) as cwd, _directory(cwd):
+    title = f"one run of {session.name}, recorded"
+    with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
         recorded = record(
             session.run_words(cwd),
             output=path.resolve() if path.is_absolute() else session.home / path,
@@ -145,7 +164,7 @@ def _recorded_wall(session: Tuning, profile: Profile) -> float:
     try:
         return float("".join(_recorded(session)[:1]))
     except ValueError:
-        return float(np.median(profile.wall_s)) + 0.5
+        return float(np.median(profile.wall_s)) + START_S
 
 
 def _recorded(session: Tuning) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from stretto.files.verdict import Metric, Run
 from stretto.kinds import Family
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
-from stretto.launch.naming import app_name
+from stretto.launch.naming import app_name, program_word
 from stretto.measure.natives import by_itself
 from stretto.tune.outputs import Outputs, Rules, stamps
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
@@ -69,7 +70,7 @@ class Options:
 class Tuning:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.o = options
-        self.say = say
+        self._say = say
         self.begin = time.monotonic()
         self.job = understand(options.words, mpi=options.mpi)
         self.name = app_name(self.job)
@@ -79,6 +80,14 @@ class Tuning:
         self.since = ""
         #: when the verdict that is gone on with was written; None: a run was made since
         self.written: str | None = None
+
+    def say(self, text: str) -> None:
+        self._say(self.named(text))
+
+    def named(self, text: str) -> str:
+        """Return a sentence with the user's program in the place of CMD, but for what to type."""
+        program = program_word(self.job.command) or "the command"
+        return re.sub(r"(?<!-- )\bCMD\b", lambda _: program, text)
 
     def path(self, kind: str) -> Path:
         return self.o.out / f"{self.name}.{kind}"

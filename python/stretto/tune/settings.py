@@ -315,7 +315,7 @@ def _nothing(runs: SettingRuns, complete: bool) -> tuple[str, Outcome]:
 
 
 def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
-    runs.file.conclusion, runs.file.outcome = conclusion, outcome
+    runs.file.conclusion, runs.file.outcome = runs.named(conclusion), outcome
     write_settings(runs.file, runs.path("settings.json"))
     return runs.file
 

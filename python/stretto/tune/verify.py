@@ -70,6 +70,7 @@ def write_result(
     found: Verdict | None = None,
 ) -> TuneResult:
     """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
+    conclusion = session.named(conclusion)
     identity = collect(session.job.mpi.identity)
     outcome: Outcome = "inconclusive" if found is None else found.outcome
     missing = "" if found is None else found.missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from stretto.mpi.algorithms.base import PREFIX
+from stretto.mpi.algorithms.intel_names import PRESETS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 from stretto.mpi.algorithms.pairs import pairs_of
 
@@ -72,6 +73,20 @@ def own_label(candidate: str, han: bool = False) -> str | None:
     elif name.startswith("han ") and priority == "0":
         takes.append(f"{_PRIORITY}=0")
     return name + (f"({','.join(takes)})" if takes else "")
+
+
+def shown_label(candidate: str, han: bool = False) -> str | None:
+    """Return a label for people: as `own_label`, and a preset with the name that Intel gives it.
+
+    Intel MPI's documentation names the presets of the releases up to 2021; newer ones promise none.
+    """
+    label = own_label(candidate, han)
+    found = re.search(r"I_MPI_ADJUST_([A-Z_]+)=(\d+)", candidate)
+    if label is None or found is None or not label.startswith("preset "):
+        return label
+    names = PRESETS.get(found.group(1).lower(), "").split(", ")
+    number = int(found.group(2))
+    return f"{label}: {names[number - 1]}" if 0 < number <= len(names) and names[0] else label
 
 
 def _named(variable: str, value: str) -> str | None:

@@ -46,7 +46,7 @@ def keyed(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
         f"{field}:N",
         sort=names,
         scale=alt.Scale(domain=names, range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", **legend),
+        legend=alt.Legend(title=None, orient="top", symbolOpacity=1, **legend),
     )
 
 
@@ -57,6 +57,7 @@ def by_kind(field: str) -> alt.Color:
 SPECIFICATIONS: dict[str, Any] = {
     "layer": alt.TopLevelLayerSpec,
     "hconcat": alt.TopLevelHConcatSpec,
+    "vconcat": alt.TopLevelVConcatSpec,
 }
 
 
@@ -107,3 +108,9 @@ def layer(*charts: Chart) -> Composed:
 
 def beside(*charts: Chart) -> Composed:
     return Composed("hconcat", charts, spacing=28)
+
+
+def stacked(charts: Sequence[Chart], columns: int) -> Chart:
+    """Return charts in rows of so many."""
+    rows = [beside(*charts[i : i + columns]) for i in range(0, len(charts), columns)]
+    return charts[0] if len(charts) == 1 else Composed("vconcat", rows, spacing=24)

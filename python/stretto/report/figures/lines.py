@@ -78,7 +78,7 @@ def _describe(point: CandidatePoint, chosen: bool) -> str:
             if e.kind != "none"
             else ""
         ),
-        fmt.plural(e.launches, "launch", "launches"),
+        "" if point.simulated else fmt.plural(e.launches, "launch", "launches"),
     ]
     if chosen:
         words.append("chosen by the table")
@@ -86,7 +86,7 @@ def _describe(point: CandidatePoint, chosen: bool) -> str:
         words.append("source: simulated")
     if not point.correct:
         words.append("WRONG RESULTS")
-    return " | ".join(words)
+    return " | ".join(filter(None, words))
 
 
 def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Who sends how much to whom: point-to-point traffic by rank and by node."""
+"""Heat maps: who sends how much to whom, and a table's choices by layout."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import base64
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 
+from stretto.files.table import Row
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures.axes import _SIZE_EXPR
 from stretto.report.figures.data import DESCRIBED, Composed, layer
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.points import NATIVE
 from stretto.report.render import Figure
 
 SIDE = 330
@@ -206,3 +209,77 @@ def _pixels(
         .encode(x=x, y=y, color=colour)
     )
     return layer(image, scale)
+
+
+def grid(
+    rows: Sequence[Mapping[str, object]],
+    names: tuple[Sequence[str], Sequence[str]],
+    domain: tuple[float, float],
+    texts: Sequence[str] = (),
+    titles: tuple[str | None, str | None] = (None, None),
+    **axis: Any,
+) -> Composed:
+    """Draw named cells: `x`, `y`, `v` (the shade), `d`, and a line of text for each of `texts`.
+
+    `names`: of the columns and of the rows, in order.
+    `domain`: of the shade.
+    """
+    x, y = (
+        kind(f"{field}:N", sort=list(order), title=title, scale=alt.Scale(domain=list(order)),
+             axis=alt.Axis(ticks=False, domain=False, grid=False, **axis))
+        for kind, field, order, title in (
+            (alt.X, "x", names[0], titles[0]), (alt.Y, "y", names[1], titles[1])
+        )
+    )  # fmt: skip
+    low, high = domain
+    dark = low + 0.6 * (high - low)
+    base = chart_of([{**r, "dark": float(str(r["v"])) > dark} for r in rows])
+    scale = alt.Scale(domain=[low, high], range=list(theme.RAMP), clamp=True)
+    shade = alt.Color("v:Q", title=None, scale=scale, legend=alt.Legend(gradientLength=150))
+    ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(theme.colour("ink")))
+    parts = [
+        base.mark_rect(stroke=theme.colour("paper")).encode(
+            x=x, y=y, color=shade, description=DESCRIBED
+        )
+    ]
+    for i, field in enumerate(texts):
+        dy = 15 * (i - (len(texts) - 1) / 2)
+        parts.append(base.mark_text(fontSize=11, dy=dy).encode(x=x, y=y, text=f"{field}:N",
+                                                               color=ink))  # fmt: skip
+    return layer(*parts)
+
+
+def best_choice(collective: str, number: int, rows: Mapping[tuple[int, int], Row]) -> Figure | None:
+    """Draw what a table chooses on each layout, nodes x ranks per node, and what that gains.
+
+    `rows`: by nodes and ppn, the row for messages of `number` bytes.
+    None below three layouts.
+    """
+    if len(rows) < 3:
+        return None
+    cells = []
+    for (nodes, ppn), row in rows.items():
+        source = row.evidence.get("source", "not measured")
+        known = row.choice != NATIVE and row.ratio and source != "interpolated"
+        gain = 1 / row.ratio if known and row.ratio else 1.0
+        words = fmt.factor(gain) if known else "" if row.choice == NATIVE else source
+        cells.append(
+            {"x": f"{ppn}", "y": f"{nodes}", "v": gain, "name": fmt.choice(row.choice, 17),
+             "gain": words, "d": f"{nodes} x {ppn} | {row.choice} | "
+             + (f"{words} faster than native, {source}" if known else source)}
+        )  # fmt: skip
+    columns, lines = ([f"{n}" for n in sorted({k[i] for k in rows})] for i in (1, 0))
+    most = max(2.0, max(float(str(c["v"])) for c in cells))
+    picture = grid(
+        cells, (columns, lines), (1.0, most), ("name", "gain"), ("Ranks per node", "Nodes"),
+        labelAngle=0,
+    ).properties(width=alt.Step(118), height=alt.Step(42))  # fmt: skip
+    size = f" of {fmt.size(number)}" if number else ""
+    return Figure(
+        fmt.identifier(f"layouts-{collective}-{number}B"),
+        f"MPI_{collective.capitalize()}{size}: best choice by layout",
+        picture,
+        "times as fast as native; without a number: native stays, or nothing was measured there",
+        any(r.simulated for r in rows.values()),
+        light_only=True,
+    )

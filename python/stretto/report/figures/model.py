@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
+from stretto.files.layout import RankLayout
 from stretto.model.fit import Fit
-from stretto.model.sweep import NATIVE, Answer
+from stretto.model.sweep import NATIVE, Answer, SimulatedCell
+from stretto.report import format as fmt
 from stretto.report import theme
-from stretto.report.figures.data import keyed
+from stretto.report.figures import axes
+from stretto.report.figures.data import Chart, keyed, stacked
+from stretto.report.figures.lines import Line, chart, time_y
+from stretto.report.points import CandidatePoint
 from stretto.report.render import Figure, write_to
+from stretto.report.stats import MedianInterval
+
+#: lines beside native in one chart, and charts in a row
+MOST_LINES, COLUMNS = 5, 2
 
 _SIZE = alt.X(
     "bytes:Q", title="bytes", scale=alt.Scale(type="log", base=2), axis=alt.Axis(format="~s")
@@ -42,35 +53,77 @@ def fit_picture(fit: Fit, path: Path) -> None:
     write_to(Figure("fit", f"Fit of {fit.platform.name}", chart, note), path)
 
 
-def _panel(answer: Answer, by_size: bool) -> str:
-    c = answer.cell
-    return f"{c.collective} " + (f"{c.nodes} x {c.ppn}" if by_size else f"{c.bytes} B, ppn {c.ppn}")
+def _point(cell: SimulatedCell, choice: str, seconds: float) -> CandidatePoint:
+    us = 1e6 * seconds
+    layout = RankLayout(cell.nodes, cell.ppn, cell.nodes * cell.ppn)
+    estimate = MedianInterval(us, us, us, "none", 1, 1)
+    return CandidatePoint(
+        cell.collective, choice, layout, cell.bytes, "latency", estimate, "simulated"
+    )
 
 
-def sweep_picture(answers: Sequence[Answer], platform: str, path: Path, top: int = 6) -> None:
+def _family(choice: str) -> str:
+    """Return an algorithm without its parameter: over scales and sizes the best one differs."""
+    return re.sub(r"\([^()]*\)", "", choice)
+
+
+def _lines(answers: Sequence[Answer], by_size: bool) -> list[Line]:
+    """Return native, and the algorithms that are fastest most often, each with its best radix."""
+    wins: Counter[str] = Counter(_family(a.taken) for a in answers)
+    least: dict[str, float] = defaultdict(float)
+    for a in answers:
+        for choice, seconds in a.seconds.items():
+            family = _family(choice)
+            ratio = a.seconds[NATIVE] / seconds if seconds > 0 else 0.0
+            least[family] = max(least[family], ratio)
+    names = sorted(least, key=lambda f: (-wins[f], -least[f], f))
+    last = {_family(c) for c in answers[-1].seconds}
+    shown = [f for f in names if f in last and f != NATIVE][:MOST_LINES]
+    out = []
+    for i, family in enumerate([*shown, NATIVE]):
+        points = []
+        for a in answers:
+            mine = [(s, c) for c, s in a.seconds.items() if _family(c) == family]
+            if mine:
+                seconds, choice = min(mine)
+                points.append(_point(a.cell, choice, seconds))
+        xs = [float(max(p.bytes, 1) if by_size else p.layout.nranks) for p in points]
+        native = family == NATIVE
+        colour = theme.colour("native") if native else theme.chosen_colour(i)
+        emphasis = 2 if native else 1
+        out.append(Line(family, fmt.choice(family, 30), colour, emphasis, xs, points))
+    return out
+
+
+def _panel(answers: Sequence[Answer], by_size: bool) -> tuple[str, Chart]:
+    """Return what a chart is of, and the chart."""
+    lines = _lines(answers, by_size)
+    cell = answers[0].cell
+    if by_size:
+        sizes = sorted({max(a.cell.bytes, 1) for a in answers})
+        x = axes.size_x("x", sizes)
+        layout = RankLayout(cell.nodes, cell.ppn, cell.nodes * cell.ppn)
+        title = f"{cell.collective} on {fmt.layout(layout)}"
+    else:
+        ranks = sorted({a.cell.nodes * a.cell.ppn for a in answers})
+        x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 8))
+        title = f"{cell.collective} of {fmt.size(cell.bytes)}" if cell.bytes else cell.collective
+        title += f", {fmt.plural(cell.ppn, 'rank')} on each node"
+    y = time_y([p for line in lines for p in line.points])
+    return title, chart(lines, x, y)
+
+
+def sweep_picture(answers: Sequence[Answer], platform: str, path: Path) -> None:
+    """Draw simulated times against ranks, or against sizes where there are more sizes."""
     cells = [a.cell for a in answers]
     by_size = len({c.bytes for c in cells}) >= len({c.nodes for c in cells})
-    wins: dict[str, int] = {}
+    groups: dict[tuple[object, ...], list[Answer]] = defaultdict(list)
     for a in answers:
-        wins[a.taken] = wins.get(a.taken, 0) + 1
-    chosen = [c for c, _ in sorted(wins.items(), key=lambda i: (-i[1], i[0])) if c != NATIVE][:top]
-    rows = [
-        {"bytes": max(a.cell.bytes, 1), "nodes": a.cell.nodes, "us": a.seconds[c] * 1e6, "what": c,
-         "panel": _panel(a, by_size)}
-        for a in answers for c in [NATIVE, *chosen] if c in a.seconds
-    ]  # fmt: skip
-    colours = {NATIVE: theme.colour("native")}
-    colours |= {name: theme.chosen_colour(i) for i, name in enumerate(chosen)}
-    x = _SIZE if by_size else alt.X("nodes:Q", title="nodes", scale=alt.Scale(type="log", base=2))
-    chart: Any = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(point=True)
-        .encode(
-            x=x,
-            y=alt.Y("us:Q", title="time per call (us)", scale=alt.Scale(type="log")),
-            color=keyed("what", colours),
-        )
-        .properties(width=300, height=220)
-        .facet(facet=alt.Facet("panel:N", title=None), columns=3)
-    )
-    write_to(Figure("simulated", f"Simulated on {platform}", chart, "", True), path)
+        c = a.cell
+        groups[(c.collective, c.ppn, c.nodes if by_size else c.bytes)].append(a)
+    panels = [_panel(found, by_size) for found in groups.values()]
+    charts = [c.properties(title=alt.TitleParams(words)) for words, c in panels]
+    title = panels[0][0] if len(panels) == 1 else "time per call"
+    note = f"native: {answers[0].native_is}" if len({a.native_is for a in answers}) == 1 else ""
+    title = f"Simulated on {platform}: {title}"
+    write_to(Figure("simulated", title, stacked(charts, COLUMNS), note, True), path)

@@ -12,9 +12,10 @@ from stretto.measure.stats import Interval
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, keyed, layer
+from stretto.report.figures.data import DESCRIBED, keyed, layer, looked_up
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.lines import LARGE, MICRO
+from stretto.report.figures.matrix import grid
 from stretto.report.render import Figure
 
 #: values of a line by what stands on the x axis
@@ -115,38 +116,40 @@ def _lines(
         ),
     )
     width, height = LARGE
-    # browsers' fonts may be wider than the one that was measured with
-    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
-    return Figure(name, title, picture.properties(width=width, height=height, padding=room))
+    return Figure(name, title, picture.properties(width=width, height=height))
 
 
 def rails_bars(
-    name: str, title: str, bars: Mapping[str, tuple[float, Mapping[str, float]]]
+    name: str, title: str, bars: Mapping[str, tuple[float, Mapping[str, float]]], unit: str = "MB/s"
 ) -> Figure:
-    """Draw MB/s by setting, a bar parted by the rails' shares of its bytes ("": not known)."""
+    """Draw a rate by setting, a bar parted by the rails' shares of its bytes ("": not known).
+
+    `unit`: MB/s, or messages/s.
+    """
     rails = sorted({rail for _, shares in bars.values() for rail in shares}, key=_natural)
+    labels = fmt.distinct({setting: fmt.choice(setting, 44) for setting in bars})
     rows: list[dict[str, object]] = []
     for setting, (rate, shares) in bars.items():
         at = 0.0
         for rail, share in sorted(shares.items(), key=lambda i: _natural(i[0])) or [("", 1.0)]:
-            words = f"{setting}, {rail or 'rails not known'} | {fmt.significant(rate * share)} MB/s"
-            rows.append({"s": setting, "r": rail, "a": at, "b": at + rate * share,
-                         "d": f"{words}, {100 * share:.0f} % of the bytes"})  # fmt: skip
+            words = f"{setting}{f', {rail}' if rail else ''} | {fmt.count(rate * share)} {unit}"
+            words += f", {100 * share:.0f} % of the bytes" if rail else ""
+            rows.append({"s": setting, "r": rail, "a": at, "b": at + rate * share, "d": words})
             at += rate * share
     high = 1.08 * max(rate for rate, _ in bars.values())
     hues = {rail: theme.chosen_colour(i) for i, rail in enumerate(rails or [""])}
+    expr = _RATE_EXPR if unit == "MB/s" else "format(datum.value, '~s') + '/s'"
     x = alt.X(
-        "a:Q", title="Bandwidth of all pairs", scale=alt.Scale(domain=[0, high], nice=False),
-        axis=alt.Axis(values=axes.linear_ticks(high), labelExpr=_RATE_EXPR),
+        "a:Q", title="Bandwidth of all pairs" if unit == "MB/s" else "Messages of all pairs",
+        scale=alt.Scale(domain=[0, high], nice=False),
+        axis=alt.Axis(values=axes.linear_ticks(high), labelExpr=expr),
     )  # fmt: skip
-    y = alt.Y("s:N", sort=list(bars), title=None, axis=alt.Axis(labelLimit=260, ticks=False))
-    colour = keyed("r", hues, columns=3, labelLimit=160)
+    y = axes.names_y("s", list(bars), labelLimit=320, labelExpr=looked_up(labels))
+    colour = keyed("r", hues, columns=3, labelLimit=160) if rails else alt.value(hues[""])
     picture = chart_of(rows).mark_bar(height=18).encode(
         x=x, x2=alt.X2("b:Q"), y=y, color=colour, description=DESCRIBED
     )  # fmt: skip
-    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
-    sized = picture.properties(width=LARGE[0], height=30 * len(bars), padding=room)
-    return Figure(name, title, sized)
+    return Figure(name, title, picture.properties(width=LARGE[0], height=30 * len(bars)))
 
 
 def _at(axis: alt.Y, field: str) -> alt.Y:
@@ -172,28 +175,13 @@ def pairs_heat(
     hosts = sorted(called.values(), key=_natural)
     rows = [
         {"x": called[target], "y": called[source], "v": value, "t": fmt.significant(value),
-         "dark": value > 0.6 * max(values.values()),
          "d": f"{source} to {target} | {fmt.significant(value)} {unit}"}
         for (source, target), value in values.items()
     ]  # fmt: skip
     named = len(hosts) <= NAMED
-    axis = alt.Axis(labels=named, ticks=False, domain=False, grid=False, labelLimit=110)
-    x = alt.X("x:N", sort=hosts, title=None, scale=alt.Scale(domain=hosts), axis=axis)
-    y = alt.Y("y:N", sort=hosts, title=None, scale=alt.Scale(domain=hosts), axis=axis)
-    legend = alt.Legend(gradientLength=180)
-    scale = alt.Scale(domain=[0, max(values.values())], range=list(theme.RAMP))
-    base = chart_of(rows)
-    cells = base.mark_rect().encode(
-        x=x, y=y, color=alt.Color("v:Q", title=None, scale=scale, legend=legend),
-        description=DESCRIBED,
-    )  # fmt: skip
-    parts: list[alt.Chart] = [cells]
-    if len(hosts) <= FIGURES:
-        ink = alt.condition(
-            "datum.dark", alt.value("#ffffff"), alt.value(theme.colour("ink"))
-        )  # fmt: skip
-        parts.append(base.mark_text(fontSize=11).encode(x=x, y=y, text="t:N", color=ink))
     side = max(160, min(330, 44 * len(hosts)))
-    room = {"left": 45, "top": 4, "bottom": 45, "right": 4}
-    picture = layer(*parts).properties(width=side, height=side, padding=room)
+    picture = grid(
+        rows, (hosts, hosts), (0, max(values.values())), ("t",) if len(hosts) <= FIGURES else (),
+        labels=named, labelLimit=110,
+    ).properties(width=side, height=side)  # fmt: skip
     return Figure(name, title, picture, f"rows send to columns, {unit}", light_only=True)

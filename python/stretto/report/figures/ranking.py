@@ -1,4 +1,4 @@
-"""All algorithms of all MPIs at one place, and every MPI's default over message sizes."""
+"""All algorithms of all MPIs at one place as bars, and their times over message sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from stretto.files.layout import RankLayout
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, SHAPE, keyed, layer, looked_up
+from stretto.report.figures.bars import bar, cut_bars, end_of
+from stretto.report.figures.data import DESCRIBED, SHAPE, keyed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.lines import MICRO
 from stretto.report.ranking import Ranking, RankingEntry, default_of
@@ -28,7 +29,8 @@ def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
 def _colour(rows: Sequence[Mapping[str, object]], colours: Mapping[str, str]) -> alt.Color:
     drawn = {r["mpi"] for r in rows}
     own = {name: colour for name, colour in colours.items() if name in drawn}
-    return keyed("mpi", own, columns=4)
+    colour = keyed("mpi", own, columns=4)
+    return colour if len(own) > 1 else colour.legend(None)
 
 
 def _function(collective: str) -> str:
@@ -54,101 +56,85 @@ def kept(ranking: Ranking) -> tuple[list[RankingEntry], int]:
     return chosen, len(entries) - len(chosen)
 
 
-def dots(ranking: Ranking, colours: dict[str, str]) -> Figure:
+def bars(ranking: Ranking, colours: Mapping[str, str]) -> Figure:
+    """Draw every algorithm of every MPI, fastest first; those far behind the defaults are cut."""
     entries, left = kept(ranking)
+    defaults = [e.time.median for e in entries if e is default_of(entries, e.mpi)]
+    anchor = min(defaults, default=entries[0].time.median)
+    whole = max(3 * anchor, min(1.1 * max(defaults, default=0.0), 10 * anchor))
+    limit = end_of(whole, [e.time.high or e.time.median for e in entries])
+    several = len({e.mpi for e in entries}) > 1
+    names = fmt.distinct(
+        {
+            f"{e.mpi}, {e.candidate}": (f"{e.mpi}: " if several else "") + fmt.choice(e.label, 40)
+            for e in entries
+        }
+    )
     rows = []
-    labels: dict[str, str] = {}
     for e in entries:
-        default = e is default_of(ranking.entries, e.mpi)
-        low = e.time.low if e.time.low is not None else e.time.median
-        high = e.time.high if e.time.high is not None else e.time.median
-        label = f"{e.mpi}: {fmt.choice(e.label, 36)}" + (" \u25a0" if default else "")
-        number = len(labels)  # of its own, however alike two labels are when they are cut
-        labels[str(number)] = label
         words = f"{e.mpi}, {e.candidate} | {fmt.microseconds(e.time.median)}"
         if e.time.low is not None:
-            words += f" ({fmt.microseconds(low)} to {fmt.microseconds(high)})"
+            words += f" ({fmt.microseconds(e.time.low)} to {fmt.microseconds(e.time.high)})"
         words += f", {fmt.plural(e.time.n, 'launch', 'launches')}"
-        rows.append(
-            {
-                "row": str(number),
-                "mpi": e.mpi,
-                "t": e.time.median * MICRO,
-                "a": max(low, 1e-6) * MICRO,
-                "b": high * MICRO,
-                "shape": "square" if default else "circle",
-                "d": words + (", source: simulated" if e.simulated else ""),
-            }
-        )
-    rows = [r for r in rows if float(str(r["t"])) > 0]
-    order = [str(r["row"]) for r in rows]
-    lowest, highest = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
-    x = axes.log_time_x("t", lowest, highest, "Time per call")
-    left_end = axes.log_time_x("a", lowest, highest, "Time per call")
-    y = axes.names_y("row", order, labelLimit=420, grid=True, labelExpr=looked_up(labels))
-    colour = _colour(rows, colours)
-    base = chart_of(rows)
-    picture = layer(
-        base.mark_rule(strokeWidth=2).encode(x=left_end, x2=alt.X2("b:Q"), y=y, color=colour),
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, color=colour, description=DESCRIBED, shape=SHAPE
-        ),
-    )  # fmt: skip
+        words += ", source: simulated" if e.simulated else ""
+        times = (e.time.median, e.time.low or e.time.median, e.time.high or e.time.median)
+        name = f"{e.mpi}, {e.candidate}"
+        mark = " \u2190 default" if e is default_of(ranking.entries, e.mpi) else ""
+        rows.append({"mpi": e.mpi} | bar(name, names[name], times, limit, mark, words))
     p = ranking.place
     where = fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))
     size = "" if p.collective == "barrier" else f" of {fmt.size(p.bytes)}"
-    note = f"{where}, {p.shape or 'any type'}, {ranking.mode}; "
-    note += "squares: the MPI's default; bars: 95% intervals"
+    note = f"{where}, {p.shape or 'any type'}, {ranking.mode}; thin lines: 95 % intervals"
     if left:
-        note += "; the slowest " + ("is left out" if left == 1 else f"{left} are left out")
+        note += f"; {fmt.slowest_left_out(left, len(ranking.entries), 'algorithm')}"
+    picture = cut_bars(rows, limit, None, _colour(rows, colours), labelLimit=360)
     return Figure(
         f"ranking-{name_of(ranking)}",
-        f"{_function(p.collective)}{size}: all MPIs, all algorithms",
-        # Browsers' fonts may be wider than the one that was measured with.
-        picture.properties(width=520, height=alt.Step(18), padding={"left": 60, "right": 4}),
+        f"{_function(p.collective)}{size}: all algorithms"
+        + (" of all MPIs" if several else f" of {entries[0].mpi}"),
+        picture.properties(width=430, height=alt.Step(19)),
         note,
         ranking.simulated,
     )
 
 
-def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure | None:
-    """Draw how many times longer than the best of all each MPI's default takes, over sizes."""
+def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figure | None:
+    """Draw the time of each MPI's default, and of its fastest algorithm, over message sizes."""
     rows = [
         {
             "mpi": d.mpi,
             "x": r.place.bytes,
-            "y": gap.ratio,
+            "y": e.beside_us * MICRO,
+            "line": f"{d.mpi} {what}",
             "what": what,
-            "d": f"{d.mpi}, {fmt.size(r.place.bytes)} | default {fmt.factor(gap.ratio)} of "
-            f"{gap.best.mpi}, {gap.best.label}",
+            "shape": "square" if what == "default" else "circle",
+            "d": f"{d.mpi}, {fmt.size(r.place.bytes)} | {what}"
+            + (f": {e.label}" if e is not d.default else "")
+            + f", {fmt.microseconds(e.beside_us)}",
         }
         for r in rankings
         for d in r.distances
-        for what, gap in (("of all", d.every), ("its own", d.own))
-        if r.place.bytes > 0 and gap.known
+        for what, e in (("default", d.default), ("fastest of its own", d.own.best))
+        if r.place.bytes > 0 and e.beside_us > 0
     ]
     sizes = sorted({int(str(r["x"])) for r in rows})
     if len(sizes) < 2:
         return None
-    top = max(float(str(r["y"])) for r in rows)
-    ticks = [t for t in (1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100) if t <= top * 1.2]
-    y = alt.Y(
-        "y:Q", title="Default's time / best's",
-        scale=alt.Scale(type="log", domain=[0.97, max(top * 1.1, 1.5)], nice=False),
-        axis=alt.Axis(values=ticks, format="~g"),
-    )  # fmt: skip
-    colour = _colour(rows, colours)
+    times = [float(str(r["y"])) for r in rows]
     dash = alt.StrokeDash(
         "what:N",
-        scale=alt.Scale(domain=["of all", "its own"], range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(title="best", orient="top"),
+        scale=alt.Scale(domain=["default", "fastest of its own"], range=[[1, 0], [4, 3]]),
+        legend=alt.Legend(title=None, orient="top"),
     )
+    colour = _colour(rows, colours)
+    x, y = axes.size_x("x", sizes), axes.log_time_y("y", min(times), max(times), "Time per call")
     base = chart_of(rows)
-    x = axes.size_x("x", sizes)
     picture = layer(
-        base.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash),
+        base.mark_line(strokeWidth=2).encode(
+            x=x, y=y, color=colour, strokeDash=dash, detail=alt.Detail("line:N")
+        ),
         base.mark_point(filled=True, size=36, opacity=1).encode(
-            x=x, y=y, color=colour, description=DESCRIBED
+            x=x, y=y, color=colour, shape=SHAPE, description=DESCRIBED
         ),
     )
     first = rankings[0]
@@ -156,11 +142,11 @@ def over_sizes(rankings: Sequence[Ranking], colours: dict[str, str]) -> Figure |
     shape = f"-{p.shape.replace(' ', '-').lower()}" if p.shape.strip() else ""
     return Figure(
         fmt.identifier(
-            f"defaults-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}"
+            f"sizes-{p.collective}-{p.nodes}x{p.ppn}-{p.nranks}{shape}-{p.root}-{first.mode}"
         ),
-        f"{_function(p.collective)}: how far each MPI's default is from the best",
-        picture.properties(width=560, height=280),
-        f"{fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))}, {p.shape or 'any type'}; solid: best "
-        "of all, dashed: its own best",
+        f"{_function(p.collective)}: each MPI's default and its fastest algorithm",
+        picture.properties(width=560, height=300),
+        f"{fmt.layout(RankLayout(p.nodes, p.ppn, p.nranks))}, {p.shape or 'any type'}, "
+        f"{first.mode}; squares: default",
         any(r.simulated for r in rankings),
     )

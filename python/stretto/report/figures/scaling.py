@@ -1,72 +1,162 @@
-"""Measured strong scaling: speed-up against cores, and cost against time."""
+"""Strong scaling: elapsed time and speed-up against cores, and cost against time."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import altair as alt
 
+from stretto.files.verdict import Metric
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, KINDS, by_kind, layer
+from stretto.report.figures.data import DESCRIBED, KINDS, Composed, by_kind, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
-from stretto.scaling.analyse import Findings
+from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
 
+WIDTH, HEIGHT = 560, 340
 SHAPES = alt.Shape(
     "kind:N", scale=alt.Scale(domain=list(KINDS), range=["square", "circle"]), legend=None
 )
+Rows = Sequence[Mapping[str, object]]
+
+
+def over_cores(
+    rows: Rows,
+    y: alt.Y,
+    turns: Rows = (),
+    ideal: Rows = (),
+    band: bool = False,
+    above: bool = False,
+) -> Composed:
+    """Draw native and tuned against cores, a line through the best of each number of cores.
+
+    `rows`: `cores`, `v`, `kind`, `label`, `d`, and with `band` `lo` and `hi`; the first of several
+    with equally many cores is the best one.
+    `turns`: `cores`, `v`, `kind` and `words` of the points at which more cores become slower.
+    `ideal`: two points of the ideal. `above`: labels stand above their points.
+    """
+    cores = sorted({int(str(r["cores"])) for r in rows})
+    x = axes.log_cores_x("cores", cores, "Cores", axes.size_ticks(cores, 10))
+    best: dict[tuple[object, object], Mapping[str, object]] = {}
+    for r in rows:
+        best.setdefault((r["kind"], r["cores"]), r)
+    colour, line, points = by_kind("kind"), chart_of(list(best.values())), chart_of(rows)
+    dashed: dict[str, Any] = {"strokeDash": [4, 3], "color": theme.colour("faint")}
+    layers: list[alt.Chart] = []
+    if ideal:
+        layers.append(chart_of(ideal).mark_line(**dashed).encode(x=x, y=y))
+    if band:
+        area = line.mark_area(opacity=0.18)
+        layers.append(area.encode(x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=colour))
+    layers += [
+        line.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
+        points.mark_point(filled=True, size=60, opacity=1).encode(
+            x=x, y=y, color=colour, shape=SHAPES, description=DESCRIBED
+        ),
+    ]
+    if any(r.get("label") for r in rows):
+        names = points.mark_text(dy=-14 if above else 16, fontSize=10, color=theme.colour("muted"))
+        layers.append(names.encode(x=x, y=y, text=alt.Text("label:N")))
+    for kind, below in (("native", -32), ("tuned", 22)):
+        mine = [t for t in turns if t["kind"] == kind]
+        if mine:
+            ring = chart_of(mine).mark_point(size=220, strokeWidth=2, filled=False, opacity=1)
+            words = chart_of(mine).mark_text(dy=below, align="center", fontWeight="bold")
+            layers.append(ring.encode(x=x, y=y, color=colour))
+            layers.append(words.encode(x=x, y=y, text=alt.Text("words:N"), color=colour))
+    return layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def _sorted(found: Findings) -> list[MeasuredPoint]:
+    return sorted(found.points, key=lambda m: (m.kind, m.point.cores, -m.speedup))
+
+
+def _label(m: MeasuredPoint) -> str:
+    return m.point.words if m.kind == "native" else ""
+
+
+def _turned(turn: Turn) -> str:
+    cores = fmt.count(turn.best.point.cores)
+    if turn.certain:
+        return f"{turn.kind}: slower beyond {cores} cores"
+    return f"{turn.kind}: fastest on {cores} cores, inconclusive"
+
+
+def elapsed(found: Findings, metric: Metric) -> Figure | None:
+    """Draw what was measured against the cores, with the points where it turns round.
+
+    None for a single number of cores.
+    """
+    if len({m.point.cores for m in found.points}) < 2:
+        return None
+    rows: list[dict[str, object]] = []
+    for m in _sorted(found):
+        v = m.value
+        low, high = v.low or v.median, v.high or v.median
+        rows.append({"cores": m.point.cores, "v": v.median, "lo": low, "hi": high, "kind": m.kind,
+                     "label": _label(m), "d": f"{m.kind}, {m.point.words} | "
+                     f"{fmt.significant(v.median, 4)} {metric.unit} "
+                     f"({fmt.significant(low, 4)} to {fmt.significant(high, 4)}), "
+                     f"{fmt.plural(v.n, 'run')}"})  # fmt: skip
+    turns = [
+        {"cores": t.best.point.cores, "v": t.best.value.median, "kind": t.kind, "words": _turned(t)}
+        for t in found.turns if t.slower
+    ]  # fmt: skip
+    cores = [m.point.cores for m in found.points]
+    base = next(m for m in found.points
+                if (m.point, m.kind) == (found.reference, found.reference_kind))  # fmt: skip
+    faster = 1 if metric.better == "higher" else -1
+    ideal = [
+        {"cores": c, "v": base.value.median * (c / base.point.cores) ** faster}
+        for c in (min(cores), max(cores))
+    ]
+    ends = [float(str(v)) for v in (*(r[k] for r in rows for k in ("lo", "hi")),
+                                    *(i["v"] for i in ideal))]  # fmt: skip
+    low, high = min(ends), max(ends)
+    name = fmt.metric_name(metric)
+    wall = metric.pattern is None
+    title = "Elapsed time" if wall else name[:1].upper() + name[1:]
+    if metric.unit == "s":
+        y = axes.log_time_y("v", low / 1.1, high * 1.1, title)
+    else:
+        y = log_y("v", low, high, f"{title} ({metric.unit})" if metric.unit else title)
+    return Figure(
+        "scaling-elapsed",
+        f"{title} against cores",
+        over_cores(rows, y, turns, ideal, band=True, above=True),
+        "bands: 95 % intervals; dashed: ideal; labels: nodes x ranks; rings: the fastest point, "
+        "where more cores are slower",
+    )
+
+
+def log_y(field: str, low: float, high: float, title: str) -> alt.Y:
+    low, high = low / 1.2, high * 1.2
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    axis = alt.Axis(values=axes.log_ticks(low, high), format="~g")
+    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
 
 
 def speedup(found: Findings) -> Figure | None:
-    """Draw the speed-up against the cores, with the ideal; None for a single point."""
+    """Draw the speed-up against the cores, with the ideal; None for a single number of cores."""
     cores = sorted({m.point.cores for m in found.points})
     if len(cores) < 2:
         return None
-    rows: list[dict[str, object]] = [
-        {
-            "x": m.point.cores,
-            "y": m.speedup,
-            "kind": m.kind,
-            "label": m.point.words if m.kind == "native" else "",
-            "d": f"{m.kind}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
-            f"{fmt.percent(m.efficiency)}, {fmt.plural(m.value.n, 'run')}",
-        }
-        for m in found.points
-    ]
-    # A line through the best of each number of cores: several shapes may have equally many.
-    best: dict[tuple[str, int], dict[str, object]] = {}
-    for r in rows:
-        key = (str(r["kind"]), int(str(r["x"])))
-        if key not in best or float(str(r["y"])) > float(str(best[key]["y"])):
-            best[key] = r
+    rows = [
+        {"cores": m.point.cores, "v": m.speedup, "kind": m.kind, "label": _label(m),
+         "d": f"{m.kind}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
+         f"{fmt.percent(m.efficiency)}, {fmt.plural(m.value.n, 'run')}"}
+        for m in _sorted(found)
+    ]  # fmt: skip
     first = found.reference.cores
-    ideal = [{"x": c, "y": c / first} for c in (cores[0], cores[-1])]
-    low = min([float(str(r["y"])) for r in rows] + [ideal[0]["y"]])
-    high = max([float(str(r["y"])) for r in rows] + [ideal[1]["y"]])
-    x = axes.log_cores_x("x", cores, "Cores", cores)
-    ticks = axes.log_ticks(low / 1.2, high * 1.2)
-    y = alt.Y(
-        "y:Q", title="Speed-up",
-        scale=alt.Scale(type="log", domain=[low / 1.2, high * 1.2], nice=False),
-        axis=alt.Axis(values=ticks, format="~g"),
-    )  # fmt: skip
-    line, colour = chart_of(list(best.values())), by_kind("kind")
-    picture = layer(
-        chart_of(ideal).mark_line(
-            aria=False, strokeDash=[4, 3], color=theme.colour("faint")
-        ).encode(x=x, y=y),
-        line.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour),
-        chart_of(rows).mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=by_kind("kind"), shape=SHAPES, description=DESCRIBED
-        ),
-        chart_of(rows).mark_text(dy=16, fontSize=10, color=theme.colour("muted")).encode(
-            x=x, y=y, text=alt.Text("label:N")
-        ),
-    )  # fmt: skip
+    ideal = [{"cores": c, "v": c / first} for c in (cores[0], cores[-1])]
+    values = [m.speedup for m in found.points] + [cores[0] / first, cores[-1] / first]
     return Figure(
         "scaling-speedup",
         "Speed-up with more cores",
-        picture.properties(width=560, height=340),
+        over_cores(rows, log_y("v", min(values), max(values), "Speed-up"), ideal=ideal),
         f"against {found.reference.words}; dashed: ideal; labels: nodes x ranks",
     )
 
@@ -76,24 +166,14 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     if price is None or len(priced) < 2:
         return None
     rows = [
-        {
-            "x": m.wall_s,
-            "y": m.cost,
-            "kind": m.kind,
-            "label": m.point.words,
-            "d": f"{m.kind}, {m.point.words} | {fmt.seconds(m.wall_s)}, {m.cost:.4g} a run",
-        }
+        {"x": m.wall_s, "y": m.cost, "kind": m.kind, "label": m.point.words,
+         "d": f"{m.kind}, {m.point.words} | {fmt.seconds(m.wall_s)}, {m.cost:.4g} a run"}
         for m in priced
-    ]
+    ]  # fmt: skip
     times = [m.wall_s for m in priced]
     costs = [m.cost or 0.0 for m in priced]
     x = axes.log_time_x("x", min(times), max(times), "Wall time of a run")
-    bottom, top = min(costs) / 1.3, max(costs) * 1.3
-    y = alt.Y(
-        "y:Q", title="Cost of a run",
-        scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
-        axis=alt.Axis(values=axes.log_ticks(bottom, top), format="~g"),
-    )  # fmt: skip
+    y = log_y("y", min(costs), max(costs), "Cost of a run")
     base = chart_of(rows)
     picture = layer(
         base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -102,10 +182,10 @@ def cost(found: Findings, price: float | None) -> Figure | None:
         base.mark_text(dy=-12, fontSize=10, color=theme.colour("muted")).encode(
             x=x, y=y, text=alt.Text("label:N")
         ),
-    )  # fmt: skip
+    )
     return Figure(
         "scaling-cost",
         "What a run costs, and how long it takes",
-        picture.properties(width=560, height=300),
+        picture.properties(width=WIDTH, height=300),
         f"at {price:g} per node-hour; left and low is better; labels: nodes x ranks",
     )
