@@ -59,6 +59,9 @@ def test_io_command_leaves_a_result_and_nothing_else(
     assert [p.name for p in tmp_path.iterdir()] == ["a.io.json"]
     assert told["file"] == out and told["answer"][0].startswith("To read 100 KiB on ")
     assert read_io(Path(out)).bytes == 102_400
+    assert main([*words[:-1], "16000G"]) == 1
+    assert "are free, 15.6 TiB are needed" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["a.io.json"]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,15 @@ def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
     pairs = calls(p, "MPI_Alltoallv")
     assert pairs.calls == every(9)
     assert pairs.blocks == [(0, 4 * n * (n - 1)), (1000, 4 * n)]
+    gets = calls(p, "MPI_Alltoallw", detail="receives only")
+    assert (gets.calls, gets.bytes) == ([2] + [0] * (n - 1), [0] * n)
+    others = [c for c in p.calls if c.function == "MPI_Alltoallw" and c.detail is None]
+    sends = [0] + [2] * (n - 1)
+    assert {c.bytes_max > 0: c.calls for c in others} == {True: sends, False: every(3)}
+    assert (calls(p, "MPI_Gather").roots, bcast.roots, derived.roots) == ([1], [n - 1], [0])
+    assert p.last_share is not None and abs(sum(p.last_share) - 1) < 1e-9
+    assert p.busy_threads is not None and p.allowed_cores is not None
+    assert all(b == 0 or c > 0 for b, c in zip(p.busy_threads, p.allowed_cores, strict=True))
     nonblocking = calls(p, "MPI_Iallreduce")
     assert (nonblocking.calls, nonblocking.kind) == (every(10), "nonblocking_collective")
     assert calls(p, "MPI_Wait", detail="MPI_Iallreduce").calls == every(9)

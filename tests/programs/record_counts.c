@@ -44,6 +44,16 @@ static void collectives(void) {
         at[i] = 0;
     for (int i = 0; i < 9; i++)
         MPI_Alltoallv(out_of[0], one, at, MPI_INT, out_of[1], from, at, MPI_INT, MPI_COMM_WORLD);
+    MPI_Datatype ints[64]; /* all to rank 0, which sends nothing; then nobody anything */
+    int none[64] = {0}, to[64] = {rank ? 2 : 0}, by[64];
+    for (int i = 0; i < size; i++) {
+        ints[i] = MPI_INT;
+        by[i] = rank || !i ? 0 : 2;
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Alltoallw(out_of[0], to, at, ints, out_of[1], by, at, ints, MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++)
+        MPI_Alltoallw(out_of[0], none, at, ints, out_of[1], none, at, ints, MPI_COMM_WORLD);
     free(out_of[0]);
     free(out_of[1]);
     MPI_Datatype pair;

@@ -115,6 +115,8 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         console.print(f"   what helps: {cause.advice}")
         for line in cause.steps:
             console.print(f"   do: {line}")
+        if cause.next_command.startswith("stretto io "):
+            console.print(f"   measure: {cause.next_command}")
     minor = len(found.causes) - len(shown)
     if minor > 0:
         console.print(f"\n{minor} more below {100 * MINOR:.0f} % of the run (--json has them)")

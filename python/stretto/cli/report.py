@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,36 +68,22 @@ def command(
     figures are marked. Network results (NAME.net.json, alone or two) and results of stretto io
     (NAME.io.json) have a page of their own.
     """
-    from stretto.net.systems import is_net
-    from stretto.report import make, network, storage
+    from stretto.report import make
 
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
         raise UsageError(f"{alone} writes no page", remedy="leave out --out, --png and --svg")
     if picture is not None and processes is not None:
         raise UsageError("--picture and --processes exclude each other", remedy="give one of them")
-    stored = any(path.name.endswith(storage.ENDING) for path in paths)
-    if stored and (alone or len(paths) > 1):
-        raise UsageError(
-            "a result of stretto io has a page of its own, without pictures alone and other files",
-            remedy="stretto report NAME.io.json -o page.html",
-        )
-    nets = any(map(is_net, paths))
-    if nets and (alone or not all(map(is_net, paths))):
-        raise UsageError(
-            "network results have a page of their own, without pictures alone and other files",
-            remedy="stretto report A.net.json [B.net.json] -o page.html",
-        )
+    own = _page_of_their_own(paths, alone)
     with Progress("drawing", quiet=quiet or as_json) as bar:
 
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
         page = out or Path("report.html")
-        if nets:
-            result: dict[str, Any] = network.report(paths, page, png, svg, drawn)
-        elif stored:
-            result = storage.report(paths[0], page, png, svg, drawn)
+        if own is not None:
+            result: dict[str, Any] = own(paths, page, png, svg, drawn)
         elif processes is not None:
             result = make.over_processes(paths, processes)
         elif picture is not None:
@@ -109,3 +96,27 @@ def command(
         say(result["verdict"])
         print(result["written"][0])
     return 0
+
+
+def _page_of_their_own(
+    paths: list[Path], alone: str | None
+) -> Callable[..., dict[str, Any]] | None:
+    """Return what makes the page of results that cannot stand beside others; None: they can.
+
+    `alone`: the option that asks for pictures without a page.
+    """
+    from stretto.net.systems import is_net
+    from stretto.report import network, storage
+
+    nets = [is_net(path) for path in paths]
+    stored = [path.name.endswith(storage.ENDING) for path in paths]
+    for mine, most, whose, example in (
+        (nets, None, "network results have a page of their own", "A.net.json [B.net.json]"),
+        (stored, 1, "a result of stretto io has a page of its own", "NAME.io.json"),
+    ):
+        if any(mine) and (alone or not all(mine) or len(mine) > (most or len(mine))):
+            raise UsageError(
+                f"{whose}, without pictures alone and other files",
+                remedy=f"stretto report {example} -o page.html",
+            )
+    return network.report if any(nets) else storage.report if any(stored) else None

@@ -20,36 +20,30 @@ def known_path(use: FileUse) -> bool:
 
 def read_steps(profile: Profile, use: FileUse, shared: bool) -> list[str]:
     """Return what to change where `use` is read; `shared`: several ranks read the same bytes."""
-    name = PurePosixPath(use.path).name or "it"
-    steps = _library_steps(use)
-    if use.mpi_io:
-        steps += _mpi_io_steps(profile, "read")
-    elif shared:
-        steps += [
-            f"in the source: read {name} on rank 0, then MPI_Bcast(buffer, n, MPI_BYTE, 0, comm)",
-            "or open it with MPI_File_open and read with MPI_File_read_at_all, hint "
-            '"romio_cb_read" = "enable"',
+    steps = []
+    if shared and not use.mpi_io:
+        name = PurePosixPath(use.path).name
+        steps = [
+            f"in the source: read {name} on rank 0, then MPI_Bcast(buffer, n, MPI_BYTE, 0, comm)"
         ]
-    else:
-        steps.append(
-            f"in the source: MPI_File_open for {name}, MPI_File_read_at_all for the part of each "
-            'rank, hint "romio_cb_read" = "enable"'
-        )
-    return steps + _stripe_steps(use, written=False)
+    return steps + _parallel_steps(profile, use, "read") + _stripe_steps(use, written=False)
 
 
 def write_steps(profile: Profile, use: FileUse) -> list[str]:
     """Return what to change where `use` is written."""
-    name = PurePosixPath(use.path).name or "it"
-    steps = _library_steps(use)
+    return _parallel_steps(profile, use, "write") + _stripe_steps(use, written=True)
+
+
+def _parallel_steps(profile: Profile, use: FileUse, word: str) -> list[str]:
+    """Return how to read or write in parallel: by the file's library, or by MPI-IO."""
+    library = _library_steps(use)
     if use.mpi_io:
-        steps += _mpi_io_steps(profile, "write")
-    else:
-        steps.append(
-            f"in the source: MPI_File_open for {name}, MPI_File_write_at_all for the part of each "
-            'rank, hint "romio_cb_write" = "enable"'
-        )
-    return steps + _stripe_steps(use, written=True)
+        own = [] if library else _collective_steps(profile, word)
+        return library + own + _hint_steps(profile, word)
+    return library or [
+        f"in the source: MPI_File_open for {PurePosixPath(use.path).name}, MPI_File_{word}_at_all "
+        f'for the part of each rank, hint "romio_cb_{word}" = "enable"'
+    ]
 
 
 def _library_steps(use: FileUse) -> list[str]:
@@ -61,9 +55,11 @@ def _library_steps(use: FileUse) -> list[str]:
         moved = "transfer with H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE)"
         python = ' (h5py: driver="mpio", comm=comm)'
     else:
-        opened = "netCDF: open with nc_open_par (Fortran: nf90_open with comm=, info=)"
+        opened = "netCDF: open with nc_open_par"
         moved = "access variables with nc_var_par_access(id, variable, NC_COLLECTIVE)"
-        python = " (netCDF4 for Python: parallel=True, comm=comm)"
+        python = (
+            " (Fortran: nf90_open with comm=, info=; Python: netCDF4 with parallel=True, comm=comm)"
+        )
     if use.mpi_io:  # it is open for parallel access already
         return [f"{opened.partition(':')[0]}: {moved}"]
     steps = [f"{opened}{python}; {moved}"]
@@ -75,8 +71,8 @@ def _library_steps(use: FileUse) -> list[str]:
     return steps
 
 
-def _mpi_io_steps(profile: Profile, word: str) -> list[str]:
-    """Return what to change in MPI-IO: collective calls, then hints."""
+def _collective_steps(profile: Profile, word: str) -> list[str]:
+    """Return the collective function to take, where most time is in those of single ranks."""
     alone: dict[str, float] = {}
     together = 0.0
     for call in profile.calls:
@@ -87,18 +83,21 @@ def _mpi_io_steps(profile: Profile, word: str) -> list[str]:
             together += sum(call.time_s)
         else:
             alone[name] = alone.get(name, 0.0) + sum(call.time_s)
-    steps = []
-    if alone and sum(alone.values()) > together:
-        most = max(alone, key=lambda name: alone[name])
-        at = "_at" if "_at" in most else ""
-        steps.append(f"in the source: MPI_File_{word}{at}_all instead of {most}")
+    if not alone or sum(alone.values()) <= together:
+        return []
+    most = max(alone, key=lambda name: alone[name])
+    at = "_at" if "_at" in most else ""
+    return [f"in the source: MPI_File_{word}{at}_all instead of {most}"]
+
+
+def _hint_steps(profile: Profile, word: str) -> list[str]:
+    """Return how collective buffering is switched on without a change of the source."""
     hints = f"printf 'romio_cb_{word} enable\\n' > hints"
     variables = "ROMIO_HINTS=$PWD/hints"
     if profile.mpi.family == "openmpi":  # its OMPIO has no such hint
         component = "romio321" if profile.mpi.version.startswith("4.") else "romio341"
         variables = f"OMPI_MCA_io={component} {variables}"
-    steps.append(f"collective buffering without a change: {hints}; export {variables}")
-    return steps
+    return [f"collective buffering without a change: {hints}; export {variables}"]
 
 
 def _stripe_steps(use: FileUse, written: bool) -> list[str]:

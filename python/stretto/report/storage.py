@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,10 @@ class Stored:
 
 
 def report(
-    path: Path, output: Path, png: Path | None, svg: Path | None, drawn: network.Drawn
+    paths: Sequence[Path], output: Path, png: Path | None, svg: Path | None, drawn: network.Drawn
 ) -> dict[str, Any]:
-    """Write the page; return what it says, for ``--json``."""
+    """Write the page of the one path; return what it says, for ``--json``."""
+    (path,) = paths
     result = read_io(path)
     rows = rows_of(result)
     sections = []

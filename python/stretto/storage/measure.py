@@ -12,11 +12,11 @@ from pathlib import Path
 from stretto.built import library
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.parse import json_value
-from stretto.files.room import look_for_room
 from stretto.files.storage import Way
 from stretto.launch.execute import run
 from stretto.measure.request import Where
 from stretto.profile.paths import system_name
+from stretto.profile.show import size
 
 #: by name, in words; the first of a kind is what the others are compared with
 READ = {
@@ -100,12 +100,20 @@ def measure(
     """Measure the ways in turn in repeated launches, each of which begins with another one."""
     if not target.made:
         return _launches(where, target, target.path, ways, launches, report)
+    needed = (1 + any(w in WRITE for w in ways)) * target.bytes
     try:
-        look_for_room(target.path, (1 + any(w in WRITE for w in ways)) * target.bytes)
         own = Path(tempfile.mkdtemp(prefix=".stretto-io-", dir=target.path))
+        facts = os.statvfs(own)
     except OSError as error:
-        raise from_oserror(error, f"no room for {target.bytes} bytes", target.path) from error
+        raise from_oserror(error, "cannot write into the directory", target.path) from error
     try:
+        free = facts.f_bavail * facts.f_frsize
+        if free < needed:
+            raise StrettoError(
+                f"{size(free)} are free, {size(needed)} are needed",
+                target.path,
+                "name another --dir, or a smaller --bytes",
+            )
         return _launches(where, target, own / "data", ways, launches, report)
     finally:
         shutil.rmtree(own, ignore_errors=True)
