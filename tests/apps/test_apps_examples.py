@@ -14,6 +14,7 @@ pytestmark = pytest.mark.mpi
 
 SHM = ";".join(f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier"))
 EXAMPLES = REPOSITORY / "examples"
+MATHS = ("-Wl,--no-as-needed", "-lm")
 
 
 def result(mpi: Mpi, ranks: int, command: list[str], *, stretto: bool) -> str:
@@ -56,6 +57,16 @@ def test_fortran_cg(tmp_path: Path) -> None:
     program = mpi.fortran(EXAMPLES / "fortran" / "cg.f90", tmp_path / "cg", "mpi_f08")
     command = [str(program), "400"]
     assert result(mpi, 2, command, stretto=True) == result(mpi, 2, command, stretto=False)
+
+
+def test_ft(tmp_path: Path) -> None:
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(EXAMPLES / "c" / "ft.c", tmp_path / "ft", "-O2", *MATHS)
+    command = [str(program), "64", "3"]
+    native = result(mpi, 2, command, stretto=False)
+    assert result(mpi, 2, command, stretto=True) == native
+    done = mpi.run(2, [str(program), "100"])
+    assert done.returncode != 0 and "SIDE must be a power of two" in done.stderr
 
 
 def test_heat_says_what_is_wrong_with_its_argument(tmp_path: Path) -> None:

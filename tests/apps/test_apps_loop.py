@@ -77,6 +77,28 @@ def test_quickstart(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kernel", ["ft", "cg"])
+def test_kernel_under_tune_and_learn_keeps_its_result(kernel: str, tmp_path: Path) -> None:
+    """One is bound by alltoall, one by allreduce; what is gained is not this test's question."""
+    mpi, examples = MPIS["openmpi4"].require(), REPOSITORY / "examples"
+    if kernel == "ft":
+        program = mpi.compile(
+            examples / "c" / "ft.c", tmp_path / "ft", "-O2", "-Wl,--no-as-needed", "-lm"
+        )
+        words = ["256", "100"]
+    else:
+        program = mpi.fortran(examples / "fortran" / "cg.f90", tmp_path / "cg", "mpi_f08")
+        words = ["2000"]
+    job = [*mpi.launcher(2), str(program), *words]
+    stretto = str(Path(sys.prefix) / "bin" / "stretto")
+    native = shell(job, tmp_path, **mpi.environment).stdout.splitlines()[0]
+    shell([stretto, "tune", "--budget", "90s", "--yes", "--", *job], tmp_path, **mpi.environment)
+    learned = shell([stretto, "learn", "--", *job], tmp_path, **mpi.environment)
+    tuned = shell([stretto, "run", "--", *job], tmp_path, **mpi.environment)
+    assert learned.stdout.splitlines()[0] == tuned.stdout.splitlines()[0] == native
+
+
+@pytest.mark.long
 def test_openfoam_example_tunes_and_runs(tmp_path: Path) -> None:
     have("icoFoam", "openfoam openfoam-examples")
     script = str(REPOSITORY / "examples" / "openfoam" / "run.sh")

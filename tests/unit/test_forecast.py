@@ -23,6 +23,7 @@ from stretto.model.forecast import (
 from stretto.model.outlook import exchange_seconds, file_of, outlook
 from stretto.model.platform_file import load
 from stretto.model.show import forecast_lines
+from stretto.model.trend import trend_at
 
 
 def profile() -> Profile:
@@ -234,6 +235,54 @@ def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
     else:
         assert f"a forecast from a run on {recorded} ranks" in text
         assert f"for {at} record a run on {needed} ranks or more" in text
+
+
+def measured(n: int, seconds: float, share: float) -> Profile:
+    """A run on n ranks, of which a share is in MPI."""
+    mpi = seconds * share
+    row = dataclasses.replace(
+        profile().calls[0], calls=[9] * n, bytes=[72] * n, time_s=[mpi] * n,
+        wait_s=[mpi / 2] * n, transfer_s=[mpi / 2] * n,
+    )  # fmt: skip
+    return dataclasses.replace(
+        profile(), nranks=n, nodes=[Node("h", [*range(n)])], wall_s=[seconds] * n,
+        mpi_s=[mpi] * n, io_s=[0.0] * n, clock_error_s=[0.0] * n, calls=[row],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("overhead", [0.0, 0.02, 0.2])
+def test_trend_of_measured_runs_contains_the_next_one(overhead: float) -> None:
+    def run(n: int) -> Profile:
+        communication = overhead * n.bit_length()
+        return measured(n, 8 / n + communication, communication / (8 / n + communication))
+
+    found = trend_at([run(8), run(2), run(4)], [4, 16, 32])
+    assert list(found) == [16, 32]
+    for n, (middle, low, high) in found.items():
+        assert low < max(run(n).wall_s) < high, (n, low, high)
+        assert low < middle < high
+    assert found[32][2] / found[32][1] > found[16][2] / found[16][1]
+
+
+def test_trend_of_too_few_or_other_runs_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = {n: measured(n, 8 / n, 0.1) for n in (2, 4, 8)}
+    for few in ([runs[2], runs[4]], [*runs.values(), runs[2]]):
+        with pytest.raises(StrettoError, match="3 or more different numbers of ranks"):
+            trend_at(few, [16])
+    other = dataclasses.replace(runs[8], executables=["/other"])
+    with pytest.raises(StrettoError, match="different programs"):
+        trend_at([runs[2], runs[4], other], [16])
+    words = ["simulate", "-p", "hpc7g", "--nodes", "1", "--ppn", "16"]
+    for n, run in runs.items():
+        write_profile(run, tmp_path / f"{n}.profile.json")
+        words += ["--profile", str(tmp_path / f"{n}.profile.json")]
+    out = tmp_path / "x.forecast.json"
+    assert main([*words, "-o", str(out)]) == 0
+    assert "trend of the measured runs at 16 ranks: 0.5" in capsys.readouterr().out
+    assert read_forecast(out).recorded.ranks == 8
+    assert read_forecast(out).scales[0].trend_s is not None
 
 
 def test_a_faster_core_computes_faster() -> None:

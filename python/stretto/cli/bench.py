@@ -112,7 +112,7 @@ def command(
     from stretto.measure.request import announce, planned, split_candidates, where
     from stretto.measure.runner import measure
 
-    names = s.parse_collectives(collective)
+    names = s.parse_collectives(collective, near=True)
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
     if root >= ranks:

@@ -24,7 +24,9 @@ stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --
     --bytes 8:1M:4 -o big.bench.jsonl --plot big.svg
 stretto simulate --platform hpc7a --table mine.table --bytes 8:1M:4
 stretto simulate --platform hpc7g --profile app.profile.json --nodes 1:128 --ppn 64 \\
-    --scaling strong --plot app.svg"""
+    --scaling strong --plot app.svg
+stretto simulate --platform this-machine --profile 2.profile.json --profile 4.profile.json \\
+    --profile 8.profile.json --nodes 1 --ppn 16"""
 
 
 _FORECAST = "Forecast of a profile"
@@ -33,8 +35,13 @@ _Table = Annotated[
     o.option(o.WHAT, "Price this table's rows against native.", autocompletion=files(".table")),
 ]
 _Profile = Annotated[
-    Path | None,
-    o.option(o.WHAT, "Forecast this recorded application.", autocompletion=files(".profile.json")),
+    list[Path] | None,
+    o.option(
+        o.WHAT,
+        "Forecast this recorded application. Repeat it for runs on three or more numbers of ranks: "
+        "their measured trend is extrapolated too.",
+        autocompletion=files(".profile.json"),
+    ),
 ]
 
 
@@ -100,7 +107,7 @@ def command(
     from stretto.model.platform import foreign_note
     from stretto.model.platform_file import load
 
-    if sum(x is not None for x in (collective, table, profile)) != 1:
+    if sum(bool(x) for x in (collective, table, profile)) != 1:
         raise UsageError(
             "give one of --collective, --table, --profile", None, "stretto simulate --help"
         )
@@ -109,7 +116,7 @@ def command(
         say(f"stretto: note: {note}")
     node_counts = sorted({*parse_counts(nodes, "--nodes")})
     ppns = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
-    if profile is not None:
+    if profile:
         _forecast(profile, where, node_counts, ppns, scaling, halo, compute, error, baseline, plot,
                   out, as_json)  # fmt: skip
         return
@@ -227,7 +234,7 @@ def _exponent(text: str) -> float:
 
 
 def _forecast(
-    path: Path,
+    paths: list[Path],
     where: Platform,
     nodes: list[int],
     ppns: list[int],
@@ -245,6 +252,7 @@ def _forecast(
     from stretto.model.forecast import ScalingRule
     from stretto.model.outlook import file_of, outlook
     from stretto.model.show import forecast_lines
+    from stretto.model.trend import trend_at
 
     if plot is not None:
         from stretto.report.figures.forecast import elapsed
@@ -257,9 +265,15 @@ def _forecast(
     if not compute > 0:
         raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
     rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
-    profile = read_profile(path)
+    profiles = {path: read_profile(path) for path in paths}
+    path = max(profiles, key=lambda p: profiles[p].nranks)
+    profile = profiles[path]
     with Progress(f"pricing what {path} calls"):
         work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
+    if len(paths) > 1:
+        trend = trend_at([*profiles.values()], [scale.ranks for scale in found])
+        for scale in found:
+            scale.trend_s = trend.get(scale.ranks)
     value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
     if plot is not None:
         write_to(elapsed(value), plot)

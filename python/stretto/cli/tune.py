@@ -63,7 +63,7 @@ def command(
         " (a table for all applications: stretto table make)",
         pairs=pairs, seed=seed, restart=restart, yes=yes, dry_run=dry_run,
     )  # fmt: skip
-    only = None if collective is None else parse_tunable(collective)
+    only = None if collective is None else parse_tunable(collective, near=True)
     names = None if candidates is None else split_candidates(candidates)
     asked = replace(options, launches=launches, only=only, candidates=names)
     found = tune(Tuning(asked, say))

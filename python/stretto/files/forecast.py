@@ -50,6 +50,8 @@ class ForecastScale:
     gain: float
     gain_interval: tuple[float, float]
     collectives: float
+    #: of native by the trend of several measured runs: seconds and interval; None: of one run
+    trend_s: tuple[float, float, float] | None = None
 
     @property
     def ranks(self) -> int:

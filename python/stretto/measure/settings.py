@@ -235,27 +235,30 @@ def parse_duration(text: str, option: str = "--budget") -> float:
     return float(found.group(1)) * {"s": 1, "m": 60, "min": 60, "h": 3600}[found.group(2) or "s"]
 
 
-def parse_collectives(text: str | None, option: str = "--collective") -> list[str]:
+def parse_collectives(
+    text: str | None, option: str = "--collective", near: bool = False
+) -> list[str]:
     """Return the collectives named in ``allreduce,bcast``.
 
-    All but ``self`` and neighbourhoods for None.
+    All but ``self`` and neighbourhoods for None. `near`: neighbourhoods may be named.
     """
     if text is None:
         return list(COLLECTIVES)
     names = [n.strip().lower().removeprefix("mpi_") for n in text.split(",") if n.strip()]
-    there = f"there are {', '.join(COLLECTIVES + NEIGHBORHOODS)}"
+    known = COLLECTIVES + (NEIGHBORHOODS if near else ())
+    there = f"there are {', '.join(known)}"
     if not names:
         raise UsageError("no collective is named", option, there)
     for name in names:
-        if name not in COLLECTIVES + NEIGHBORHOODS + EXTRA:
+        if name not in known + EXTRA:
             raise UsageError(f"there is no collective {name!r} to measure", option, there)
     return list(dict.fromkeys(names))
 
 
-def parse_tunable(text: str | None, option: str = "--collective") -> list[str]:
+def parse_tunable(text: str | None, option: str = "--collective", near: bool = False) -> list[str]:
     """Return the collectives named in ``allreduce,bcast`` of which there can be tables."""
-    names = parse_collectives(text, option)
-    for name in set(names) - set(COLLECTIVES):
+    names = parse_collectives(text, option, near)
+    for name in set(names) & set(EXTRA):
         there = f"there are {', '.join(COLLECTIVES)}"
         raise UsageError(f"Stretto leaves {name} to the MPI, nothing is to be tuned", option, there)
     return names

@@ -83,6 +83,13 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
               if forecast.claims_gain(s) else ("not claimed", "")),
         ])  # fmt: skip
     out = [forecast.note, "simulated, not measured", *columns(rows, 1)]
+    out += [
+        f"trend of the measured runs at {s.ranks} ranks: {{:.4g}} s ({{:.3g}} to {{:.3g}})".format(
+            *s.trend_s
+        )
+        for s in forecast.scales
+        if s.trend_s is not None
+    ]
     out += [forecast.caution] if forecast.caution else []
     for tuned in (False, True):
         turn = forecast.turning_point(tuned)

@@ -54,6 +54,8 @@ ORIGINS = (
     "inter",
 )
 _TIMELINE_EVENTS = 4000
+#: of a rank, in graphs that are measured (src/bench/graph.c)
+_MOST_NEIGHBORS = 64
 
 
 @dataclass
@@ -286,7 +288,9 @@ def _graphs(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, str]
         for one in ranks:
             offsets.update(int(o) for o in one["offsets"][: int(one["noffsets"])])
         degree = round(sum(int(one["degree"]) for one in ranks) / len(ranks))
-        most = sorted(offsets, key=lambda o: (-offsets[o], abs(o), o))[: max(1, degree)]
+        most = sorted(offsets, key=lambda o: (-offsets[o], abs(o), o))[
+            : min(max(1, degree), _MOST_NEIGHBORS)
+        ]
         if most:
             out[row] = f"near({','.join(map(str, sorted(most)))})"
     return out
