@@ -73,10 +73,14 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleIte
         ("environment.txt", "variables of the MPI, network, threads and Stretto",
          lambda: environment_text(environ)),
     ]  # fmt: skip
-    out = [BundleItem(name, plain.text(_guarded(make)).encode(), words) for name, words, make in own]
+    out = [
+        BundleItem(name, plain.text(_guarded(make)).encode(), words) for name, words, make in own
+    ]
     for path in sorted(state(environ).glob("traceback-*.txt"))[-_TRACEBACKS:]:
         text = read_regular(path).decode(errors="replace")
-        out.append(BundleItem(f"tracebacks/{path.name}", plain.text(text).encode(), "a defect of late"))
+        out.append(
+            BundleItem(f"tracebacks/{path.name}", plain.text(text).encode(), "a defect of late")
+        )
     return out + _named(files)
 
 
