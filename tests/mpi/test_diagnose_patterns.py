@@ -156,6 +156,7 @@ def vectors(
         (vectors("MPI_Alltoallv", [0, 1, 2, 3])[:1], None),
         (vectors("MPI_Allgatherv", [0, 1]), None),  # the others receive it
         (vectors("MPI_Bcast", [0, 1]), None),  # two sizes of a call
+        (vectors("MPI_Gatherv", [1]), None),  # the root is not known
         ([replace(vectors("MPI_Gatherv", [], root=0)[1], calls=[5] * N)], None),  # too few
         (vectors("MPI_Barrier", []), None),
     ],
@@ -217,6 +218,12 @@ def test_long_job_is_sent_to_learn_by_verdict_and_by_cause() -> None:
         found = diagnose(many([call]))
         assert found.next_command.startswith(f"stretto {tool} -- ")
         assert found.causes[0].next_command == found.next_command
+        small = [replace(call, time_s=[t / 50 for t in call.time_s], typical_s=times / 5000,
+                         transfer_s=[times / 50] * N)]  # fmt: skip
+        late = of_four("MPI_Recv", "p2p", [times] * N, communicator=None)
+        little = diagnose(many([*small, late]))
+        assert little.causes[0].name == "late_sender" and not little.can_help
+        assert little.next_command.startswith("stretto learn -- ") == (tool == "learn")
 
 
 @pytest.mark.mpi

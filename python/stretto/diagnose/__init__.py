@@ -214,6 +214,8 @@ class _Study(FileCauses):
             )
         elif first.because is None or tuning >= NOTHING * self.wall:
             out.verdict = f"tuning can gain an estimated {gain}; first comes: {first.title}"
+            if self.long_job and tuning >= NOTHING * self.wall:  # learning costs no run
+                out.next_command = self.tune_command()
         else:
             out.verdict = f"tuning cannot help, because {first.because}: {first.title}"
             out.next_command = first.next_command

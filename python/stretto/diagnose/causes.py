@@ -71,9 +71,13 @@ class Causes(Numbers):
             f"stretto profile -- {self.command}"
         )  # fmt: skip
 
+    @property
+    def long_job(self) -> bool:
+        return self.wall > LONG_JOB_S
+
     def tune_command(self) -> str:
         """Return the command that tunes CMD: `tune` runs it about a dozen times, `learn` once."""
-        return f"stretto {'learn' if self.wall > LONG_JOB_S else 'tune'} -- {self.command}"
+        return f"stretto {'learn' if self.long_job else 'tune'} -- {self.command}"
 
     def _cause(
         self,

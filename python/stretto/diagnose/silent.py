@@ -48,7 +48,8 @@ def _silent_ranks(function: str, rows: Sequence[Call]) -> set[int]:
     roots = {r for row in rows for r in row.roots}
     found = {r for r in range(n) if every[r] == empty[r] >= FEW_BARRIERS}
     if function in _ONE_SIDED:
-        return found - roots
+        rooted = function in ("MPI_Gatherv", "MPI_Scatterv")
+        return set() if rooted and not roots else found - roots
     # of an operation of equal counts all ranks' calls are empty, or the sizes are of other calls
     return found if all(r in found for r in range(n) if every[r]) else set()
 
