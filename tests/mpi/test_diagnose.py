@@ -236,15 +236,27 @@ def test_serial_files_explain_the_waiting() -> None:
 TWO_NODES = [Node("h", [0]), Node("i", [1])]
 
 
+FILES_OF_ALL = [
+    (used(WHOLE, WHOLE), [Node("h", [0, 1])], "shared_read"),
+    (used(WHOLE, WHOLE), TWO_NODES, "shared_read"),
+    (used(WHOLE, WHOLE, system="ext4"), TWO_NODES, "files"),  # two files of the same name
+    (used(0xFFFF, WHOLE - 0xFFFF), [Node("h", [0, 1])], "files"),  # each its own part
+    (used(WHOLE, WHOLE, reads=False), [Node("h", [0, 1])], "files"),
+]
+
+
+def test_mpi_io_of_all_ranks_on_the_same_bytes_is_a_shared_read() -> None:
+    calls = [row("MPI_File_read_at", **READ_ALL)]
+    for parts, cause in (((WHOLE, WHOLE), "shared_read"), ((0xFFFF, WHOLE - 0xFFFF), "files")):
+        use = used(*parts, time_s=0.0, mpi_io=True)
+        found = diagnose(profile(calls, io_s=[0.5, 0.5], file_uses=[use]))
+        assert [c.name for c in found.causes] == [cause]
+        assert "MPI_File_read_at_all instead of" in " ".join(found.causes[0].steps)
+
+
 @pytest.mark.parametrize(
     ("use", "nodes", "cause"),
-    [
-        (used(WHOLE, WHOLE), [Node("h", [0, 1])], "shared_read"),
-        (used(WHOLE, WHOLE), TWO_NODES, "shared_read"),
-        (used(WHOLE, WHOLE, system="ext4"), TWO_NODES, "files"),  # two files of the same name
-        (used(0xFFFF, WHOLE - 0xFFFF), [Node("h", [0, 1])], "files"),  # each its own part
-        (used(WHOLE, WHOLE, reads=False), [Node("h", [0, 1])], "files"),
-    ],
+    FILES_OF_ALL,
 )
 def test_files_of_all_ranks_are_no_interruption(
     use: FileUse, nodes: list[Node], cause: str

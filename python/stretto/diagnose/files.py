@@ -71,7 +71,7 @@ class FileCauses(PatternCauses):
         if alone is not None:
             return [self._serial_cause(alone, waiting), self._shared_cause(shared, rows)]
         most = shared >= 0.25 * mean(self.p.io_s)
-        rest = max(mean(self.p.io_s) - sum(use.total_s for *_, use in rows) / self.n, 0.0)
+        rest = max(mean(self.p.io_s) - sum(spent for _, spent, _ in rows), 0.0)
         return [
             self._shared_cause(shared + (waiting if most and rows else 0.0), rows),
             self._file_cause(rest + (0.0 if most and rows else waiting)),
@@ -99,7 +99,7 @@ class FileCauses(PatternCauses):
     def _shared(self) -> tuple[float, list[tuple[float, float, FileUse]]]:
         """Return what reading the same bytes on several ranks costs, a rank, and the files.
 
-        Those with their loss and the number of ranks that read each byte, most first.
+        Those with their loss and all time spent on them, a rank, MPI-IO included; most first.
         """
         by_mpi, moved = self._by_mpi("read"), [0] * self.n
         for use in self.p.file_uses or []:
@@ -109,21 +109,20 @@ class FileCauses(PatternCauses):
         for use in self.p.file_uses or []:
             if not use.path or use.size <= 0:
                 continue
-            copies, lost = 1.0, 0.0
+            inside = [
+                by_mpi[rank] * use.read_bytes[i] / max(moved[rank], 1) if use.mpi_io else 0.0
+                for i, rank in enumerate(use.ranks)
+            ]
+            found, lost = False, 0.0
             for group in self._groups(use):
                 taken = _copies(use, group)
                 if taken < COPIES:
                     continue
-                spent = sum(use.read_s[i] + use.other_s[i] for i in group)
-                if use.mpi_io:
-                    spent += sum(
-                        by_mpi[use.ranks[i]] * use.read_bytes[i] / max(moved[use.ranks[i]], 1)
-                        for i in group
-                    )
+                found = True
+                spent = sum(use.read_s[i] + use.other_s[i] + inside[i] for i in group)
                 lost += spent * (1 - 1 / taken) / self.n
-                copies = max(copies, taken)
-            if copies >= COPIES:
-                rows.append((lost, copies, use))
+            if found:
+                rows.append((lost, (use.total_s + sum(inside)) / self.n, use))
         rows.sort(key=lambda r: -r[0])
         return sum(r[0] for r in rows), rows
 
@@ -168,16 +167,18 @@ class FileCauses(PatternCauses):
 
     def _biggest(self, rank: int | None) -> list[str]:
         lines = []
-        for time_s, read, written, use in self._rows(rank)[:2]:
+        rows = self._rows(rank)
+        most = max((read + written for _, read, written, _ in rows), default=0)
+        for time_s, read, written, use in rows[:2]:
             moved = [f"{size(read)} read"] * bool(read) + [f"{size(written)} written"] * bool(
                 written
             )
-            if time_s > 0 or moved:
+            # an MPI has small files of its own
+            if time_s > 0 or 100 * (read + written) > most:
                 name = use.path or "all smaller files"
-                lines.append(
-                    f"{name}: {' and '.join(moved) or 'opened'} in {seconds(time_s)}, "
-                    + access_words(use)
-                )
+                took = f" in {seconds(time_s)}" if time_s > 0 else ""
+                what = " and ".join(moved) or "opened"
+                lines.append(f"{name}: {what}{took}, {access_words(use)}")
         return lines
 
     # ---- the causes ------------------------------------------------------------------------
