@@ -45,7 +45,7 @@ def static(results: xarray.Dataset, path: Path) -> None:
         axis.set_title(title)
     figure.savefig(path, dpi=90)
     pyplot.close(figure)
-    Image.open(path).convert("RGB").quantize(160).save(path, optimize=True)  # a third of the size
+    Image.open(path).convert("RGB").quantize(256, kmeans=2).save(path, optimize=True)
 
 
 def scaling(times: Mapping[int, float], path: Path) -> None:
