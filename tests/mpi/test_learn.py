@@ -48,14 +48,14 @@ def test_learning_with_blocks_of_one_call_changes_no_result(
         mpi, tmp_path, STRETTO_LEARN_AFTER=1, STRETTO_LEARN_BLOCK=1, STRETTO_AFTER=1,
         STRETTO_FAKE_PPN=ppn,
     )  # fmt: skip
-    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "1000", "2000"], rank_env=env)
+    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "600", "2000"], rank_env=env)
     # Intel MPI's own MPI_Reduce of MPI_DOUBLE_INT differs from itself, also without Stretto
     differing = set(re.findall(r"rank \d+ of \d+: (\w+) ", done.stderr))
     assert differing <= ({"reduce"} if "intel" in name else set()), done.stderr
     found = re.search(r"(\d+) comparisons", done.stdout)
-    assert found and int(found[1]) > 2000, done.stdout + done.stderr
+    assert found and int(found[1]) > 1700, done.stdout + done.stderr
     ours = re.search(r"(\d+) calls carried out by Stretto", done.stdout)
-    assert ours and int(ours[1]) > 30, done.stdout
+    assert ours and int(ours[1]) > 20, done.stdout
     assert "learned: " in done.stderr, done.stderr
 
 
