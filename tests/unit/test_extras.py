@@ -16,8 +16,9 @@ class Missing:
         if name.partition(".")[0] in EXTRAS:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
+USE_THEM = ("stretto.report", "stretto.place", "stretto.notebook.charts", "stretto.__main__")
 for module in pkgutil.walk_packages(stretto.__path__, "stretto."):
-    if not module.name.startswith(("stretto.report", "stretto.place", "stretto.__main__")):
+    if not module.name.startswith(USE_THEM):
         importlib.import_module(module.name)
 from stretto.cli import main
 sys.exit(main(["report", "x"]))
