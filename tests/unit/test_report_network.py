@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from net_samples import TCP, cluster, messages, node, rails, result, scaled, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
+from stretto.net.p2p import RATE_BYTES
 
 Out = pytest.CaptureFixture[str]
 HOSTS = ["node1.site", "node2.site", "node3.site"]
@@ -83,3 +85,16 @@ def test_report_command_refuses_networks_with_others(
     one = written(tmp_path, a=result(messages(TCP)))
     assert main(["report", *one, *more]) != 0
     assert "network results have a page of their own" in capsys.readouterr().err
+
+
+def test_rails_are_drawn_by_bandwidth_and_by_message_rate(tmp_path: Path) -> None:
+    found = rails()
+    assert found.rails is not None
+    for setting in found.rails.settings:
+        large = next(m for m in setting.messages if m.test == "bandwidth")
+        setting.messages = [*setting.messages, replace(large, bytes=RATE_BYTES)]
+    page, svg = tmp_path / "page.html", tmp_path / "svg"
+    words = [*written(tmp_path, a=found), "-o", str(page), "--svg", str(svg), "-q"]
+    assert main(["report", *words]) == 0
+    assert {"net-rails.svg", "net-rails-rate.svg"} <= {p.name for p in svg.iterdir()}
+    assert "messages/s" in (svg / "net-rails-rate.svg").read_text()

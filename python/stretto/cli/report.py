@@ -26,6 +26,24 @@ stretto report tcp.net.json efa.net.json -o compared.html"""
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
 
+_Picture = Annotated[
+    Path | None,
+    o.option(
+        o.OUTPUT,
+        "Write only one small figure, latency and application, to this .svg or .png file.",
+        "--picture",
+    ),
+]
+_Processes = Annotated[
+    Path | None,
+    o.option(
+        o.OUTPUT,
+        "Write only charts of Stretto against the MPI over processes into this directory: one "
+        "file for each collective, with a small, a medium and a large size.",
+        "--processes",
+    ),
+]
+
 
 def command(
     paths: Annotated[
@@ -38,23 +56,8 @@ def command(
             autocompletion=files(".json", ".jsonl", ".table"),
         ),
     ],
-    picture: Annotated[
-        Path | None,
-        o.option(
-            o.OUTPUT,
-            "Write only one small figure, latency and application, to this .svg or .png file.",
-            "--picture",
-        ),
-    ] = None,
-    processes: Annotated[
-        Path | None,
-        o.option(
-            o.OUTPUT,
-            "Write only charts of Stretto against the MPI over processes into this directory: one "
-            "file for each collective, with a small, a medium and a large size.",
-            "--processes",
-        ),
-    ] = None,
+    picture: _Picture = None,
+    processes: _Processes = None,
     out: Annotated[Path | None, o.out_file("The page (default: report.html).")] = None,
     png: o.Png = None,
     svg: o.Svg = None,
