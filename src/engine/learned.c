@@ -160,29 +160,40 @@ STRETTO_COLD void stretto_learned_begin(void) {
              name, parent != MPI_COMM_NULL ? ".spawned" : "");
 }
 
-/* As stretto.files.identity names it on x86-64; "unknown" elsewhere. */
+/* As stretto.files.identity names it; an Arm processor by the numbers, which that replaces. */
 static void processor(char *text, size_t size) {
-    char line[512], family[16] = "?", model[16] = "?";
+    enum { NAME, BOARD, POWER, RISCV, FAMILY, MODEL, MAKER, PART, KEYS };
+    static const char *const keys[] = {
+        "model name", "Model", "cpu", "uarch", "cpu family", "model", "CPU implementer", "CPU part",
+    };
+    char line[512], found[KEYS][512] = {{0}}, *colon, *rest;
     FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(text, size, "unknown");
-    while (file && fgets(line, sizeof line, file) && *line != '\n') {
-        char *value = strchr(line, ':');
-        if (!value || !value[1])
-            continue;
-        value += 2;
-        value[strcspn(value, "\n\"")] = '\0';
-        if (strncmp(line, "model name", 10) == 0)
-            snprintf(text, size, "%s", value);
-        else if (strncmp(line, "cpu family", 10) == 0)
-            snprintf(family, sizeof family, "%s", value);
-        else if (strncmp(line, "model\t", 6) == 0)
-            snprintf(model, sizeof model, "%s", value);
+    /* where the name is not in the first paragraph, it may be in the last one */
+    while (file && fgets(line, sizeof line, file) && (*line != '\n' || !*found[NAME])) {
+        const size_t length = strcspn(line, "\t:");
+        for (int i = 0; i < KEYS && (colon = strchr(line + length, ':')); i++) {
+            if (*found[i] || length != strlen(keys[i]) || memcmp(line, keys[i], length) != 0)
+                continue;
+            size_t used = 0;
+            for (char *w = colon; (w = strtok_r(w == colon ? w + 1 : NULL, " \t\n", &rest));)
+                used += (size_t)sprintf(found[i] + used, "%s%s", used ? " " : "", w);
+            break;
+        }
     }
     if (file)
         fclose(file);
+    snprintf(text, size, "unknown");
+    if (*found[MAKER] && *found[PART])
+        snprintf(text, size, "implementer %.32s part %.32s", found[MAKER], found[PART]);
+    for (int i = RISCV; i >= NAME; i--)
+        if (*found[i])
+            snprintf(text, size, "%.160s", found[i]);
     const size_t used = strlen(text);
-    if (*family != '?' && !strpbrk(text, "0123456789")) /* a virtual machine hides it */
-        snprintf(text + used, size - used, " (family %s, model %s)", family, model);
+    if (*found[NAME] && *found[FAMILY] && !strpbrk(text, "0123456789")) /* a virtual machine */
+        snprintf(text + used, size - used, " (family %.32s, model %.32s)", found[FAMILY],
+                 *found[MODEL] ? found[MODEL] : "?");
+    for (char *c = text; (c = strchr(c, '"'));)
+        *c = '\'';
 }
 
 /* The first number of MPI_Get_library_version, "5.0.11"; "?" without one. */

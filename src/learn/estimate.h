@@ -5,10 +5,10 @@
  * collective's doing. The others WAIT: they cannot return before `start`, when the root has entered
  * (bcast, scatter) or the last rank (all others), and only what comes after it counts.
  *
- * The time of a side is that of its slowest rank. Where both are shorter, every rank leaves every
- * call at the same time or sooner whatever the ranks do between the calls, and so the job cannot
- * become slower. Neither side says that alone: a root that runs ahead may hide the time of the
- * others, and the others that of the root.
+ * The time of a side is that of its slowest rank by one clock, and otherwise the sum over its
+ * ranks. A choice must make both sides shorter: a root that runs ahead may hide the time of the
+ * others, and the others that of the root. Maxima and sums are compared, not each rank: a single
+ * rank may leave later than before.
  */
 #ifndef STRETTO_ESTIMATE_H
 #define STRETTO_ESTIMATE_H

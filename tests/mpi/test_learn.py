@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+from stretto.files.identity import cpu_model
 from stretto.files.table import read_table
 
 APPS = REPOSITORY / "tests" / "programs"
+XEON = "Intel(R) Xeon(R) CPU           X5550  @ 2.67GHz"
+ARM = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n"
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,15 @@ def build(tmp_path_factory: pytest.TempPathFactory):
         return str(program)
 
     return compiled
+
+
+def on_processor(env: dict[str, str], folder: Path, cpuinfo: str) -> None:
+    """Show the library another processor."""
+    made, shown = folder / "cpuinfo_stand_in.so", folder / "cpuinfo"
+    argv = ["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(APPS / "cpuinfo_stand_in.c")]
+    subprocess.run([*argv, "-o", str(made)], check=True)
+    shown.write_text(cpuinfo)
+    env |= {"LD_PRELOAD": f"{made}:{env['LD_PRELOAD']}", "CPUINFO": str(shown)}
 
 
 def learning(mpi: Mpi, folder: Path, **settings: object) -> dict[str, str]:
@@ -82,10 +94,14 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     kept += ["row allgather 1 2 1024-1500 ring -", "row allgather 1 2 1501-2047 shm -", "end 4"]
     start.write_text("\n".join(kept) + "\n", "utf-8")
     env = learning(mpi, tmp_path, STRETTO_AFTER=3, STRETTO_TABLE=start, STRETTO_VERBOSE=1)
+    # with what is not of the name as on real machines: two paragraphs, and a model number
+    on_processor(env, tmp_path, 2 * f"processor\t: 0\nmodel\t\t: 26\nmodel name\t: {XEON}\n\n")
     done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
     assert re.search(r"allreduce of 8 bytes on 2 ranks \(1 x 2\): shm \(", done.stderr)
-    second = {(r.collective, r.low): r for r in read_table(tmp_path / "learned.table").rows}
+    learned = read_table(tmp_path / "learned.table")
+    assert learned.cpu == " ".join(XEON.split()) == cpu_model(f"model name\t: {XEON}\n")
+    second = {(r.collective, r.low): r for r in learned.rows}
     assert second["scan", 0].choice == "shm" and second["scan", 0].evidence["source"] == "earlier"
     assert second["allreduce", 8].choice == "shm"
     gathered = {r.high for (name, low), r in second.items() if name == "allgather" and low >= 1024}
@@ -95,10 +111,13 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
 def test_learning_with_one_order_of_sums_leaves_reductions_alone(build, tmp_path: Path) -> None:
     mpi = MPIS["mpich"].require()
     env = learning(mpi, tmp_path, STRETTO_REPRODUCIBLE=1)
+    on_processor(env, tmp_path, ARM)
     done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
     assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
     assert "order of the sums" not in done.stderr
-    rows = read_table(tmp_path / "learned.table").rows
+    learned = read_table(tmp_path / "learned.table")
+    assert learned.cpu == cpu_model(ARM) == "Arm Neoverse-V1"
+    rows = learned.rows
     assert not {"allreduce", "reduce", "reduce_scatter"} & {r.collective for r in rows}
 
 

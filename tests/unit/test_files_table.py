@@ -251,6 +251,7 @@ def test_table_of_the_site_is_found_by_another_user_behind_his_own() -> None:
         ("CPU implementer : 0x46\nCPU part : 0x001\n", "Fujitsu A64FX", "fujitsu-a64fx"),
         ("CPU implementer : 0x99\nCPU part : 0x123\n", "implementer 0x99 part 0x123", None),
         ("processor : 0\ncpu : POWER9, altivec supported\n", "POWER9, altivec supported", None),
+        ("processor : 0\nisa : rv64imafdc\n", "unknown", "unknown"),
     ],
 )
 def test_cpu_names(cpuinfo: str, model: str | None, slug: str | None) -> None:

@@ -273,8 +273,8 @@ def merge(
 ) -> None:
     """Merge tables of several runs and users; where they differ, more evidence wins.
 
-    The tables must be for one MPI version, one processor and one layout, or all layouts. Measured
-    rows win over learned ones, and more launches or calls over fewer.
+    The tables must be for one MPI version and one processor. Measured rows win over learned ones
+    of the same layout, and more launches or calls over fewer.
     """
     from stretto.files.merge import merge_tables
     from stretto.files.table import read_table, write_table

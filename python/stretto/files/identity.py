@@ -57,6 +57,8 @@ def collect(mpi: MPIIdentity) -> Identity:
     return Identity(__version__, now(), collect_host(), mpi)
 
 
+#: of a processor whose model /proc/cpuinfo does not give
+UNKNOWN_CPU = "unknown"
 # Part numbers of the Arm cores found in HPC and cloud machines; /proc/cpuinfo gives numbers only.
 _ARM_PARTS = {
     (0x41, 0xD07): "Cortex-A57",
@@ -121,11 +123,20 @@ def cpu_model(cpuinfo: str) -> str:
             if key == "model name" and not re.search(r"\d", name) and "cpu family" in fields:
                 name += f" (family {fields['cpu family']}, model {fields.get('model', '?')})"
             return name
-    try:
-        maker = int(fields["CPU implementer"], 16)
-        part = int(fields["CPU part"], 16)
-    except (KeyError, ValueError):
-        return os.uname().machine or "unknown"
+    if "CPU implementer" in fields and "CPU part" in fields:
+        return arm_name(f"implementer {fields['CPU implementer']} part {fields['CPU part']}")
+    return UNKNOWN_CPU
+
+
+def arm_name(text: str) -> str:
+    """Return the name for ``implementer 0x41 part 0xd40``; any other text stays as it is.
+
+    Tables that the C library writes have the numbers.
+    """
+    found = re.fullmatch(r"implementer (0x[0-9a-fA-F]+) part (0x[0-9a-fA-F]+)", text)
+    if not found:
+        return text
+    maker, part = (int(number, 16) for number in found.groups())
     name = _ARM_PARTS.get((maker, part), f"part 0x{part:03x}")
     return f"{_ARM_MAKERS.get(maker, f'implementer 0x{maker:02x}')} {name}"
 
@@ -149,7 +160,7 @@ def other_cpu(one: Host, two: Host) -> bool:
 
 def other_model(one: str, two: str) -> bool:
     """Return whether two CPU models, as in `Host.cpu`, are known to be different processors."""
-    return len({cpu_slug(one), cpu_slug(two)} - {"unknown"}) > 1
+    return len({cpu_slug(one), cpu_slug(two)} - {UNKNOWN_CPU}) > 1
 
 
 def cpu_slug(cpu: str) -> str:
@@ -159,4 +170,4 @@ def cpu_slug(cpu: str) -> str:
     """
     text = re.sub(r"\((r|tm|c)\)", " ", cpu.lower())
     text = re.sub(r"@.*$|\b\d+-core\b|\bprocessor\b|\bcpu\b", " ", text)
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or "unknown"
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or UNKNOWN_CPU

@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files.rows import LARGEST_SIZE, Row, Table, merge_rows, star
+from stretto.files.identity import UNKNOWN_CPU, cpu_slug
+from stretto.files.rows import LARGEST_SIZE, Row, Table, merge_rows
 
 #: of a row's evidence, from weak to strong; another one is weaker than all
 _SOURCES = ("earlier", "simulated", "interpolated", "learned", "measured")
@@ -18,14 +19,44 @@ def merge_tables(tables: Sequence[tuple[Path, Table]]) -> Table:
     """Return one table; the order of the tables does not matter.
 
     Each size of a collective and layout takes the row with the most evidence. The head is that of
-    the newest table.
+    the newest table, with ``*`` for what differs between the layouts of the heads.
 
-    Raises StrettoError: when the MPI, the processor or the layout of two tables differ.
+    Raises StrettoError: when the MPI or the processor of two tables differ, or one is unknown.
     """
+    _refuse_other_systems(tables)
+    newest = max((t for _, t in tables), key=lambda t: (t.created, t.stretto, t.host))
+    nodes = newest.nodes if len({t.nodes for _, t in tables}) == 1 else None
+    ppn = newest.ppn if len({t.ppn for _, t in tables}) == 1 else None
+    groups: dict[tuple[str, int, int], list[Row]] = {}
+    for _, table in tables:
+        for row in table.rows:
+            # without a layout of its own a row is for that of its head, which may go
+            one = dataclasses.replace(
+                row,
+                nodes=row.nodes or (table.nodes if nodes is None else None),
+                ppn=row.ppn or (table.ppn if ppn is None else None),
+            )
+            groups.setdefault((one.collective, one.nodes or 0, one.ppn or 0), []).append(one)
+    rows = [
+        _saved_once(row, groups[key])
+        for key in sorted(groups)
+        for row in merge_rows(_best(groups[key]))
+    ]
+    return dataclasses.replace(newest, nodes=nodes, ppn=ppn, rows=rows)
+
+
+def _refuse_other_systems(tables: Sequence[tuple[Path, Table]]) -> None:
     first_path, first = tables[0]
-    for path, table in tables[1:]:
-        for what, one, other in zip(
-            ("MPI", "processor", "layout"), _identity(first), _identity(table), strict=True
+    for path, table in tables if len(tables) > 1 else ():
+        if cpu_slug(table.cpu) == UNKNOWN_CPU:
+            raise StrettoError(
+                "the table does not name its processor, so it may be for another one",
+                path,
+                f'write the model in its "created" line, in place of cpu "{table.cpu}"',
+            )
+        for what, one, other in (
+            ("MPI", _mpi(first), _mpi(table)),
+            ("processor", first.cpu, table.cpu),
         ):
             if one != other:
                 raise StrettoError(
@@ -33,19 +64,18 @@ def merge_tables(tables: Sequence[tuple[Path, Table]]) -> Table:
                     f"{first_path}, {path}",
                     f"merge only tables for one {what}",
                 )
-    newest = max((t for _, t in tables), key=lambda t: (t.created, t.stretto, t.host))
-    groups: dict[tuple[str, int, int], list[Row]] = {}
-    for _, table in tables:
-        for row in table.rows:
-            key = (row.collective, row.nodes or 0, row.ppn or 0)
-            groups.setdefault(key, []).append(row)
-    rows = [row for key in sorted(groups) for row in merge_rows(_best(groups[key]))]
-    return dataclasses.replace(newest, rows=rows)
 
 
-def _identity(table: Table) -> tuple[str, str, str]:
-    layout = f"{star(table.nodes)} x {star(table.ppn)} (nodes x ppn)"
-    return f"{table.family} {table.mpi_version}", table.cpu, layout
+def _mpi(table: Table) -> str:
+    return f"{table.family} {table.mpi_version}"
+
+
+def _saved_once(row: Row, rows: Sequence[Row]) -> Row:
+    """Return a row without the time saved if it is a part: that is of the whole row."""
+    if row in rows:
+        return row
+    kept = {k: v for k, v in row.evidence.items() if k not in ("saved_s", "saved_spread_s")}
+    return dataclasses.replace(row, evidence=kept)
 
 
 def _best(rows: Sequence[Row]) -> list[Row]:

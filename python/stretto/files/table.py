@@ -13,6 +13,7 @@ from typing import cast, get_args
 from stretto import plan
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.files.identity import arm_name
 from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, merge_rows, star
@@ -312,7 +313,7 @@ def _table(header: dict[str, list[str]], rows: list[Row], place: str) -> Table:
         created=created[0],
         stretto=created[2],
         host=created[4],
-        cpu=created[6],
+        cpu=arm_name(created[6]),
         rows=rows,
     )
 

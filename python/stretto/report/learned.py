@@ -23,7 +23,10 @@ class Saved:
 
 def learned_rows(system: System) -> list[Row]:
     """Return the learned rows of all tables, those that saved most first."""
-    rows = [r for t in system.tables for r in t.rows if r.evidence.get("source") == "learned"]
+    rows: list[Row] = []
+    for row in (r for t in system.tables for r in t.rows):
+        if row.evidence.get("source") == "learned" and row not in rows:  # a merged table repeats it
+            rows.append(row)
     return sorted(rows, key=lambda r: (-_number(r, "saved_s"), r.collective, r.low))
 
 
