@@ -19,7 +19,7 @@ from mpis import REPOSITORY, have, missing
 FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
-PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p") for f in FAMILIES} | {
+PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p", "io") for f in FAMILIES} | {
     "stretto-net",
     "stretto-cores",
 }

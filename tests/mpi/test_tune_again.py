@@ -197,7 +197,7 @@ def test_files_of_the_case_that_changed_are_named(
     (case / "input").write_text("new")
     profile_of(made)
     (note,) = [s for s in said if "note" in s]
-    assert f"earlier runs of {OLD}: input; if CMD reads them, --restart" in note
+    assert f"earlier runs of {OLD}: input; if ./job.sh reads them, --restart" in note
     made.o.place = dataclasses.replace(made.o.place, in_place=True)
     said.clear()
     profile_of(made)

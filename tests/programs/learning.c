@@ -25,13 +25,14 @@ static void rooted(MPI_Comm comm, int me, int n, long i, int root) {
     MPI_Scatter(blocks, 2, MPI_INT, two, 2, MPI_INT, root, comm);
     wrong += two[0] != me || two[1] != (int)i;
     for (int r = 0; r < n; r++)
-        counts[r] = r % 2; /* some have nothing */
+        counts[r] = i % 4 ? 1 + r % 2 : r % 2; /* now and then some have nothing: not learned */
     int displs[64] = {0};
     for (int r = 1; r < n; r++)
         displs[r] = displs[r - 1] + counts[r - 1];
-    MPI_Allgatherv(&value, counts[me], MPI_INT, blocks, counts, displs, MPI_INT, comm);
+    two[0] = two[1] = value;
+    MPI_Allgatherv(two, counts[me], MPI_INT, blocks, counts, displs, MPI_INT, comm);
     wrong += n > 1 && blocks[0] != (int)i;
-    for (int r = 0; r < n; r++)
+    for (int r = 0; r < 2 * n; r++)
         blocks[r] = r;
     MPI_Reduce_scatter(blocks, two, counts, MPI_INT, MPI_SUM, comm);
     wrong += counts[me] && two[0] != n * displs[me];
