@@ -2,7 +2,7 @@
 # A year of hourly winds on a Slurm cluster of this machine: data, analysis, maps, scaling, and an MPI
 # reader with and without Stretto. docs/howto/earth.md explains it. Root, slurm-wlm and munge are needed.
 #
-#   examples/earth/run.sh            # 2.9 GB, under ten minutes
+#   examples/earth/run.sh            # 2.9 GB of data
 #   DEGREES=5 MONTHS=1 BUDGET=60s HOURS=24 WORKERS=1,2 examples/earth/run.sh
 #   examples/earth/run.sh --docs     # and the pictures into docs/images
 set -euo pipefail
