@@ -59,6 +59,7 @@ def test_fortran_cg(tmp_path: Path) -> None:
     assert result(mpi, 2, command, stretto=True) == result(mpi, 2, command, stretto=False)
 
 
+@pytest.mark.long
 def test_ft(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(EXAMPLES / "c" / "ft.c", tmp_path / "ft", "-O2", *MATHS)

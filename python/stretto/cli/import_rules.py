@@ -30,9 +30,9 @@ def run(
     as_json: bool,
 ) -> None:  # fmt: skip
     if to is not None and to not in TARGETS:
-        raise UsageError(f"there is no form {to!r}", "--to", f"there are {', '.join(TARGETS)}")
+        raise UsageError(f"unknown form {to!r}", "--to", f"use one of {', '.join(TARGETS)}")
     if out is not None and to is None:
-        raise UsageError("-o is for --to", "--out", f"say one of {', '.join(TARGETS)}")
+        raise UsageError("-o needs --to", "--out", f"add --to with one of {', '.join(TARGETS)}")
     data = sys.stdin.buffer.read() if str(path) == "-" else _read(path)
     name = "standard input" if str(path) == "-" else str(path)
     installation, version = _mpi(mpi)

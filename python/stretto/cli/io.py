@@ -96,7 +96,8 @@ def command(
             place, target, ways, launches, lambda text, done: bar.update(done * cost, text)
         )
     if any(launch.cut for launch in found):
-        say("stretto: the time of a launch ended before all was measured: a smaller --bytes helps")
+        remedy = "use a smaller --bytes" if target.made else "use a smaller file"
+        say(f"stretto: a launch reached its time limit before all ways were measured: {remedy}")
     result = IoFile(
         __version__, now(), collect_host(), sys.argv[1:], place.installation.identity,
         list(found[0].hosts), str(target.path), target.made, found[0].own, found[0].bytes,

@@ -136,7 +136,7 @@ def cache_words(result: IoFile) -> str | None:
             f"page cache: WARM: it held up to {100 * max(held):.0f} % of the file before reading "
             f"({why}): these are times of memory, not of the file system"
         )
-    return f"page cache: cold: it held none of the file before each reading. {servers}"
+    return f"page cache: cold: it held at most 5 % of the file before each reading. {servers}"
 
 
 def change_lines(result: IoFile) -> Iterator[str]:
