@@ -311,8 +311,8 @@ void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_d
  * what the call returned (learn.c). */
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
 void stretto_learn_call_ended(stretto_comm *c, int rc);
-/* The arguments of this rank were not taken: the others wait, and it calls again. Any other error
- * is of a call that is over on the others, too. */
+/* The MPI refused the arguments of this rank: the other ranks wait until it calls again. After any
+ * other error the call has ended on the other ranks too. */
 bool stretto_is_refusal(int rc);
 void stretto_learn_forget(stretto_comm *c);
 /* The communicator goes, or the job ends: what was learned there is kept, and reported at the end.

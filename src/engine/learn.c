@@ -15,7 +15,7 @@
 
 enum {
     MOST_SHAPES = 64,      /* of a communicator */
-    MOST_BYTES = 64 << 10, /* of them and of their trials: the bound that users are told */
+    MOST_BYTES = 64 << 10, /* of shapes and trials (docs/decisions/0030-learn.md) */
     EACH = sizeof(stretto_row) + sizeof(stretto_decision), /* a candidate */
     FEW_RANKS = 16,
     SMALL = 4096 /* bytes: below, a candidate's messages are what it costs */

@@ -126,7 +126,9 @@ def _values(row: NativeRow, file: NativeFile, release: str, lost: list[str]) -> 
             return (0, 0, 0, 0)
     requests = int(given.get(f"{base}_max_requests", "0"))
     if requests and release != "6":
-        lost.append(f"{row.place}: rows for Open MPI {release} have no number of requests")
+        lost.append(
+            f"{row.place}: the form for Open MPI {release} cannot hold a number of requests"
+        )
     return number, fanout, int(given.get(f"{base}_segmentsize", "0")), requests
 
 

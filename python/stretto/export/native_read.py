@@ -168,7 +168,7 @@ _SIZES = ("avg_msg_size", "total_msg_size", "msg_size")
 class _Way:
     """What holds on the way to a node of a tree: spans by measure, and further conditions.
 
-    `own`: what the library has for the collective: a copy of it is the MPI's own decision.
+    `own`: the rules that MPICH has built in for the collective: an equal rule changes nothing.
     """
 
     collective: str = ""

@@ -1,6 +1,6 @@
 """Stretto's files in notebooks: as xarray datasets, as pandas data frames and as Altair charts.
 
-These packages are loaded when they are asked for: ``pip install 'stretto[data,report]'``.
+These packages are loaded when they are asked for: ``pip install '.[data,report]'``.
 
 >>> import stretto
 >>> bench = stretto.open_bench("cluster.bench.jsonl")  # doctest: +SKIP

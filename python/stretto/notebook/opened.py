@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,18 +30,18 @@ def array(name: str, dims: Any, values: Any, units: str, words: str, **about: An
     return package("xarray").DataArray(values, dims=dims, name=name, attrs=attrs)
 
 
-class Opened:
+class Opened(ABC):
     """One opened file; `path` is where it was read."""
 
     path: Path
 
+    @abstractmethod
     def _about(self) -> Mapping[str, str]:
         """Return where the figures are from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _charts(self, charts: Any) -> Mapping[str, Callable[[], Any]]:
         """Return the charts of the file by their names."""
-        raise NotImplementedError
 
     def plot(self, what: str = "") -> Any:
         """Return an Altair chart, drawn as in ``stretto report``.

@@ -83,13 +83,20 @@ def report(
     """Write the page of one or two systems; return what it says, for ``--json``."""
     found = net.systems(paths)
     shown = compared(net.compared(*found)) if len(found) == 2 else alone(found[0])
-    written = write(shown, output, png, svg, drawn)
+    return written(shown, "network", output, png, svg, drawn)
+
+
+def written(
+    shown: NetPage, kind: str, output: Path, png: Path | None, svg: Path | None, drawn: Drawn
+) -> dict[str, Any]:
+    """Write a page; return what it says, for ``--json``."""
+    paths = write(shown, output, png, svg, drawn)
     return {
         "verdict": shown.answer,
-        "kind": "network",
+        "kind": kind,
         "notes": list(shown.notes),
         "figures": [figure.name for figure in shown.figures],
-        "written": [str(path) for path in written],
+        "written": [str(path) for path in paths],
     }
 
 

@@ -59,11 +59,4 @@ def report(
         "all comparisons of this page, was made. A difference counts only if it is significant "
         "(5 %) and above 3 %.",
     )
-    written = network.write(shown, output, png, svg, drawn)
-    return {
-        "verdict": shown.answer,
-        "kind": "io",
-        "notes": list(shown.notes),
-        "figures": [figure.name for figure in shown.figures],
-        "written": [str(one) for one in written],
-    }
+    return network.written(shown, "io", output, png, svg, drawn)

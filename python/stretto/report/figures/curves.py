@@ -25,7 +25,7 @@ from stretto.report.figures.lines import (
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 
-#: candidates that are the MPI's own
+#: candidates that the MPI carries out
 MPI_ALONE = (NATIVE, "bare")
 MOST_LINES = 18  # as many names as fit beside a chart
 
