@@ -35,7 +35,7 @@ static inline void stretto_read_ends(stretto_node *node, uint64_t began, size_t 
 /* From another rank's ring. */
 static inline void stretto_fetch(stretto_node *node, void *to, const void *from, size_t bytes) {
     const uint64_t began = stretto_read_begins(bytes);
-    stretto_copy(to, from, bytes);
+    stretto_copy_foreign((stretto_copying){to, from, bytes});
     stretto_read_ends(node, began, bytes);
 }
 

@@ -71,6 +71,30 @@ static inline void stretto_copy_turn(stretto_copying *copy, size_t piece) {
     copy->to += piece, copy->from += piece, copy->bytes -= piece;
 }
 
+/* Asks for the lines of the copy that lie AHEAD of its next piece, and none beyond its end: those
+ * may be written just now. */
+static inline void stretto_copy_ahead(const stretto_copying *copy, size_t piece) {
+    const size_t end =
+        copy->bytes < STRETTO_NODE_AHEAD + piece ? copy->bytes : STRETTO_NODE_AHEAD + piece;
+    for (size_t i = STRETTO_NODE_AHEAD; i < end; i += 64)
+        __builtin_prefetch(copy->from + i);
+}
+
+/* From what another core has written. In pieces whose lines were asked for: the processor's own
+ * prefetching follows one stream of growing addresses, and memcpy loads the end of what it copies
+ * first (tuning.h, AHEAD). */
+static inline void stretto_copy_foreign(stretto_copying in) {
+    size_t piece = STRETTO_NODE_COPY_TURN_THREE;
+    __asm__("" : "+r"(piece)); /* as above */
+    for (size_t i = 0; i < STRETTO_NODE_AHEAD && i < in.bytes; i += 64)
+        __builtin_prefetch(in.from + i);
+    while (in.bytes > piece) {
+        stretto_copy_ahead(&in, piece);
+        stretto_copy_turn(&in, piece);
+    }
+    stretto_copy_rest(in);
+}
+
 /* Two copies in turn, piece by piece: one that waits for lines of another core, and one within this
  * rank's memory. While the first waits the processor goes on with the second, which then costs next
  * to nothing. */
@@ -78,10 +102,11 @@ static inline void stretto_copy_both(stretto_copying a, stretto_copying b) {
     size_t piece = STRETTO_NODE_COPY_TURN;
     __asm__("" : "+r"(piece)); /* as above */
     while (a.bytes > piece && b.bytes > piece) {
+        stretto_copy_ahead(&a, piece);
         stretto_copy_turn(&a, piece);
         stretto_copy_turn(&b, piece);
     }
-    stretto_copy_rest(a);
+    stretto_copy_foreign(a);
     stretto_copy_rest(b);
 }
 
@@ -91,6 +116,7 @@ static inline void stretto_copy_three(stretto_copying a, stretto_copying b, stre
     size_t piece = STRETTO_NODE_COPY_TURN_THREE;
     __asm__("" : "+r"(piece)); /* as above */
     while (a.bytes > piece && b.bytes > piece && c.bytes > piece) {
+        stretto_copy_ahead(&a, piece);
         stretto_copy_turn(&a, piece);
         stretto_copy_turn(&b, piece);
         stretto_copy_turn(&c, piece);
