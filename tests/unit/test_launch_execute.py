@@ -123,23 +123,28 @@ except Interrupted as error:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_are_passed_on(number: signal.Signals) -> None:
+def stubborn() -> tuple[subprocess.Popen[str], list[int]]:
+    """Start what does not end by itself; return Stretto's process and those of the command."""
     process = subprocess.Popen(
         [sys.executable, "-c", DRIVER, STUBBORN], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    pids: list[int] = []
-    for line in process.stdout:
-        if line.strip().isdigit():
-            pids.append(int(line))
-        if line == "ready\n":
-            break
+    pids = [
+        int(line) for line in iter(process.stdout.readline, "ready\n") if line.strip().isdigit()
+    ]
+    assert len(pids) == 2
+    return process, pids
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_passed_on(number: signal.Signals) -> None:
+    process, pids = stubborn()
     process.send_signal(number)
+    assert process.stdout is not None
     rest = process.stdout.read()
     assert process.wait(timeout=300) == 130
     assert number.name in rest
-    assert len(pids) == 2 and not any(alive(p) for p in pids)
+    assert not any(alive(p) for p in pids)
 
 
 #: the signal comes once, where what has ended is put away; then: is every handler the old one?
@@ -200,21 +205,11 @@ def gone(pids: list[int], within_s: float = 300.0) -> bool:
 
 def test_what_runs_ends_when_stretto_is_killed() -> None:
     """No handler can run on SIGKILL: the guard sees the pipe close."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, STUBBORN], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    pids: list[int] = []
-    for line in process.stdout:
-        if line.strip().isdigit():
-            pids.append(int(line))
-        if line == "ready\n":
-            break
+    process, pids = stubborn()
     own = _descendants(process.pid)
-    assert len(pids) == 2 and set(pids) <= set(own)
+    assert set(pids) <= set(own)
     process.kill()
-    process.wait()
-    process.stdout.close()
+    process.communicate()
     assert gone(own)
 
 

@@ -174,7 +174,7 @@ def _run(
             texts = [reader.finish() for reader in readers] or texts
     finally:
         if process is not None:
-            process.__exit__(None, None, None)
+            process.__exit__()
     code = process.code if process.code is not None else -int(signal.SIGKILL)
     return Result(code if code >= 0 else 128 - code, process.wall_s, texts[0], texts[1], timed_out)
 

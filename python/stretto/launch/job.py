@@ -14,7 +14,7 @@ from stretto.launch.layout import JobLayout, find_layout
 from stretto.launch.options import SHELLS
 from stretto.launch.reach import in_script, obstacles
 from stretto.launch.tools import SANITIZER_OPTION, mpi_tools, sanitized
-from stretto.light import TYPE_CHECKING, dataclass, later
+from stretto.light import TYPE_CHECKING, dataclass, later, replace
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import (
     LAUNCHER_NAMES,
@@ -185,16 +185,10 @@ def _launched(
 
 def _of_both(library: MPIInstallation, launching: MPIInstallation, abi: Abi) -> MPIInstallation:
     """Return the library's identity with the launcher's way of launching."""
-    return type(launching)(
-        family=library.family,
-        abi=abi,
-        version=library.version,
-        library=library.library,
-        prefix=library.prefix,
-        libmpi=library.libmpi,
-        launcher=launching.launcher,
-        private=False,
-    )
+    return replace(
+        launching, family=library.family, abi=abi, version=library.version,
+        library=library.library, prefix=library.prefix, libmpi=library.libmpi, private=False,
+    )  # fmt: skip
 
 
 def _direct(
