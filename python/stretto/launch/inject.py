@@ -119,9 +119,9 @@ def prepare(
             environ["LD_PRELOAD"] = job.environ["LD_PRELOAD"]
         _slurm(words, command, variables)
     elif command.kind == "openmpi":
-        _openmpi(words, command, job, variables, environ)
+        _openmpi(words, job, variables, environ)
     else:
-        _hydra(words, command, job, variables, environ)
+        _hydra(words, command, variables, environ)
     return _behind(words, command.launcher_at, environ)
 
 
@@ -165,14 +165,10 @@ def _before_launcher(words: list[str], command: Command, variables: Mapping[str,
 
 
 def _openmpi(
-    words: list[str],
-    command: Command,
-    job: Job,
-    variables: dict[str, str],
-    environ: dict[str, str],
+    words: list[str], job: Job, variables: dict[str, str], environ: dict[str, str]
 ) -> None:
-    rest = dict(variables)
-    major = _major(command, job)
+    command, rest = job.command, dict(variables)
+    major = _major(job)
     for option in command.options:
         at = option.at + 1
         if option.name == "x" and option.values:
@@ -200,8 +196,9 @@ def _openmpi(
     environ |= {k: v for k, v in extra.items() if k not in rest}
 
 
-def _major(command: Command, job: Job) -> int:
+def _major(job: Job) -> int:
     """Return the launcher's major version, which may differ from the library's."""
+    command = job.command
     head = (command.launcher_version or job.mpi.version).split(".")[0]
     if command.launcher_version is None and command.kind == "openmpi":
         return 5  # only PRRTE's launchers do not tell Open MPI's version
@@ -215,11 +212,7 @@ def _insert(words: list[str], command: Command, options: Sequence[str]) -> None:
 
 
 def _hydra(
-    words: list[str],
-    command: Command,
-    job: Job,
-    variables: dict[str, str],
-    environ: dict[str, str],
+    words: list[str], command: Command, variables: dict[str, str], environ: dict[str, str]
 ) -> None:
     rest = dict(variables)
     for option in command.options:
