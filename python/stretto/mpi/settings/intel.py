@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from stretto.mpi.settings.base import Around, Entry
 from stretto.mpi.settings.network import libfabric
@@ -41,5 +40,8 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     return out
 
 
-def _own(name: str, values: tuple[str, ...], what: str, *more: Any, many: bool = False) -> Entry:
-    return Entry(name, name, values, what, *more, many=many)
+def _own(
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None,
+    words: tuple[str, ...] = (), many: bool = False,
+) -> Entry:  # fmt: skip
+    return Entry(name, name, values, what, nodes, words, many=many)

@@ -69,6 +69,8 @@ def _placing(around: Around) -> list[Entry]:
     return out
 
 
-def _cvar(name: str, values: tuple[str, ...], what: str, *nodes: bool, **more: Any) -> Entry:
+def _cvar(
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, **more: Any
+) -> Entry:
     variable = _CVAR + name
-    return Entry(variable, variable, values, what, *nodes, **more)
+    return Entry(variable, variable, values, what, nodes, **more)

@@ -97,5 +97,7 @@ def _placing(old: bool, around: Around) -> list[Entry]:
     return out
 
 
-def _mca(name: str, values: tuple[str, ...], what: str, *nodes: bool, **more: Any) -> Entry:
-    return Entry(name, f"OMPI_MCA_{name}", values, what, *nodes, **more)
+def _mca(
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, **more: Any
+) -> Entry:
+    return Entry(name, f"OMPI_MCA_{name}", values, what, nodes, **more)
