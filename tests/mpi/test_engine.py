@@ -144,18 +144,9 @@ def test_rounds_between_nodes_in_which_all_ranks_share(ranks: int, ppn: int, fan
 
 
 CASES = [
-    "barrier",
-    "allreduce",
-    "reduce",
-    "bcast",
-    "allgather",
-    "large_allreduce",
-    "large_bcast",
-    "rma",
-    "nonblocking",
-    "chain",
-    "threads",
-]
+    "barrier", "allreduce", "reduce", "bcast", "allgather", "large_allreduce", "large_bcast", "rma",
+    "nonblocking", "chain", "threads",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

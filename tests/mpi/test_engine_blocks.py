@@ -142,14 +142,14 @@ MISTAKES = {
     "blocks": "rank 2 and rank 0 call MPI_Reduce_scatter with other sizes of the blocks",
     "pair": "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8",
     "gatherv": "MPI_Gatherv: rank 2 sends 12 bytes to rank 0, which expects 8",
-    "missing": "after 20 s in MPI_Allreduce, the 17th collective, still missing: rank 2",
+    "missing": "after 8 s in MPI_Allreduce, the 17th collective, still missing: rank 2",
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mismatch_is_named_and_ends_the_job(mistake: str) -> None:
     # a rank that another program keeps off its core is not missing
-    limit = 20 if mistake == "missing" else 60
+    limit = 8 if mistake == "missing" else 60
     done = job(
         "openmpi4", "mismatch", mistake, check_calls=1, check_seconds=limit, timeout=300, fails=True
     )

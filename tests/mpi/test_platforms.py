@@ -115,20 +115,6 @@ def made(link: Link = LINK, rails: int = 1) -> list[Series]:
     return out
 
 
-def test_fit_recovers_a_known_network() -> None:
-    found = fit("known", made(), load("ib-hdr"), "today")
-    got = found.platform.levels["network"]
-    assert found.median_factor < 1.03
-    assert got.latency == pytest.approx(5e-6, rel=0.1)
-    assert got.send_overhead == pytest.approx(5e-7, rel=0.1)
-    assert got.gap_byte == pytest.approx(2e-10, rel=0.1)
-    assert got.eager_bytes == 16384
-    assert found.platform.nic_gap_message == pytest.approx(1e-7, rel=0.15)
-    assert found.platform.nic_gap_byte == pytest.approx(5e-11, rel=0.1)
-    assert found.platform.sources["network.latency"].startswith("fitted: latency.txt")
-    assert found.platform.sources["node.latency"] == load("ib-hdr").sources["node.latency"]
-
-
 def osu(path: Path, title: str, series: Series) -> Path:
     head = f"# OSU MPI {title} v5.6.2\n"
     if series.kind == "multi_pair":
@@ -137,7 +123,7 @@ def osu(path: Path, title: str, series: Series) -> Path:
     return path
 
 
-def test_fit_command_reads_osu_and_is_deterministic(tmp_path: Path, capsys: object) -> None:
+def test_fit_command_recovers_a_known_network_and_is_deterministic(tmp_path: Path) -> None:
     a, b, c = made()
     files = [osu(tmp_path / "lat.txt", "Latency Test", a),
              osu(tmp_path / "bw.txt", "Bandwidth Test", b),
@@ -145,14 +131,22 @@ def test_fit_command_reads_osu_and_is_deterministic(tmp_path: Path, capsys: obje
     assert read_series(files[2], None, None, None).pairs == 16
     outputs = []
     for i in range(2):
-        out = tmp_path / f"{i}.toml"
-        plot = tmp_path / f"{i}.svg"
-        argv = ["platform", "fit", "--when", "now", "-o", str(out), "--plot", str(plot), "mine",
-                *map(str, files)]  # fmt: skip
-        assert main(argv) == 0
+        out, plot = tmp_path / f"{i}.toml", tmp_path / f"{i}.svg"
+        argv = ["platform", "fit", "--when", "now", "-o", str(out), "--plot", str(plot), "mine"]
+        assert main([*argv, *map(str, files)]) == 0
         outputs.append((out.read_bytes(), plot.read_bytes()))
     assert outputs[0] == outputs[1]
     assert b"measured" in outputs[0][1]
+    found = load(str(tmp_path / "0.toml"))
+    got = found.levels["network"]
+    assert got.latency == pytest.approx(5e-6, rel=0.1)
+    assert got.send_overhead == pytest.approx(5e-7, rel=0.1)
+    assert got.gap_byte == pytest.approx(2e-10, rel=0.1)
+    assert got.eager_bytes == 16384
+    assert found.nic_gap_message == pytest.approx(1e-7, rel=0.15)
+    assert found.nic_gap_byte == pytest.approx(5e-11, rel=0.1)
+    assert found.sources["network.latency"].startswith("fitted: lat.txt")
+    assert found.sources["node.latency"] == load("ib-hdr").sources["node.latency"]
 
 
 @pytest.mark.parametrize(
