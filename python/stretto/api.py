@@ -17,7 +17,6 @@ import ctypes
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from stretto.errors import StrettoError
@@ -256,11 +255,6 @@ class AlltoallvPlan:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Free it."""
         self.free()

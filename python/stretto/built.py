@@ -27,18 +27,11 @@ def library_directories() -> list[Path]:
 
 
 def file_name(kind: Part, abi: Abi, mpi_major: int | None = None) -> str:
-    """Return a part's file name.
+    """Return a part's file name; for the plan library the ABI is of no importance.
 
-    Parameters
-    ----------
-    kind
-        Which part.
-    abi
-        The ABI family (of no importance for the plan library).
-    mpi_major
-        First number of the MPI's version: Open MPI 4 has a recorder of its own, which does not
-        export the persistent collectives that it lacks, and Open MPI 5 an interposer that does. The
-        family's interposer serves both.
+    `mpi_major`: first number of the MPI's version. Open MPI 4 has a recorder of its own, which does
+    not export the persistent collectives that it lacks, and Open MPI 5 an interposer that does. The
+    family's interposer serves both.
     """
     if kind == "plan":
         return "libstretto-plan.so"
@@ -52,48 +45,33 @@ def file_name(kind: Part, abi: Abi, mpi_major: int | None = None) -> str:
 
 
 def library(kind: Part, abi: Abi, mpi_major: int | None = None) -> Path:
-    """Return a built part, or raise an error that says how to get it.
-
-    Parameters
-    ----------
-    kind, abi, mpi_major
-        See `file_name`.
-    """
+    """Return a built part, or raise an error that says how to get it."""
     return _built(file_name(kind, abi, mpi_major))
 
 
 def net_program() -> Path:
-    """Return the program that measures TCP, or raise an error that says how to get it."""
+    """Return the program that measures TCP."""
     return _built("stretto-net")
 
 
 def cores_program() -> Path:
-    """Return the program that measures between cores, or raise an error that says how to get it."""
+    """Return the program that measures between cores."""
     return _built("stretto-cores")
 
 
-def _built(name: str) -> Path:
+def serial_root() -> Path:
+    """Return where the MPI for one process lies: ``bin``, ``include`` and ``lib``."""
+    return _built("serial/bin/mpicc", "the MPI for one process").parents[1]
+
+
+def _built(name: str, title: str = "") -> Path:
     directories = library_directories()
     for directory in directories:
         path = directory / name
         if path.is_file():
             return path.resolve()
     raise StrettoError(
-        f"{name} is not built",
+        f"{title or name} is not built",
         " or ".join(str(d) for d in directories),
-        "install Stretto with: pip install . (or set STRETTO_LIB_DIR to a build directory)",
-    )
-
-
-def serial_root() -> Path:
-    """Return where the MPI for one process lies: ``bin``, ``include`` and ``lib``."""
-    directories = library_directories()
-    for directory in directories:
-        root = directory / "serial"
-        if (root / "bin" / "mpicc").is_file():
-            return root.resolve()
-    raise StrettoError(
-        "the MPI for one process is not built",
-        " or ".join(str(d / "serial") for d in directories),
         "install Stretto with: pip install . (or set STRETTO_LIB_DIR to a build directory)",
     )

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str, nouns: str | None = None) -> str:
-    """Return a number with its noun in the singular or plural.
-
-    Parameters
-    ----------
-    number
-        How many.
-    noun, nouns
-        Of one, and of several where an s alone does not do.
-    """
-    return f"{number} {noun if number == 1 else nouns or _several(noun)}"
-
-
-def _several(noun: str) -> str:
-    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+    """Return a number with its noun; `nouns`: its plural where an s alone does not do."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {nouns or noun + ('es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's')}"
 
 
 def duration(seconds: float) -> str:

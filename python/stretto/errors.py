@@ -29,16 +29,9 @@ UNREACHABLE = (
 class StrettoError(Exception):
     """A fault that is explained to the user.
 
-    Parameters
-    ----------
-    message
-        What is wrong, in one sentence, without a full stop at the end.
-    place
-        Where: ``file``, ``file:line``, a host, a command.
-    remedy
-        What the user can do about it.
-    exit_code
-        Exit code of the command line (see ``docs/explanation/architecture.md``).
+    `message`: what is wrong, in one sentence, without a full stop. `place`: ``file``,
+    ``file:line``, a host, a command. `remedy`: what the user can do about it. `exit_code`: of the
+    command line (``docs/explanation/architecture.md``).
     """
 
     def __init__(
@@ -113,10 +106,7 @@ class Interrupted(KeyboardInterrupt):
 def keeping(kept: str) -> Iterator[None]:
     """Say `kept` to the user when Ctrl-C ends the block.
 
-    Parameters
-    ----------
-    kept
-        A sentence such as ``"measurements so far are in x.bench.jsonl; the same command goes on"``.
+    A sentence such as ``"measurements so far are in x.bench.jsonl; the same command goes on"``.
     """
     try:
         yield
@@ -129,14 +119,8 @@ def keeping(kept: str) -> Iterator[None]:
 def from_oserror(error: OSError, doing: str, place: str | Path | None = None) -> StrettoError:
     """Turn an operating-system error into a `StrettoError` with a remedy.
 
-    Parameters
-    ----------
-    error
-        What the system reported.
-    doing
-        What was being done, as in ``"cannot write the table"``.
-    place
-        The file concerned; taken from `error` when not given.
+    `doing`: what was being done, as in ``"cannot write the table"``. `place`: the file concerned;
+    taken from `error` when not given.
     """
     away = "the file system, or its server, was away: give the same command again in a while"
     remedies = {

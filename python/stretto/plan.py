@@ -12,12 +12,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from stretto.built import library
 from stretto.counted import counted
-from stretto.errors import EXIT_USAGE, StrettoError, UsageError
+from stretto.errors import EXIT_FAULT, EXIT_USAGE, StrettoError, UsageError
 
 #: as a table's layouts
 MOST_RANKS = 1 << 24
@@ -28,19 +27,8 @@ _ERROR_SIZE = 2000
 class Algorithm:
     """One row of the registry (``src/coll/algorithms.def``).
 
-    Attributes
-    ----------
-    collective, name
-        ``allreduce``, ``bruck_k``.
-    parameter
-        What the number in brackets means: ``radix``, ``segment`` (bytes), ``window``; None: there
-        is none.
-    minimum, default, maximum
-        Range of the parameter.
-    needs
-        Preconditions: ``commutative``, ``power_of_two``.
-    help
-        One line.
+    `parameter`: what the number in brackets means: ``radix``, ``segment`` (bytes), ``window``;
+    None: there is none. `needs`: preconditions: ``commutative``, ``power_of_two``.
     """
 
     collective: str
@@ -54,7 +42,8 @@ class Algorithm:
 
 
 @functools.cache
-def _library() -> ctypes.CDLL:
+def plan_library() -> ctypes.CDLL:
+    """Load the library; its functions take their arguments as ctypes has them."""
     path: Path = library("plan", "openmpi")
     try:
         lib = ctypes.CDLL(str(path))
@@ -64,32 +53,29 @@ def _library() -> ctypes.CDLL:
             path,
             "it must be built for this machine: pip install . builds it",
         ) from error
-    text, handle, number = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int
-    numbers = ctypes.POINTER(ctypes.c_int)
-    size = ctypes.c_size_t
-    for name, result, arguments in (
-        # texts come as void pointers, because they must be given back
-        ("algorithms", handle, []),
-        ("choices", handle, [text, number, number]),
-        ("choice", handle, [text, text, text, size]),
-        (
-            "build",
-            handle,
-            [text, text, number, numbers, number, number, number, size, text, text, size],
-        ),
-        ("close", None, [handle]),
-        ("text", handle, [handle, number]),
-        ("actions", handle, [handle]),
-        ("verify", number, [handle, text, size]),
-        ("free", None, [handle]),
-    ):
-        function = getattr(lib, f"stretto_export_{name}")
-        function.restype = result
-        function.argtypes = arguments
+    # texts come as void pointers, because they must be given back
+    for name in ("algorithms", "parameters", "choices", "choice", "build", "text", "actions"):
+        getattr(lib, f"stretto_export_{name}").restype = ctypes.c_void_p
+    lib.stretto_export_action_name.restype = ctypes.c_char_p
     return lib
 
 
-def _bytes(text: str) -> bytes:
+class ErrorText:
+    """Room for what the library says of a refused call: the last two arguments of its functions."""
+
+    def __init__(self) -> None:
+        self._text = ctypes.create_string_buffer(_ERROR_SIZE)
+        self.arguments = (self._text, ctypes.c_size_t(_ERROR_SIZE))
+
+    def __str__(self) -> str:
+        return self._text.value.decode(errors="replace")
+
+    def refusal(self, place: str | None = None, exit_code: int = EXIT_FAULT) -> StrettoError:
+        remedy = "stretto plan list shows the algorithms and what they need"
+        return StrettoError(str(self), place, remedy, exit_code)
+
+
+def c_text(text: str) -> bytes:
     """Return a text as the library takes it; what cannot stand in a C string becomes a "?"."""
     return text.replace("\0", "?").encode(errors="replace")
 
@@ -101,10 +87,11 @@ def _take(pointer: int | None) -> str | None:
     try:
         return ctypes.string_at(pointer).decode()
     finally:
-        _library().stretto_export_free(pointer)
+        plan_library().stretto_export_free(ctypes.c_void_p(pointer))
 
 
-def _taken(pointer: int | None) -> str:
+def taken(pointer: int | None) -> str:
+    """Return a text that the library must have made."""
     text = _take(pointer)
     if text is None:
         raise StrettoError("out of memory in the plan library")
@@ -114,12 +101,7 @@ def _taken(pointer: int | None) -> str:
 def refuse_many(nranks: int, place: str) -> None:
     """Refuse more ranks than the library's whole numbers are sure to hold: they would wrap round.
 
-    Parameters
-    ----------
-    nranks
-        How many were asked for.
-    place
-        Where: an option.
+    `place`: an option.
     """
     if nranks > MOST_RANKS:
         raise UsageError(
@@ -132,17 +114,11 @@ def algorithms() -> tuple[Algorithm, ...]:
     """Return every algorithm that this Stretto has, in the order of the registry."""
     return tuple(
         Algorithm(
-            row["collective"],
-            row["name"],
-            row["parameter"],
-            row["min"],
-            row["default"],
-            row["max"],
-            tuple(row["needs"]),
-            row["help"],
+            row["collective"], row["name"], row["parameter"], row["min"], row["default"],
+            row["max"], tuple(row["needs"]), row["help"],
         )
-        for row in json.loads(_taken(_library().stretto_export_algorithms()))
-    )
+        for row in json.loads(taken(plan_library().stretto_export_algorithms()))
+    )  # fmt: skip
 
 
 def collectives() -> list[str]:
@@ -151,27 +127,13 @@ def collectives() -> list[str]:
 
 
 def neighborly(collective: str) -> bool:
-    """Tell whether it is a neighbourhood collective: its calls have a graph.
-
-    Parameters
-    ----------
-    collective
-        ``neighbor_alltoall``.
-    """
+    """Tell whether it is a neighbourhood collective: its calls have a graph."""
     return collective.startswith("neighbor_")
 
 
 def choices(collective: str, nranks: int, nodes: int = 1) -> list[str]:
-    """Return the choices worth trying, the most promising kinds first; native is not among them.
-
-    Parameters
-    ----------
-    collective
-        ``allreduce``.
-    nranks, nodes
-        Of the communicator.
-    """
-    text = _take(_library().stretto_export_choices(_bytes(collective), nranks, nodes))
+    """Return the choices worth trying, the most promising kinds first; native is not among them."""
+    text = _take(plan_library().stretto_export_choices(c_text(collective), nranks, nodes))
     if text is None:
         raise StrettoError(
             f"there is no collective {collective!r} with {nranks} ranks on {nodes} nodes",
@@ -182,34 +144,18 @@ def choices(collective: str, nranks: int, nodes: int = 1) -> list[str]:
 
 
 def canonical(collective: str, choice: str) -> str:
-    """Return a choice in its canonical form (``chain(65536)`` is ``chain(64K)``).
-
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``shm+bruck_k(8)``.
-    """
-    error = ctypes.create_string_buffer(_ERROR_SIZE)
+    """Return a choice in its canonical form (``chain(65536)`` is ``chain(64K)``)."""
+    error = ErrorText()
     text = _take(
-        _library().stretto_export_choice(_bytes(collective), _bytes(choice), error, _ERROR_SIZE)
+        plan_library().stretto_export_choice(c_text(collective), c_text(choice), *error.arguments)
     )
     if text is None:
-        raise StrettoError(
-            error.value.decode(errors="replace"),
-            remedy="stretto plan list shows the algorithms",
-            exit_code=EXIT_USAGE,
-        )
+        raise error.refusal(exit_code=EXIT_USAGE)
     return text
 
 
 def choice_problem(collective: str, choice: str) -> str | None:
-    """Return what is wrong with a choice, or None.
-
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``shm+bruck_k(8)``.
-    """
+    """Return what is wrong with a choice, or None."""
     try:
         canonical(collective, choice)
     except StrettoError as error:
@@ -222,24 +168,11 @@ def choice_problem(collective: str, choice: str) -> str | None:
 class CallPlans:
     """The plans of all ranks of one call; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    collective, choice
-        ``allreduce``, ``shm+bruck_k(8)``.
-    nranks
-        Ranks of the communicator.
-    hosts
-        Which node each rank is on, by number; None: not known, as for flat choices.
-    root
-        Of bcast and reduce.
-    in_place, commutative
-        As in the call.
-    nbytes
-        Size of the vector or block, from which the number of segments follows.
-    graph
-        Of a neighbourhood collective, by name (``src/plan/graph.h``): ``grid(4x2)``,
-        ``torus(4x2)``, ``grid2``, ``torus3``, ``star``, ``cycle``, ``all``, ``none``,
-        ``random(7)``; None: ``torus2``.
+    `hosts`: which node each rank is on, by number; None: not known, as for flat choices.
+    `nbytes`: size of the vector or block, from which the number of segments follows.
+    `graph`: of a neighbourhood collective, by name (``src/plan/graph.h``): ``grid(4x2)``,
+    ``torus(4x2)``, ``grid2``, ``torus3``, ``star``, ``cycle``, ``all``, ``none``, ``random(7)``;
+    None: ``torus2``.
     """
 
     def __init__(
@@ -257,90 +190,65 @@ class CallPlans:
         if hosts is not None and len(hosts) != nranks:
             raise ValueError(f"{len(hosts)} hosts for {nranks} ranks")
         refuse_many(nranks, "--ranks")
-        error = ctypes.create_string_buffer(_ERROR_SIZE)
         self.nranks = nranks
         self.collective, self.choice, self.root = collective, choice, root
         self.in_place, self.commutative = in_place, commutative
         self.hosts = None if hosts is None else list(hosts)
         self.graph = graph
-        self._handle: int | None = _library().stretto_export_build(
-            _bytes(collective),
-            _bytes(choice),
-            nranks,
+        error = ErrorText()
+        self._handle: int | None = plan_library().stretto_export_build(
+            c_text(collective), c_text(choice), nranks,
             None if hosts is None else (ctypes.c_int * nranks)(*hosts),
-            root,
-            int(in_place),
-            int(commutative),
-            nbytes,
-            None if graph is None else _bytes(graph),
-            error,
-            _ERROR_SIZE,
-        )
+            root, int(in_place), int(commutative), ctypes.c_size_t(nbytes),
+            None if graph is None else c_text(graph), *error.arguments,
+        )  # fmt: skip
         if not self._handle:
-            raise StrettoError(
-                error.value.decode(errors="replace"),
-                f"{collective} {choice} with {counted(nranks, 'rank')}",
-                "stretto plan list shows the algorithms and what they need",
-            )
+            raise error.refusal(f"{collective} {choice} with {counted(nranks, 'rank')}")
 
     def __enter__(self) -> CallPlans:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Free the plans; safe to call again."""
         handle, self._handle = self._handle, None
         if handle:
-            _library().stretto_export_close(handle)
+            plan_library().stretto_export_close(ctypes.c_void_p(handle))
 
-    def _open(self) -> int:
+    def _open(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise ValueError("the plans were closed")
-        return self._handle
+        return ctypes.c_void_p(self._handle)
 
     def text(self, rank: int) -> str:
-        """Return the plan of a rank as text, one action a line.
-
-        Parameters
-        ----------
-        rank
-            Which one.
-        """
+        """Return the plan of a rank as text, one action a line."""
         if not 0 <= rank < self.nranks:
             raise StrettoError(
                 f"there is no rank {rank}", remedy=f"ranks are 0 to {self.nranks - 1}"
             )
-        return _taken(_library().stretto_export_text(self._open(), rank))
+        return taken(plan_library().stretto_export_text(self._open(), rank))
 
     def actions(self) -> dict[str, Any]:
         """Return all actions of all ranks (the layout is described in ``src/coll/export.h``)."""
-        found: dict[str, Any] = json.loads(_taken(_library().stretto_export_actions(self._open())))
+        found: dict[str, Any] = json.loads(
+            taken(plan_library().stretto_export_actions(self._open()))
+        )
         return found
 
     def verify(self) -> str | None:
         """Prove the plans; what is wrong, or None when they are proven."""
-        error = ctypes.create_string_buffer(_ERROR_SIZE)
-        if _library().stretto_export_verify(self._open(), error, _ERROR_SIZE) == 0:
+        error = ErrorText()
+        if plan_library().stretto_export_verify(self._open(), *error.arguments) == 0:
             return None
-        return error.value.decode(errors="replace")
+        return str(error)
 
 
 def parse_layout(text: str, round_robin: bool = False) -> list[int]:
     """Return each rank's node from a layout such as ``4x2`` (nodes x ppn) or ``3,2,2``.
 
-    Parameters
-    ----------
-    text
-        The layout.
-    round_robin
-        Ranks go round the nodes; otherwise each node holds consecutive ones.
+    `round_robin`: ranks go round the nodes; otherwise each node holds consecutive ones.
     """
     try:
         if "x" in text:
@@ -361,11 +269,4 @@ def parse_layout(text: str, round_robin: bool = False) -> list[int]:
         )
     if not round_robin:
         return [node for node, size in enumerate(sizes) for _ in range(size)]
-    left = list(sizes)
-    hosts: list[int] = []
-    while sum(left):
-        for node, _ in enumerate(left):
-            if left[node]:
-                left[node] -= 1
-                hosts.append(node)
-    return hosts
+    return [node for turn in range(max(sizes)) for node, size in enumerate(sizes) if turn < size]

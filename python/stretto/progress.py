@@ -11,7 +11,6 @@ import contextlib
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from stretto.counted import duration
@@ -27,26 +26,10 @@ PLAIN_EVERY_S = 30.0
 class Progress:
     """Progress of one piece of work; use it in a ``with`` statement.
 
-    Parameters
-    ----------
-    title
-        What is being done ("measuring allreduce").
-    total
-        How many steps there will be; None when that is not known.
-    quiet
-        Show nothing at all.
-    stream
-        Where to show it (stderr by default).
-    before
-        Steps that were done before: they took none of this time.
-
-    Attributes
-    ----------
-    most
-        `total` is the most that there may be: so is the time left.
-    word
-        How it ended, for the last line: "done" unless whoever uses it says another, such as
-        "stopped" or "ended". After an exception it is "stopped" whatever was said.
+    `total`: how many steps there will be; None when that is not known. `before`: steps that were
+    done before: they took none of this time. `most`: `total` is the most that there may be: so is
+    the time left. `word`: how it ended, for the last line: "done" unless whoever uses it says
+    another, such as "stopped" or "ended"; after an exception it is "stopped" whatever was said.
     """
 
     def __init__(
@@ -87,12 +70,7 @@ class Progress:
             while not self._over.wait(SHOW_AFTER_S or 0.1):
                 self._show()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *raised: object) -> None:
         """Take the bar away."""
         self._over.set()
         if self._ticker is not None:
@@ -108,16 +86,9 @@ class Progress:
         self.update(self.done + steps, note)
 
     def update(self, done: float, note: str | None = None, total: float | None = None) -> None:
-        """Set how much is done.
+        """Set how much is done; `note`: what is under way, None keeps the last one.
 
-        Parameters
-        ----------
-        done
-            Steps done so far.
-        note
-            What is under way; None keeps the last note.
-        total
-            A new total, when the estimate has changed.
+        `total`: a new one, when the estimate has changed.
         """
         self.done = done
         if note is not None:
@@ -151,7 +122,8 @@ class Progress:
             words = f"{self._elapsed():.0f} s so far"
         left = self.remaining_s()
         if left is not None:
-            words += f", {most or 'about '}{_time(left)} left"
+            time_left = f"{left:.0f} s" if left < 100 else duration(left)
+            words += f", {most or 'about '}{time_left} left"
         return f"{words}, {self.note}" if self.note else words
 
     def _elapsed(self) -> float:
@@ -174,16 +146,11 @@ class Progress:
             )
 
             self._rich = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[note]}"),
-                console=Console(file=self._stream),
+                TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+                TimeElapsedColumn(), TextColumn("{task.fields[left]}"), TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"), console=Console(file=self._stream),
                 transient=True,
-            )
+            )  # fmt: skip
             self._task = self._rich.add_task(self.title, total=self.total, note="", left="")
             self._rich.start()
         assert self._task is not None
@@ -191,7 +158,3 @@ class Progress:
         self._rich.update(
             self._task, completed=self.done, total=self.total, note=self.note, left=left
         )
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else duration(seconds)

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
+class Signalled(KeyboardInterrupt):
+    """A signal that asks us to end, as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def number_of(interrupt: KeyboardInterrupt) -> int:
+    """Return the signal that an interrupt came by."""
+    return interrupt.number if isinstance(interrupt, Signalled) else int(signal.SIGINT)
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into KeyboardInterrupt (in the main thread).
@@ -20,7 +33,7 @@ def interruptible() -> Iterator[None]:
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise Signalled(number)
 
     heard = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
     try:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, Mpi, library
+from jobs import job
 
-PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "dynamic.c"
 COLLECTIVES = ("allreduce", "bcast", "allgather", "alltoallv", "gatherv", "scatterv", "scan")
 SHM = ";".join(f"{c}=shm" for c in (*COLLECTIVES, "barrier"))
 FLAT = (
@@ -17,8 +16,8 @@ FLAT = (
 )
 #: of STRETTO_CHOICE, and what else is set
 WAYS = {
-    "shm": {"STRETTO_CHOICE": SHM},
-    "flat": {"STRETTO_CHOICE": FLAT, "STRETTO_NONBLOCKING": "calls"},
+    "shm": {"choice": SHM},
+    "flat": {"choice": FLAT, "nonblocking": "calls"},
 }
 #: calls that a rank makes on one communicator, and that its counters say something about
 CALLS = 6 * 8
@@ -32,62 +31,43 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile the program for an MPI, once."""
-    folder = tmp_path_factory.mktemp("dynamic")
-
-    def compiled(mpi: Mpi) -> str:
-        program = folder / mpi.name
-        if not program.exists():
-            mpi.compile(PROGRAM, program, "-O1", "-ldl")
-        return str(program)
-
-    return compiled
-
-
-def _run(build, name: str, ranks: int, case: list[str], way: str) -> str:
-    mpi = MPIS[name].require()
-    env = {"LD_PRELOAD": str(library(mpi.interposer)), "STRETTO_AFTER": "1", "STRETTO_API": "1"}
-    done = mpi.run(
-        ranks, [build(mpi), *case], env=SETTINGS[name], rank_env=env | WAYS[way], timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def _run(name: str, command: str, ranks: int, way: str) -> str:
+    env = SETTINGS[name]
+    settings = {"after": 1, "api": 1, **WAYS[way]}
+    return job(name, command, ranks=ranks, env=env, timeout=300, **settings).stdout
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich"])
-def test_spawned_processes(build, name: str, way: str) -> None:
+def test_spawned_processes(name: str, way: str) -> None:
     """Each world has its own; what two worlds share is left to the MPI, with Stretto or without.
 
     Not under Intel MPI: its jobs hang there without Stretto, too (docs/explanation/testing.md).
     """
-    out = _run(build, name, 2, ["spawn", "2"], way)
+    out = _run(name, "dynamic spawn 2", 2, way)
     parents, children = 2 * 3 * CALLS, 2 * 2 * CALLS
     counts = "{} calls of the parents, {} of the children by Stretto, 0 across two worlds"
     assert "spawn with: " + counts.format(parents, children) in out
     assert "spawn without: " + counts.format(parents, 0) in out
 
 
-def test_learn_in_a_spawned_world_leaves_the_table_of_its_parent(build, tmp_path: Path) -> None:
-    mpi, table = MPIS["openmpi4"].require(), tmp_path / "app.table"
-    env = {"LD_PRELOAD": str(library(mpi.interposer)), "STRETTO_AFTER": "1", "STRETTO_LEARN": "1"}
-    env |= {"STRETTO_LEARN_AFTER": "1", "STRETTO_LEARN_TABLE": str(table)}
-    done = mpi.run(1, [build(mpi), "spawn", "2"], env=SETTINGS[mpi.name], rank_env=env, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_learn_in_a_spawned_world_leaves_the_table_of_its_parent(tmp_path: Path) -> None:
+    table = tmp_path / "app.table"
+    learn = {"after": 1, "learn": 1, "learn_after": 1, "learn_table": table}
+    more = {"ranks": 1, "env": SETTINGS["openmpi4"], "timeout": 300, **learn}
+    done = job("openmpi4", "dynamic spawn 2", **more)
     assert f"{table}.spawned" in done.stderr, done.stderr
     assert Path(f"{table}.spawned").exists() and not table.exists(), "one rank learns nothing"
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "intel"])
-def test_halves_that_connect(build, name: str, way: str) -> None:
+def test_halves_that_connect(name: str, way: str) -> None:
     """Both ends are of one world, and Stretto's on the merged communicator, its copy, its halves.
 
     PyPI's MPICH opens no port ("no space for port_name tag").
     """
-    out = _run(build, name, 4, ["connect"], way)
+    out = _run(name, "dynamic connect", 4, way)
     assert (
         f"connect: {4 * 3 * CALLS} calls by Stretto, {4 * 3 * CALLS} on what was connected" in out
     )
@@ -95,12 +75,12 @@ def test_halves_that_connect(build, name: str, way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["openmpi5", "mpich", "intel"])
-def test_sessions_beside_a_world(build, name: str, way: str) -> None:
-    out = _run(build, name, 3, ["session"], way)
+def test_sessions_beside_a_world(name: str, way: str) -> None:
+    out = _run(name, "dynamic session", 3, way)
     assert f"session: {3 * 3 * 3 * CALLS} calls by Stretto on sessions'" in out
 
 
 @pytest.mark.parametrize("name", ["openmpi5", "mpich", "intel"])
-def test_sessions_without_a_world(build, name: str) -> None:
+def test_sessions_without_a_world(name: str) -> None:
     """Stretto begins with MPI_Init; without it all is the MPI's."""
-    assert _run(build, name, 3, ["only"], "shm").count("only: 0 calls by Stretto") == 3
+    assert _run(name, "dynamic only", 3, "shm").count("only: 0 calls by Stretto") == 3

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, alone_here, library, missing
+from jobs import job, program, same, shim, under
+from mpis import ALL, MPIS, alone_here, library, missing
 
-APPS = REPOSITORY / "tests" / "programs"
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
 SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
 FLAT = (
@@ -32,60 +32,39 @@ LAYERED = (
 )
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/programs for an MPI, once."""
-    folder = tmp_path_factory.mktemp("apps")
-
-    def compiled(mpi: Mpi, name: str) -> str:
-        program = folder / f"{name}-{mpi.name}"
-        if not program.exists():
-            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
-        return str(program)
-
-    return compiled
-
-
-def preload(mpi: Mpi, **settings: object) -> dict[str, str]:
-    """Return what the ranks' environment needs."""
-    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
-def test_threads_that_make_communicators_at_once(build, name: str) -> None:
+def test_threads_that_make_communicators_at_once(name: str) -> None:
     """Open MPI does not get through when another one is made of each while they do."""
-    mpi = ALL[name].require()
-    env = preload(mpi, STRETTO_CHOICE="allreduce=recursive_doubling;barrier=dissemination(2)")
-    rounds = 200 if name == "openmpi5" else 40  # Open MPI 4 takes 0.1 s for each by itself
-    done = mpi.run(4, [build(mpi, "threads_make"), f"{rounds}"], rank_env=env)
-    assert done.returncode == 0, done.stderr
+    rounds = "200" if name == "openmpi5" else "40"  # Open MPI 4 takes 0.1 s for each by itself
+    choice = "allreduce=recursive_doubling;barrier=dissemination(2)"
+    done = job(name, "threads_make", rounds, ranks=4, choice=choice)
     assert "every sum is right" in done.stdout
 
 
 @pytest.mark.parametrize("way", ["", "start", "startall"])
 @pytest.mark.parametrize("name", ALL)
-def test_buffered_sends_find_the_room_of_those_that_arrived(build, name: str, way: str) -> None:
+def test_buffered_sends_find_the_room_of_those_that_arrived(name: str, way: str) -> None:
     """Open MPI gives it back when it makes progress, which a barrier of ours need not bring."""
-    mpi = ALL[name].require()
-    env = preload(mpi, STRETTO_CHOICE="barrier=shm", STRETTO_AFTER=1)
-    command = [build(mpi, "buffered"), "50", *way.split()]
-    done = mpi.run(2, command, rank_env=env)  # Open MPI 4 hangs where it finds none
-    assert done.returncode == 0, done.stderr
+    # Open MPI 4 hangs where it finds none
+    done = job(name, "buffered 50", *way.split(), ranks=2, choice="barrier=shm", after=1)
     assert "buffered: done" in done.stdout
 
 
 @pytest.mark.parametrize("choices", [SHM, FLAT, MORE, REST], ids=["shm", "flat", "more", "rest"])
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", ALL)
-def test_results_equal_the_mpis_own(build, name: str, ranks: int, choices: str) -> None:
-    mpi = ALL[name].require()
+def test_results_equal_the_mpis_own(name: str, ranks: int, choices: str) -> None:
     # set up when they are made, and as by default at the third collective
-    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_VERBOSE=1, STRETTO_AFTER=3 * (ranks - 2))
-    done = mpi.run(ranks, [build(mpi, "conformance"), "11", "250", "60000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.search(r"(\d+) comparisons, 0 differences", done.stdout)
-    assert found and int(found[1]) == 250 * ranks
+    done = job(
+        name,
+        "conformance 11 250 60000",
+        ranks=ranks,
+        choice=choices,
+        verbose=1,
+        after=3 * (ranks - 2),
+    )
+    assert same(done) == 250 * ranks
     for one in choices.split(";"):  # it was ours that was compared
         collective, choice = one.split("=")
         assert f"{choice} (forced)" in done.stderr, f"{collective}={choice} did not run"
@@ -100,15 +79,12 @@ WIDE = (
 
 @pytest.mark.parametrize("choice", ["knomial(3)", "recursive_multiplying(3)", "linear(3)"])
 @pytest.mark.parametrize("name", MPIS)
-def test_elements_that_lie_between_one_another(build, name: str, choice: str) -> None:
+def test_elements_that_lie_between_one_another(name: str, choice: str) -> None:
     """Columns of a matrix in a reduction: the MPI's, since vectors side by side would overlap."""
-    mpi = MPIS[name].require()
-    env = preload(mpi, STRETTO_CHOICE=WIDE.format(choice), STRETTO_VERBOSE=1)
-    if name == "intel":  # by itself, too, its shared-memory reductions write beyond such vectors
-        env["I_MPI_COLL_INTRANODE"] = "pt2pt"
-    done = mpi.run(3, [build(mpi, "interleaved")], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " comparisons, 0 differences" in done.stdout
+    # by itself, too, Intel MPI's shared-memory reductions write beyond such vectors
+    env = {"I_MPI_COLL_INTRANODE": "pt2pt"}
+    done = job(name, "interleaved", env=env, choice=WIDE.format(choice), verbose=1)
+    assert same(done)
     said = "allreduce of 16 bytes on 3 ranks (1 x 3): native (forced; but the elements of this"
     assert said in done.stderr, done.stderr
 
@@ -126,12 +102,9 @@ REDUCTIONS = ("allreduce", "reduce", "scan", "exscan", "reduce_scatter_block", "
     ids=["shm", "plans", "segments"],
 )
 @pytest.mark.parametrize("name", MPIS)
-def test_gaps_of_pairs_are_the_programs(build, name: str, choices: str) -> None:
+def test_gaps_of_pairs_are_the_programs(name: str, choices: str) -> None:
     """Our reductions of pairs with a gap: members as the MPI's, the gaps as they were."""
-    mpi = MPIS[name].require()
-    env = preload(mpi, STRETTO_CHOICE=choices, STRETTO_AFTER=1, STRETTO_NONBLOCKING="calls")
-    done = mpi.run(3, [build(mpi, "gaps")], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(name, "gaps", choice=choices, after=1, nonblocking="calls")
     found = re.search(r"(\d+) comparisons, 0 differences, (\d+) calls left", done.stdout)
     assert found and int(found[1]) > 500, done.stdout
     assert int(found[2]) == 0, done.stdout
@@ -139,66 +112,54 @@ def test_gaps_of_pairs_are_the_programs(build, name: str, choices: str) -> None:
 
 @pytest.mark.parametrize("ranks", [5, 8])
 @pytest.mark.parametrize("choices", [SHM, FLAT, MORE], ids=["shm", "flat", "more"])
-def test_more_ranks(build, ranks: int, choices: str) -> None:
-    mpi = MPIS["openmpi4"].require()
-    env = preload(mpi, STRETTO_CHOICE=choices)
-    done = mpi.run(ranks, [build(mpi, "conformance"), "5", "300", "60000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_more_ranks(ranks: int, choices: str) -> None:
+    job("openmpi4", "conformance 5 300 60000", ranks=ranks, choice=choices)
 
 
 @pytest.mark.parametrize(("ranks", "ppn"), [(4, 2), (5, 2), (7, 3), (3, 1)])
-def test_node_and_network_phases_together(build, ranks: int, ppn: int) -> None:
-    mpi = MPIS["openmpi4"].require()
-    env = preload(mpi, STRETTO_CHOICE=LAYERED, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
-    done = mpi.run(ranks, [build(mpi, "conformance"), "3", "300", "60000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_node_and_network_phases_together(ranks: int, ppn: int) -> None:
+    done = job(
+        "openmpi4",
+        "conformance 3 300 60000",
+        ranks=ranks,
+        choice=LAYERED,
+        fake_ppn=ppn,
+        verbose=1,
+    )
     assert "shm+recursive_doubling (forced)" in done.stderr
 
 
 @pytest.mark.parametrize(("ranks", "ppn", "fan"), [(12, 3, 2), (8, 4, 2), (10, 2, 3)])
-def test_rounds_between_nodes_in_which_all_ranks_share(
-    build, ranks: int, ppn: int, fan: int
-) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_rounds_between_nodes_in_which_all_ranks_share(ranks: int, ppn: int, fan: int) -> None:
     choice = f"allreduce=shm+spread({fan})"
-    env = preload(mpi, STRETTO_CHOICE=choice, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
-    done = mpi.run(ranks, [build(mpi, "conformance"), "4", "120", "20000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(
+        "openmpi4",
+        "conformance 4 120 20000",
+        ranks=ranks,
+        choice=choice,
+        fake_ppn=ppn,
+        verbose=1,
+    )
     assert f"{ranks // ppn} x {ppn}): shm+spread({fan}) (forced)" in done.stderr
 
 
 CASES = [
-    "barrier",
-    "allreduce",
-    "reduce",
-    "bcast",
-    "allgather",
-    "large_allreduce",
-    "large_bcast",
-    "rma",
-    "nonblocking",
-    "chain",
-    "threads",
-]
+    "barrier", "allreduce", "reduce", "bcast", "allgather", "large_allreduce", "large_bcast", "rma",
+    "nonblocking", "chain", "threads",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", MPIS)
-def test_correct_programs_do_not_hang(build, name: str, case: str) -> None:
-    mpi = MPIS[name].require()
-    done = mpi.run(
-        3, [build(mpi, "progress"), case], rank_env=preload(mpi, STRETTO_CHOICE=SHM), timeout=240
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_correct_programs_do_not_hang(name: str, case: str) -> None:
+    done = job(name, "progress", case, choice=SHM, timeout=240)
     assert f"progress {case}: done" in done.stdout
 
 
 @pytest.mark.parametrize("case", ["communicators", "many"])
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
-def test_communicators_by_the_thousand(build, name: str, case: str) -> None:
-    mpi = MPIS[name].require()
-    done = mpi.run(2, [build(mpi, "progress"), case], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_communicators_by_the_thousand(name: str, case: str) -> None:
+    job(name, "progress", case, ranks=2, choice=SHM)
 
 
 TABLE = """stretto-table 1
@@ -211,13 +172,10 @@ end 2
 """
 
 
-def test_a_table_decides_and_the_row_is_named(build, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_a_table_decides_and_the_row_is_named(tmp_path: Path) -> None:
     table = tmp_path / "t.table"
     table.write_text(TABLE)
-    env = preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
-    done = mpi.run(2, [build(mpi, "conformance"), "1", "300"], rank_env=env)
-    assert done.returncode == 0
+    done = job("openmpi4", "conformance 1 300", ranks=2, table=table, verbose=1)
     assert re.search(
         rf"allreduce of \d+ bytes on 2 ranks \(1 x 2\): shm \({table}:5\)", done.stderr
     )
@@ -241,21 +199,17 @@ def test_a_table_decides_and_the_row_is_named(build, tmp_path: Path) -> None:
         (lambda t: t.replace(" 1 2 ", " 4 2 ").replace("* *", "4 *"), "no row for 1 node x 2"),
     ],
 )
-def test_a_bad_table_is_named_and_the_job_goes_on(build, tmp_path: Path, change, message) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_a_bad_table_is_named_and_the_job_goes_on(tmp_path: Path, change, message) -> None:
     table = tmp_path / "t.table"
     table.write_text(change(TABLE))
-    env = preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
-    done = mpi.run(2, [build(mpi, "conformance"), "1", "50"], rank_env=env)
-    assert done.returncode == 0
+    done = job("openmpi4", "conformance 1 50", ranks=2, table=table, verbose=1)
     said = [line for line in done.stderr.splitlines() if line.startswith("stretto:")]
     assert message in said[0] and str(table) in said[0]
     assert all(": native" in line for line in said[1:])
 
 
-def test_a_table_without_an_end_is_refused_in_init(build, tmp_path: Path) -> None:
+def test_a_table_without_an_end_is_refused_in_init(tmp_path: Path) -> None:
     """MPI_Init waited for the pipe's writer, and took all memory for the other two."""
-    mpi = MPIS["openmpi4"].require()
     os.mkfifo(tmp_path / "fifo")
     with (tmp_path / "sparse").open("wb") as stream:
         stream.truncate(1 << 40)
@@ -263,66 +217,53 @@ def test_a_table_without_an_end_is_refused_in_init(build, tmp_path: Path) -> Non
         (tmp_path / "fifo", "not a regular file"), (tmp_path / "sparse", "too large"),
         (Path("/dev/zero"), "not a regular file"),
     ):  # fmt: skip
-        env = preload(mpi, STRETTO_TABLE=table)
-        done = mpi.run(2, [build(mpi, "conformance"), "1", "5"], rank_env=env)
-        assert done.returncode == 0
+        done = job("openmpi4", "conformance 1 5", ranks=2, table=table)
         said = [line for line in done.stderr.splitlines() if line.startswith("stretto:")]
         assert len(said) == 1 and message in said[0] and str(table) in said[0]
 
 
-def test_without_a_table_nothing_is_done_and_off_is_off(build, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_without_a_table_nothing_is_done_and_off_is_off(tmp_path: Path) -> None:
     table = tmp_path / "t.table"
     table.write_text(TABLE)
-    for settings in ({}, {"STRETTO_TABLE": table, "STRETTO_DISABLE": 1}):
-        env = preload(mpi, STRETTO_VERBOSE=1, **settings)
-        done = mpi.run(2, [build(mpi, "conformance"), "1", "100"], rank_env=env)
-        assert done.returncode == 0 and "stretto" not in done.stderr
+    off: dict[str, object] = {"table": table, "disable": 1}
+    for settings in ({}, off):
+        done = job("openmpi4", "conformance 1 100", ranks=2, verbose=1, **settings)
+        assert "stretto" not in done.stderr
 
 
 def _segments() -> set[str]:
     return {p.name for p in Path("/dev/shm").iterdir() if "stretto" in p.name}
 
 
-def test_a_killed_rank_leaves_nothing_behind(build) -> None:
+def test_a_killed_rank_leaves_nothing_behind() -> None:
     """After kill -9 inside a collective the job ends as the MPI ends it, without a trace of us."""
-    mpi = MPIS["openmpi4"].require()
-    program = build(mpi, "conformance")
+    mpi, built = MPIS["openmpi4"].require(), program("openmpi4", "conformance")
     env = mpi.environment | {"STRETTO_CHOICE": SHM}
     with alone_here():
         for attempt in range(3):
-            job = subprocess.Popen(
-                [
-                    *mpi.launcher(3),
-                    "-x",
-                    f"LD_PRELOAD={library(mpi.family)}",
-                    program,
-                    str(attempt),
-                    "100000000",
-                    "3000",
-                ],
-                env=env,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                stdin=subprocess.DEVNULL,
-            )
+            preload = ["-x", f"LD_PRELOAD={library(mpi.family)}"]
+            null = subprocess.DEVNULL
+            started = subprocess.Popen(
+                [*mpi.launcher(3), *preload, built, str(attempt), "100000000", "3000"],
+                env=env, stdout=null, stderr=null, stdin=null,
+            )  # fmt: skip
             try:
                 ranks: list[int] = []
                 deadline = time.monotonic() + 200
                 while len(ranks) < 3 and time.monotonic() < deadline:
                     time.sleep(0.1)
-                    ranks = _running(program)
+                    ranks = _running(built)
                 assert len(ranks) == 3
                 time.sleep(0.5 + 0.3 * attempt)
                 os.kill(ranks[attempt], signal.SIGKILL)
-                assert job.wait(timeout=300) != 0
+                assert started.wait(timeout=300) != 0
             finally:
                 with contextlib.suppress(ProcessLookupError):
-                    job.kill()
+                    started.kill()
             deadline = time.monotonic() + 60
-            while (_running(program) or _segments()) and time.monotonic() < deadline:
+            while (_running(built) or _segments()) and time.monotonic() < deadline:
                 time.sleep(0.1)
-            assert not _running(program)
+            assert not _running(built)
             assert not _segments()
 
 
@@ -345,19 +286,12 @@ def _running(program: str) -> list[int]:
         ("pages", False, "no shared memory was to be had"),
     ],
 )
-def test_a_machine_that_refuses_something(
-    build, tmp_path: Path, refuse: str, ours: bool, said: str | None
-) -> None:
+def test_a_machine_that_refuses_something(refuse: str, ours: bool, said: str | None) -> None:
     """What the node phases need is missing: another way, or the MPI, and never a wrong answer."""
-    mpi = MPIS["openmpi4"].require()
-    shim = tmp_path / "no_memory.so"
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", str(APPS / "no_memory.c"), "-o", str(shim), "-ldl"], check=True
-    )
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1, REFUSE=refuse)
-    env["LD_PRELOAD"] = f"{shim}:{env['LD_PRELOAD']}"
-    done = mpi.run(3, [build(mpi, "conformance"), "9", "200", "300000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(
+        "openmpi4", "conformance 9 200 300000", in_front=shim("no_memory"),
+        env={"REFUSE": refuse}, choice=SHM, verbose=1,
+    )  # fmt: skip
     assert (": shm (forced)" in done.stderr) == ours
     assert said is None or said in done.stderr
     with alone_here():  # which may have some
@@ -368,94 +302,80 @@ def test_a_machine_that_refuses_something(
 def test_imb_runs_unmodified(name: str) -> None:
     """Intel's benchmark, a binary that we did not build, with its own check of the data."""
     mpi = MPIS[name].require()
-    program = MPIS["intel"].require().prefix / "bin" / "IMB-MPI1"
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
+    imb = MPIS["intel"].require().prefix / "bin" / "IMB-MPI1"
     names = ["Allreduce", "Bcast", "Reduce", "Allgather", "Barrier"]
-    words = [str(program), "-npmin", "2", "-msglog", "3:12", "-iter", "50", "-time", "5", *names]
-    done = mpi.run(2, words, rank_env=env)
+    words = [str(imb), "-npmin", "2", "-msglog", "3:12", "-iter", "50", "-time", "5", *names]
+    done = mpi.run(2, words, rank_env=under(mpi, choice=SHM, verbose=1))
     assert done.returncode == 0, done.stdout + done.stderr
     for collective in names:
         assert f"# Benchmarking {collective}" in done.stdout
         assert f"{collective.lower()} of" in done.stderr and "shm (forced)" in done.stderr
 
 
-def test_a_job_with_devices_stays_with_the_mpi(build, tmp_path: Path) -> None:
+def test_a_job_with_devices_stays_with_the_mpi(tmp_path: Path) -> None:
     """Where one rank of three has a device runtime loaded (a stand-in), all three pass through."""
-    mpi = MPIS["openmpi4"].require()
     runtime = tmp_path / "libcudart.so.12"
     (tmp_path / "empty.c").write_text("int stand_in_for_cuda;\n")
     subprocess.run(
         ["gcc", "-shared", "-fPIC", str(tmp_path / "empty.c"), "-o", str(runtime)], check=True
     )
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
-    script = tmp_path / "job.sh"
-    script.write_text(
-        f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export LD_PRELOAD="$LD_PRELOAD:{runtime}"\n'
-        f"exec {build(mpi, 'conformance')} 4 100 1000\n"
-    )
-    done = mpi.run(3, ["sh", str(script)], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    loads = f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && export LD_PRELOAD="$LD_PRELOAD:{runtime}"'
+
+    def run(**settings: object) -> subprocess.CompletedProcess[str]:
+        before = ["sh", "-c", f'{loads}; exec "$0" "$@"']
+        more = {"choice": SHM, "verbose": 1, **settings}
+        return job("openmpi4", "conformance 4 100 1000", before=before, **more)
+
+    done = run()
     assert "stays with the MPI: a rank has a device" in done.stderr
     assert not re.search(r"on 3 ranks.*forced", done.stderr)
-    done = mpi.run(3, ["sh", str(script)], rank_env=env | {"STRETTO_DEVICES": "0"})
-    assert done.returncode == 0 and re.search(r"on 3 ranks.*forced", done.stderr)
+    assert re.search(r"on 3 ranks.*forced", run(devices=0).stderr)
 
 
-def test_a_limit_on_file_sizes_does_not_end_the_job(build, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    script = tmp_path / "job.sh"
-    script.write_text(f"ulimit -f 100000\nexec {build(mpi, 'conformance')} 4 50 1000\n")
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_VERBOSE=1)
-    done = mpi.run(2, ["sh", str(script)], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_a_limit_on_file_sizes_does_not_end_the_job(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -f 100000; exec "$0" "$@"']
+    settings = {"choice": SHM, "verbose": 1}
+    done = job("openmpi4", "conformance 4 50 1000", ranks=2, before=limited, **settings)
     assert "no shared memory on this node" in done.stderr
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_buffers_at_absolute_addresses(build, name: str) -> None:
+def test_buffers_at_absolute_addresses(name: str) -> None:
     """MPI_BOTTOM is NULL: not to be taken for a missing buffer."""
-    mpi = MPIS[name].require()
-    env = preload(mpi, STRETTO_CHOICE="allreduce=recursive_doubling;bcast=shm")
-    done = mpi.run(3, [build(mpi, "conformance"), "2", "60", "1000", "bottom"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(
+        name,
+        "conformance 2 60 1000 bottom",
+        choice="allreduce=recursive_doubling;bcast=shm",
+    )
     assert f"{60 * 3 + 9} comparisons, 0 differences" in done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_collectives_while_the_mpi_is_finalized(build, name: str) -> None:
+def test_collectives_while_the_mpi_is_finalized(name: str) -> None:
     """Callbacks of MPI_COMM_SELF's attributes find the MPI whole, and may free communicators."""
-    mpi = MPIS[name].require()
-    done = mpi.run(3, [build(mpi, "at_the_end")], rank_env=preload(mpi, STRETTO_CHOICE=SHM))
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(name, "at_the_end", choice=SHM)
     assert "at_the_end done" in done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_a_programs_file_under_a_number_that_was_ours(build, name: str, tmp_path: Path) -> None:
+def test_a_programs_file_under_a_number_that_was_ours(name: str, tmp_path: Path) -> None:
     """Who closes a number twice may have closed ours; the next file is not to pay for it.
 
     Its pages were given back with a communicator's memory, which left zeros.
     """
-    mpi = MPIS[name].require()
     evidence = tmp_path / "evidence"
     evidence.mkdir()
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_EVIDENCE=evidence)
-    program = build(mpi, "descriptors")
-    done = mpi.run(3, [program, str(tmp_path / "file")], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(name, "descriptors", str(tmp_path / "file"), choice=SHM, evidence=evidence)
     assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_a_program_that_locks_its_memory(build, name: str, when: str) -> None:
+def test_a_program_that_locks_its_memory(name: str, when: str) -> None:
     """What is kept in reserve (1 GiB of the node's, 256 MiB of each rank) stays address space."""
-    mpi = MPIS[name].require()
-    command = [build(mpi, "locked"), when]
-    plain = mpi.run(2, command)
-    env = preload(mpi, STRETTO_CHOICE=SHM, STRETTO_NONBLOCKING="calls", STRETTO_VERBOSE=1)
-    done = mpi.run(2, command, rank_env=env)
-    assert plain.returncode == done.returncode == 0, done.stdout + done.stderr
+    plain = MPIS[name].require().run(2, [program(name, "locked"), when])
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    done = job(name, "locked", when, ranks=2, choice=SHM, nonblocking="calls", verbose=1)
     if "not allowed" in plain.stdout:
         missing("this user may not lock memory")
     assert re.search(r"allreduce of .*: shm \(forced\)", done.stderr)

@@ -7,22 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+from jobs import job, same
+from mpis import ALL, MPIS, REPOSITORY
 
-APPS = REPOSITORY / "tests" / "programs"
 NAMES = (
-    "alltoall",
-    "alltoallv",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgatherv",
-    "reduce_scatter_block",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-)
+    "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv", "allgatherv",
+    "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+)  # fmt: skip
 SHM = ";".join(f"{c}=shm" for c in NAMES)
 
 
@@ -40,34 +31,13 @@ REGISTRY = REPOSITORY / "src" / "coll" / "algorithms.def"
 CHOICES = {"shm": SHM, "first": _flat(0), "last": _flat(-1)}
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/programs for an MPI, once."""
-    folder = tmp_path_factory.mktemp("apps")
-
-    def compiled(mpi: Mpi, name: str) -> str:
-        program = folder / f"{name}-{mpi.name}"
-        if not program.exists():
-            mpi.compile(APPS / f"{name}.c", program, "-O1")
-        return str(program)
-
-    return compiled
-
-
-def _preload(mpi: Mpi, **settings: object) -> dict[str, str]:
-    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings.items()}
-
-
 @pytest.mark.parametrize("which", CHOICES)
 @pytest.mark.parametrize("name", ALL)
-def test_blocks_equal_the_mpis_own(build, name: str, which: str) -> None:
+def test_blocks_equal_the_mpis_own(name: str, which: str) -> None:
     """Ragged and empty blocks, in place, derived types of each rank's own, user operations."""
-    mpi = ALL[name].require()
     # communicators are set up when they are made, but for the one that PMPI_Comm_dup makes
-    env = _preload(mpi, STRETTO_CHOICE=CHOICES[which], STRETTO_VERBOSE=1, STRETTO_AFTER=0)
-    done = mpi.run(3, [build(mpi, "conformance"), "17", "300", "40000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "900 comparisons, 0 differences" in done.stdout
+    done = job(name, "conformance 17 300 40000", choice=CHOICES[which], verbose=1, after=0)
+    assert same(done) == 900
     for one in CHOICES[which].split(";"):  # it was ours that was compared
         collective, choice = one.split("=")
         assert re.search(rf"{collective} of .*: {choice}(\(\w+\))? \(forced\)", done.stderr), one
@@ -75,12 +45,15 @@ def test_blocks_equal_the_mpis_own(build, name: str, which: str) -> None:
 
 @pytest.mark.parametrize(("ranks", "ppn"), [(1, 0), (5, 0), (8, 0), (6, 2)])
 @pytest.mark.parametrize("which", CHOICES)
-def test_other_numbers_of_ranks(build, ranks: int, ppn: int, which: str) -> None:
-    mpi = MPIS["openmpi4"].require()
-    env = _preload(mpi, STRETTO_CHOICE=CHOICES[which], STRETTO_FAKE_PPN=ppn)
-    done = mpi.run(ranks, [build(mpi, "conformance"), "23", "150", "20000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{150 * ranks} comparisons, 0 differences" in done.stdout
+def test_other_numbers_of_ranks(ranks: int, ppn: int, which: str) -> None:
+    done = job(
+        "openmpi4",
+        "conformance 23 150 20000",
+        ranks=ranks,
+        choice=CHOICES[which],
+        fake_ppn=ppn,
+    )
+    assert same(done) == 150 * ranks
 
 
 #: node phases around an algorithm between nodes: every node action of a plan is carried out
@@ -123,13 +96,17 @@ LANES = {
         *((ranks, ppn, LANES) for ranks, ppn in [(6, 2), (8, 3), (6, 4)]),
     ],
 )
-def test_composed_with_node_phases(build, ranks: int, ppn: int, composed: dict[str, str]) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_composed_with_node_phases(ranks: int, ppn: int, composed: dict[str, str]) -> None:
     choice = ";".join(f"{c}={x}" for c, x in composed.items())
-    env = _preload(mpi, STRETTO_CHOICE=choice, STRETTO_FAKE_PPN=ppn, STRETTO_VERBOSE=1)
-    done = mpi.run(ranks, [build(mpi, "conformance"), "7", "200", "20000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{200 * ranks} comparisons, 0 differences" in done.stdout
+    done = job(
+        "openmpi4",
+        "conformance 7 200 20000",
+        ranks=ranks,
+        choice=choice,
+        fake_ppn=ppn,
+        verbose=1,
+    )
+    assert same(done) == 200 * ranks
     layout = f"{-(-ranks // ppn)} x {ppn}"
     for collective in composed:
         shm = rf"{collective} of .* \({layout}\): (shm|lanes).* \(forced\)"
@@ -147,14 +124,11 @@ end 3
 """
 
 
-def test_sizes_that_ranks_do_not_share_decide_nothing(build, tmp_path: Path) -> None:
+def test_sizes_that_ranks_do_not_share_decide_nothing(tmp_path: Path) -> None:
     """A row for some sizes is not used where each rank knows its own sizes only."""
-    mpi = MPIS["openmpi4"].require()
     table = tmp_path / "t.table"
     table.write_text(TABLE)
-    env = _preload(mpi, STRETTO_TABLE=table, STRETTO_VERBOSE=1)
-    done = mpi.run(2, [build(mpi, "conformance"), "1", "300"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job("openmpi4", "conformance 1 300", ranks=2, table=table, verbose=1)
     assert re.search(rf"alltoall of \d+ bytes .*: linear\(32\) \({table}:5\)", done.stderr)
     assert re.search(r"alltoallv of any size .*: native \(no row for it\)", done.stderr)
     assert re.search(rf"gatherv of any size .*: linear\(32\) \({table}:7\)", done.stderr)
@@ -168,18 +142,17 @@ MISTAKES = {
     "blocks": "rank 2 and rank 0 call MPI_Reduce_scatter with other sizes of the blocks",
     "pair": "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8",
     "gatherv": "MPI_Gatherv: rank 2 sends 12 bytes to rank 0, which expects 8",
-    "missing": "after 20 s in MPI_Allreduce, the 17th collective, still missing: rank 2",
+    "missing": "after 8 s in MPI_Allreduce, the 17th collective, still missing: rank 2",
 }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mismatch_is_named_and_ends_the_job(build, mistake: str) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_a_mismatch_is_named_and_ends_the_job(mistake: str) -> None:
     # a rank that another program keeps off its core is not missing
-    limit = 20 if mistake == "missing" else 60
-    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHECK_SECONDS=limit)
-    done = mpi.run(3, [build(mpi, "mismatch"), mistake], rank_env=env, timeout=300)
-    assert done.returncode != 0
+    limit = 8 if mistake == "missing" else 60
+    done = job(
+        "openmpi4", "mismatch", mistake, check_calls=1, check_seconds=limit, timeout=300, fails=True
+    )
     assert f"stretto: {MISTAKES[mistake]}" in done.stderr, done.stderr
     assert "came to its end" not in done.stdout
 
@@ -196,13 +169,10 @@ OVERLAPS = (
     ("name", "call"),
     [*(("openmpi4", call) for call in OVERLAPS), ("mpich", "MPI_Allgather"), ("intel", "MPI_Scan")],
 )
-def test_buffers_that_overlap_are_named(build, name: str, call: str) -> None:
+def test_buffers_that_overlap_are_named(name: str, call: str) -> None:
     """On one rank of three; without the check Stretto computes a result, MPICH has an error."""
-    mpi = MPIS[name].require()
     choice = f"{SHM};neighbor_alltoall=direct;neighbor_allgather=direct"
-    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHOICE=choice)
-    done = mpi.run(3, [build(mpi, "overlap"), call], rank_env=env, timeout=300)
-    assert done.returncode != 0
+    done = job(name, "overlap", call, check_calls=1, choice=choice, timeout=300, fails=True)
     remedy = "pass MPI_IN_PLACE as sendbuf, or two buffers"
     if "Scatter" in call:
         remedy = "pass MPI_IN_PLACE as recvbuf, or two buffers"
@@ -214,36 +184,31 @@ def test_buffers_that_overlap_are_named(build, name: str, call: str) -> None:
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_buffers_that_lie_beside_one_another_are_not_named(build, name: str) -> None:
-    mpi = MPIS[name].require()
-    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHOICE=f"{SHM};neighbor_allgather=direct")
-    done = mpi.run(3, [build(mpi, "overlap"), "legal"], rank_env=env)
-    assert done.returncode == 0 and "came to its end" in done.stdout, done.stdout + done.stderr
+def test_buffers_that_lie_beside_one_another_are_not_named(name: str) -> None:
+    done = job(name, "overlap legal", check_calls=1, choice=f"{SHM};neighbor_allgather=direct")
+    assert "came to its end" in done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_checked_programs_without_mistakes_run(build, name: str) -> None:
-    mpi = MPIS[name].require()
-    env = _preload(mpi, STRETTO_CHECK_CALLS=1, STRETTO_CHOICE=SHM)
-    done = mpi.run(3, [build(mpi, "mismatch"), "none"], rank_env=env)
-    assert done.returncode == 0 and "came to its end" in done.stdout, done.stdout + done.stderr
-    done = mpi.run(3, [build(mpi, "conformance"), "5", "150", "6000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "450 comparisons, 0 differences" in done.stdout
+def test_checked_programs_without_mistakes_run(name: str) -> None:
+    done = job(name, "mismatch none", check_calls=1, choice=SHM)
+    assert "came to its end" in done.stdout
+    done = job(name, "conformance 5 150 6000", check_calls=1, choice=SHM)
+    assert same(done) == 450
 
 
-def test_reproducible_reductions_do_not_depend_on_the_layout(build) -> None:
+def test_reproducible_reductions_do_not_depend_on_the_layout() -> None:
     """Sums of floating-point numbers, bit for bit, however the ranks lie on nodes."""
-    mpi = MPIS["openmpi4"].require()
-    program = build(mpi, "order_of_sums")
     layered = "allreduce=shm+recursive_doubling;reduce=shm+knomial(2)"
-    seen = {}
-    for fixed in (0, 1):
-        for ppn in (0, 1, 2, 3):
-            env = _preload(mpi, STRETTO_REPRODUCIBLE=fixed, STRETTO_FAKE_PPN=ppn)
-            env["STRETTO_CHOICE"] = "allreduce=shm;reduce=shm" if ppn == 0 else layered
-            done = mpi.run(6, [program], rank_env=env)
-            assert done.returncode == 0, done.stdout + done.stderr
-            seen.setdefault(fixed, []).append(done.stdout)
-    assert len(set(seen[1])) == 1, seen[1]
-    assert len(set(seen[0])) > 1, "the sums are exact: this test shows nothing"
+    choices = {0: "allreduce=shm;reduce=shm", 1: layered, 2: layered, 3: layered}
+    free, fixed = (
+        {
+            job(
+                "openmpi4", "order_of_sums", ranks=6, reproducible=on, fake_ppn=ppn, choice=choice
+            ).stdout
+            for ppn, choice in choices.items()
+        }
+        for on in (0, 1)
+    )
+    assert len(fixed) == 1, fixed
+    assert len(free) > 1, "the sums are exact: this test shows nothing"

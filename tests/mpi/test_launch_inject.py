@@ -12,6 +12,7 @@ import pytest
 from mpis import MPIS, beside_others, missing
 from stretto.built import file_name, library
 from stretto.errors import StrettoError
+from stretto.kinds import Abi, Part
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.launch.command import parse_command
 from stretto.launch.execute import run
@@ -62,10 +63,30 @@ def prepared(job: Job) -> tuple[str, dict[str, str]]:
     return " ".join(words), {k: v for k, v in environ.items() if k != "PATH"}
 
 
-def test_openmpi4_by_the_second_list(tmp_path: Path) -> None:
-    words, env = prepared(job(tmp_path, "openmpi4", "mpirun -x A -n 2 a : -n 1 b"))
-    assert words == "mpirun -x A -n 2 a : -n 1 b"
-    assert env == {ENV_LIST_INTERNAL: LISTED}
+X = f"-x STRETTO_CHOICE={SENT['STRETTO_CHOICE']} -x LD_PRELOAD={LIB}"
+GENV = f"-genv STRETTO_CHOICE {SENT['STRETTO_CHOICE']} -genv LD_PRELOAD {LIB}"
+BY_ENVIRONMENT = {**SENT, "LD_PRELOAD": str(LIB)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "expected", "env"),
+    [
+        ("openmpi4", "mpirun -x A -n 2 a : -n 1 b", None, {ENV_LIST_INTERNAL: LISTED}),
+        ("openmpi5", "mpirun -n 2 a", f"mpirun {X} -n 2 a", {}),
+        ("mpich", "mpirun -n 2 a", f"mpirun {GENV} -n 2 a", {}),
+        ("intel", "mpirun -n 2 a", f"mpirun {GENV} -n 2 a", {}),
+        ("mpich", "mpirun -configfile f", None, BY_ENVIRONMENT),
+        # scripts get all by environment
+        ("openmpi4", "sh s.sh", None, {**BY_ENVIRONMENT, ENV_LIST_INTERNAL: LISTED}),
+        ("openmpi5", "sh s.sh", None, {**BY_ENVIRONMENT, ENV_LIST: LISTED}),
+        ("mpich", "sh s.sh", None, BY_ENVIRONMENT),
+    ],
+)
+def test_each_launcher_is_given_it_in_its_own_way(
+    tmp_path: Path, kind: str, line: str, expected: str | None, env: dict[str, str]
+) -> None:
+    (tmp_path / "s.sh").write_text("mpirun a")
+    assert prepared(job(tmp_path, kind, line)) == (expected or line, env)
 
 
 def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
@@ -88,27 +109,6 @@ def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
     assert f"A=1,{LISTED.replace(';', ',')}" in words
     with pytest.raises(StrettoError, match="which ends a variable in Open MPI's list"):
         prepared(job(tmp_path, "openmpi4", f"mpirun {given[:-1]}= -n 2 a"))
-
-
-def test_openmpi5_by_options(tmp_path: Path) -> None:
-    words, env = prepared(job(tmp_path, "openmpi5", "mpirun -n 2 a"))
-    assert words == f"mpirun -x STRETTO_CHOICE={SENT['STRETTO_CHOICE']} -x LD_PRELOAD={LIB} -n 2 a"
-    assert env == {}
-
-
-def test_hydra_by_options(tmp_path: Path) -> None:
-    for kind in ("mpich", "intel"):
-        words, env = prepared(job(tmp_path, kind, "mpirun -n 2 a"))
-        assert words == (
-            f"mpirun -genv STRETTO_CHOICE {SENT['STRETTO_CHOICE']} -genv LD_PRELOAD {LIB} -n 2 a"
-        )
-        assert env == {}
-
-
-def test_hydra_configuration_file(tmp_path: Path) -> None:
-    words, env = prepared(job(tmp_path, "mpich", "mpirun -configfile f"))
-    assert words == "mpirun -configfile f"
-    assert env == {**SENT, "LD_PRELOAD": str(LIB)}
 
 
 @pytest.mark.parametrize(
@@ -192,40 +192,30 @@ def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
         assert prepare(one, [], {}) == ([name, "-n", "2", "a"], one.environ)
 
 
-def test_scripts_get_all_by_environment(tmp_path: Path) -> None:
-    (tmp_path / "s.sh").write_text("mpirun a")
-    for kind, name in (("openmpi4", ENV_LIST_INTERNAL), ("openmpi5", ENV_LIST)):
-        words, env = prepared(job(tmp_path, kind, "sh s.sh"))
-        assert words == "sh s.sh"
-        assert env == {**SENT, "LD_PRELOAD": str(LIB), name: LISTED}
-    _, env = prepared(job(tmp_path, "mpich", "sh s.sh"))
-    assert env == {**SENT, "LD_PRELOAD": str(LIB)}
-
-
 def test_join_preload() -> None:
     assert join_preload("/a /b", "/b:/c", "") == "/a:/b:/c"
 
 
-def test_values_that_no_launcher_can_carry(tmp_path: Path) -> None:
+def test_values_and_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
     with pytest.raises(StrettoError, match="holds a semicolon"):
         rank_variables(job(tmp_path, "mpich", "mpirun a"), [LIB], {"STRETTO_TABLE": "/a;b"})
-
-
-def test_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
     with pytest.raises(StrettoError, match="blank, colon"):
         rank_variables(job(tmp_path, "openmpi4", "mpirun a"), [Path("/my dir/lib.so")], {})
 
 
 def test_library_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert file_name("interposer", "mpich", 5) == "libstretto-mpich.so"
-    assert file_name("interposer", "openmpi", 4) == "libstretto-openmpi.so"
-    assert file_name("interposer", "openmpi", 5) == "libstretto-openmpi5.so"
-    assert file_name("interposer", "openmpi") == "libstretto-openmpi.so"
-    assert file_name("record", "openmpi", 4) == "libstretto-record-openmpi4.so"
-    assert file_name("record", "openmpi", 5) == "libstretto-record-openmpi.so"
-    assert file_name("record", "mpich", 4) == "libstretto-record-mpich.so"
-    assert file_name("bench", "mpi5") == "stretto-bench-mpi5"
-    assert file_name("plan", "mpich") == "libstretto-plan.so"
+    names: dict[tuple[Part, Abi, int | None], str] = {
+        ("interposer", "mpich", 5): "libstretto-mpich.so",
+        ("interposer", "openmpi", 4): "libstretto-openmpi.so",
+        ("interposer", "openmpi", 5): "libstretto-openmpi5.so",
+        ("interposer", "openmpi", None): "libstretto-openmpi.so",
+        ("record", "openmpi", 4): "libstretto-record-openmpi4.so",
+        ("record", "openmpi", 5): "libstretto-record-openmpi.so",
+        ("record", "mpich", 4): "libstretto-record-mpich.so",
+        ("bench", "mpi5", None): "stretto-bench-mpi5",
+        ("plan", "mpich", None): "libstretto-plan.so",
+    }
+    assert {part: file_name(*part) for part in names} == names
     monkeypatch.setenv("STRETTO_LIB_DIR", str(tmp_path))
     with pytest.raises(StrettoError, match="not built") as caught:
         library("plan", "mpich")

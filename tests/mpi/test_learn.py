@@ -7,60 +7,47 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library
+from jobs import job, program, shim, under
+from mpis import ALL, MPIS
 from stretto.files.identity import cpu_model
 from stretto.files.table import read_table
 
-APPS = REPOSITORY / "tests" / "programs"
 XEON = "Intel(R) Xeon(R) CPU           X5550  @ 2.67GHz"
 ARM = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n"
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("learn")
-
-    def compiled(mpi: Mpi, name: str) -> str:
-        program = folder / f"{name}-{mpi.name}"
-        if not program.exists():
-            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
-        return str(program)
-
-    return compiled
-
-
-def on_processor(env: dict[str, str], folder: Path, cpuinfo: str) -> None:
-    """Show the library another processor."""
-    made, shown = folder / "cpuinfo_stand_in.so", folder / "cpuinfo"
-    argv = ["gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", str(APPS / "cpuinfo_stand_in.c")]
-    subprocess.run([*argv, "-o", str(made)], check=True)
+def on_processor(folder: Path, cpuinfo: str) -> dict[str, Any]:
+    """Return what shows the library another processor."""
+    shown = folder / "cpuinfo"
     shown.write_text(cpuinfo)
-    env |= {"LD_PRELOAD": f"{made}:{env['LD_PRELOAD']}", "CPUINFO": str(shown)}
+    made = shim("cpuinfo_stand_in", "-D_GNU_SOURCE")
+    return {"in_front": made, "env": {"CPUINFO": str(shown)}}
 
 
-def learning(mpi: Mpi, folder: Path, **settings: object) -> dict[str, str]:
-    table = str(folder / "learned.table")
-    more = {"STRETTO_LEARN": "1", "STRETTO_LEARN_TABLE": table}
-    return (
-        {"LD_PRELOAD": str(library(mpi.family))} | more | {k: str(v) for k, v in settings.items()}
-    )
+def learned(
+    folder: Path, command: str, name: str = "openmpi4", ranks: int = 2, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    settings = {"learn": 1, "learn_table": folder / "learned.table", **more}
+    done = job(name, command, ranks=ranks, **settings)
+    assert command.startswith("conformance") or "0 wrong" in done.stdout, done.stdout
+    return done
 
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(("ranks", "ppn"), [(3, 0), (5, 2)])
 def test_learning_with_blocks_of_one_call_changes_no_result(
-    build, name: str, ranks: int, ppn: int, tmp_path: Path
+    name: str, ranks: int, ppn: int, tmp_path: Path
 ) -> None:
     """Every call by another candidate, on communicators of all kinds."""
     mpi = ALL[name].require()
-    env = learning(
-        mpi, tmp_path, STRETTO_LEARN_AFTER=1, STRETTO_LEARN_BLOCK=1, STRETTO_AFTER=1,
-        STRETTO_FAKE_PPN=ppn,
-    )  # fmt: skip
-    done = mpi.run(ranks, [build(mpi, "conformance"), "31", "600", "2000"], rank_env=env)
+    settings = {"learn": 1, "learn_table": tmp_path / "learned.table", "learn_after": 1}
+    rank_env = under(mpi, learn_block=1, after=1, fake_ppn=ppn, **settings)
+    command = [program(name, "conformance"), "31", "600", "2000"]
+    done = mpi.run(ranks, command, rank_env=rank_env)
     # Intel MPI's own MPI_Reduce of MPI_DOUBLE_INT differs from itself, also without Stretto
     differing = set(re.findall(r"rank \d+ of \d+: (\w+) ", done.stderr))
     assert differing <= ({"reduce"} if "intel" in name else set()), done.stderr
@@ -71,11 +58,8 @@ def test_learning_with_blocks_of_one_call_changes_no_result(
     assert "learned: " in done.stderr, done.stderr
 
 
-def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    env = learning(mpi, tmp_path, STRETTO_AFTER=3)
-    done = mpi.run(2, [build(mpi, "learning"), "30000"], rank_env=env)
-    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+def test_learning_leaves_a_table_from_which_the_next_run_starts(tmp_path: Path) -> None:
+    done = learned(tmp_path, "learning 30000", after=3)
     assert "the order of the sums in reductions changed" in done.stderr
     assert re.search(r"s saved in this run \(.* to .*\)", done.stderr), done.stderr
     first = read_table(tmp_path / "learned.table")
@@ -93,53 +77,45 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(build, tmp_path:
     kept += ["row allreduce 1 2 8-15 shm -", "row scan 1 2 0-inf shm -"]
     kept += ["row allgather 1 2 1024-1500 ring -", "row allgather 1 2 1501-2047 shm -", "end 4"]
     start.write_text("\n".join(kept) + "\n", "utf-8")
-    env = learning(mpi, tmp_path, STRETTO_AFTER=3, STRETTO_TABLE=start, STRETTO_VERBOSE=1)
     # with what is not of the name as on real machines: two paragraphs, and a model number
-    on_processor(env, tmp_path, 2 * f"processor\t: 0\nmodel\t\t: 26\nmodel name\t: {XEON}\n\n")
-    done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
-    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    cpuinfo = 2 * f"processor\t: 0\nmodel\t\t: 26\nmodel name\t: {XEON}\n\n"
+    shown = on_processor(tmp_path, cpuinfo)
+    done = learned(tmp_path, "learning 3000", after=3, table=start, verbose=1, **shown)
     assert re.search(r"allreduce of 8 bytes on 2 ranks \(1 x 2\): shm \(", done.stderr)
-    learned = read_table(tmp_path / "learned.table")
-    assert learned.cpu == " ".join(XEON.split()) == cpu_model(f"model name\t: {XEON}\n")
-    second = {(r.collective, r.low): r for r in learned.rows}
+    then = read_table(tmp_path / "learned.table")
+    assert then.cpu == " ".join(XEON.split()) == cpu_model(f"model name\t: {XEON}\n")
+    second = {(r.collective, r.low): r for r in then.rows}
     assert second["scan", 0].choice == "shm" and second["scan", 0].evidence["source"] == "earlier"
     assert second["allreduce", 8].choice == "shm"
     gathered = {r.high for (name, low), r in second.items() if name == "allgather" and low >= 1024}
     assert {1500, 2047} <= gathered, "sizes between the bounds of rows are learned by themselves"
 
 
-def test_learning_with_one_order_of_sums_leaves_reductions_alone(build, tmp_path: Path) -> None:
-    mpi = MPIS["mpich"].require()
-    env = learning(mpi, tmp_path, STRETTO_REPRODUCIBLE=1)
-    on_processor(env, tmp_path, ARM)
-    done = mpi.run(2, [build(mpi, "learning"), "3000"], rank_env=env)
-    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+def test_learning_with_one_order_of_sums_leaves_reductions_alone(tmp_path: Path) -> None:
+    shown = on_processor(tmp_path, ARM)
+    done = learned(tmp_path, "learning 3000", "mpich", reproducible=1, **shown)
     assert "order of the sums" not in done.stderr
-    learned = read_table(tmp_path / "learned.table")
-    assert learned.cpu == cpu_model(ARM) == "Arm Neoverse-V1"
-    rows = learned.rows
+    then = read_table(tmp_path / "learned.table")
+    assert then.cpu == cpu_model(ARM) == "Arm Neoverse-V1"
+    rows = then.rows
     assert not {"allreduce", "reduce", "reduce_scatter"} & {r.collective for r in rows}
 
 
-def test_learning_where_nothing_is_called_often_tries_nothing(build, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    env = learning(mpi, tmp_path)
-    done = mpi.run(2, [build(mpi, "learning"), "100"], rank_env=env)
-    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+def test_learning_where_nothing_is_called_often_tries_nothing(tmp_path: Path) -> None:
+    done = learned(tmp_path, "learning 100")
     assert (
         "nothing was learned: no calls of one size that can be learned came more than 200 times"
         in done.stderr
     )
     assert not (tmp_path / "learned.table").exists()
-    more = env | {"STRETTO_AFTER": "3"}  # communicators of the same ranks learn one after another
-    done = mpi.run(2, [build(mpi, "learning"), "1", "100"], rank_env=more)
-    assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
+    # communicators of the same ranks learn one after another
+    done = learned(tmp_path, "learning 1 100", after=3)
     assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 2: (?!\d+ calls)", done.stderr)
 
 
-def test_learn_command_leaves_a_table_that_run_and_learn_find(build, tmp_path: Path) -> None:
+def test_learn_command_leaves_a_table_that_run_and_learn_find(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
-    command = ["--", *mpi.launcher(2), build(mpi, "learning")]
+    command = ["--", *mpi.launcher(2), program("openmpi4", "learning")]
     stretto = [sys.executable, "-m", "stretto"]
     table = f"stretto-learning-{mpi.name}/learning-{mpi.name}.learned.table"
     for words, calls in ((["learn"], "4000"), (["learn", "--reproducible"], "400"), (["run"], "9")):

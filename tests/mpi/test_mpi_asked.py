@@ -46,7 +46,7 @@ def srun(folder: Path) -> Path:
 def test_an_srun_without_configuration_is_slurms_by_its_name(tmp_path: Path, cache: Path) -> None:
     path = srun(tmp_path)
     assert mpi.identify_launcher(path, {}) == detect.Launcher(path, "slurm", None)
-    assert not list(cache.rglob("*.json")), "what it said on failing was kept"
+    assert not list(cache.rglob("*.txt")), "what it said on failing was kept"
     found = mpi.identify_launcher(path, {"SLURM_CONF": "/etc/slurm.conf"})
     assert found == detect.Launcher(path, "slurm", "22.05.8")
     assert mpi.identify_launcher(path, {}) == found, "this answer is kept"
@@ -96,7 +96,7 @@ def test_what_a_launcher_says_on_failing_is_not_kept(
         mpi.identify_launcher(path, {})
     except StrettoError as error:
         assert "module" in str(error.remedy) and "--mpi" not in str(error.remedy)
-    assert not list(cache.rglob("*.json"))
+    assert not list(cache.rglob("*.txt"))
     assert mpi.identify_launcher(path, {"LOADED": "1"}).version == "5.0.11"
 
 
@@ -119,7 +119,7 @@ def test_a_list_of_settings_that_is_cut_off_is_not_kept(
             assert variables.control_variables(installation) == {}
         except StrettoError as error:
             assert "cannot be read" in error.message
-        assert not list(cache.rglob("*.json"))
+        assert not list(cache.rglob("*.txt"))
         answers.pop(0)
     assert variables.control_variables(installation)["MPIR_CVAR_A"].limits == (-8, 7)
     answers[0] = ""

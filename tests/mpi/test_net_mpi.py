@@ -14,9 +14,9 @@ from stretto.errors import StrettoError
 from stretto.files.net import read_net
 from stretto.measure.request import where
 from stretto.mpi.detect import find_installation
-from stretto.mpi.progress import progress_thread
 from stretto.mpi.settings.names import NAMES
 from stretto.mpi.settings.nodes import Nodes
+from stretto.mpi.variables import progress_thread
 from stretto.net import p2p
 from stretto.net.p2p import PING, P2PLaunch, Point, collected, measure, points, read_launch
 from stretto.net.rails import scan

@@ -105,17 +105,8 @@ def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     keep = (
-        "PIP_",
-        "HTTP",
-        "http",
-        "SSL",
-        "REQUESTS",
-        "no_proxy",
-        "NO_PROXY",
-        "HOME",
-        "TMP",
-        "LANG",
-    )
+        "PIP_", "HTTP", "http", "SSL", "REQUESTS", "no_proxy", "NO_PROXY", "HOME", "TMP", "LANG",
+    )  # fmt: skip
     env = {k: v for k, v in os.environ.items() if k.startswith(keep)}
     env |= {"PIP_RETRIES": "10", "PIP_TIMEOUT": "60"}
     env["PATH"] = f"{environment}/bin:{tools}"

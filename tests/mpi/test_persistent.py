@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from mpis import ALL, DEBIAN_MPICH, REPOSITORY, Mpi, library
-from test_nonblocking import FLAT, SHM
+from jobs import PROGRAMS, SHM, job, program, same, under
+from mpis import ALL, DEBIAN_MPICH, library
+from test_nonblocking import FLAT
 
-APPS = REPOSITORY / "tests" / "programs"
 HIERARCHY = (
     "allreduce=shm+ring;bcast=shm+knomial(2);barrier=shm+dissemination(2);allgather=shm+ring;"
     "reduce=shm+binomial(64K);alltoall=pairwise;alltoallv=linear(32);scan=linear"
 )
 
 
-def environment(mpi: Mpi, mode: str, choices: str, ppn: int) -> dict[str, str]:
-    """Return the ranks' variables."""
-    return {
-        "LD_PRELOAD": str(library(mpi.interposer)),
-        "STRETTO_NONBLOCKING": mode,
-        "STRETTO_VERBOSE": "1",
-        "STRETTO_CHOICE": choices,
-        "STRETTO_FAKE_PPN": str(ppn),
-    }
+def started(
+    name: str, command: str, mode: str, choices: str, ppn: int = 0, **more: object
+) -> subprocess.CompletedProcess[str]:
+    """Run a program with persistent collectives on."""
+    settings = {"nonblocking": mode, "choice": choices, "fake_ppn": ppn, "verbose": 1}
+    return job(name, command, **settings, **more)  # type: ignore[arg-type]
 
 
 WAYS = pytest.mark.parametrize(
@@ -43,15 +41,9 @@ WAYS = pytest.mark.parametrize(
 
 
 @WAYS
-def test_results_and_requests(
-    name: str, mode: str, ranks: int, ppn: int, choices: str, tmp_path: Path
-) -> None:
+def test_results_and_requests(name: str, mode: str, ranks: int, ppn: int, choices: str) -> None:
     """Random shapes against the MPI's own blocking calls, two at a time in different orders."""
-    mpi = ALL[name].require()
-    program = mpi.compile(APPS / "persistent.c", tmp_path / "persistent", "-O1")
-    env = environment(mpi, mode, choices, ppn)
-    done = mpi.run(ranks, [str(program), "11", "120", "4000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = started(name, "persistent 11 120 4000", mode, choices, ppn, ranks=ranks)
     found = re.search(r"(\d+) comparisons, 0 differences\n(\d+) calls", done.stdout)
     assert found and int(found[1]) == 120 * ranks
     assert int(found[2]) > 120 * ranks  # of six starts of two; some shapes are the MPI's
@@ -61,92 +53,69 @@ def test_results_and_requests(
 
 
 @pytest.mark.parametrize("name", ["openmpi5", "mpich"])
-def test_without_memory_they_are_the_mpis(name: str, tmp_path: Path) -> None:
+def test_without_memory_they_are_the_mpis(name: str) -> None:
     """Half of the node's memory is never given to them; all ranks agree who carries out what."""
-    mpi = ALL[name].require()
-    program = mpi.compile(APPS / "persistent.c", tmp_path / "persistent", "-O1")
-    env = environment(mpi, "calls", SHM, 0) | {"STRETTO_ARENA_MB": "3"}
-    done = mpi.run(3, [str(program), "12", "40", "2000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 differences" in done.stdout
+    done = started(name, "persistent 12 40 2000", "calls", SHM, arena_mb=3)
+    assert same(done)
     assert re.search("a persistent allreduce on 3 ranks stays with the MPI", done.stderr)
 
 
 @WAYS
-def test_cases(name: str, mode: str, ranks: int, ppn: int, choices: str, tmp_path: Path) -> None:
+def test_cases(name: str, mode: str, ranks: int, ppn: int, choices: str) -> None:
     """What programs may do with them; ten thousand starts in one memory."""
-    mpi = ALL[name].require()
-    program = mpi.compile(APPS / "persistent_cases.c", tmp_path / "cases", "-O1")
     starts = "10000" if (name, ranks) == ("openmpi5", 2) else "500"
-    env = environment(mpi, mode, choices, ppn)
-    done = mpi.run(ranks, [str(program), starts, "ours"], rank_env=env)
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-2000:]
+    command = f"persistent_cases {starts} ours"
+    done = started(name, command, mode, choices, ppn, ranks=ranks)
     assert len(re.findall(" done$", done.stdout, flags=re.M)) == 10
     # too many of them
     assert "a persistent allreduce on" in done.stderr
 
 
 @pytest.mark.parametrize("mode", ["calls", "thread"])
-def test_callbacks_while_a_request_is_freed(mode: str, tmp_path: Path) -> None:
+def test_callbacks_while_a_request_is_freed(mode: str) -> None:
     """They may call anything: none of our locks is held then, or lost."""
-    mpi = ALL["mpich"].require()
-    program = mpi.compile(APPS / "type_callback.c", tmp_path / "type_callback", "-O1")
-    env = environment(mpi, mode, SHM, 0) | {"STRETTO_AFTER": "1"}
-    done = mpi.run(2, [str(program)], rank_env=env, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = started("mpich", "type_callback", mode, SHM, after=1, ranks=2, timeout=300)
     assert "type_callback done, 1 within" in done.stdout
     assert "alltoallv of any size on 2 ranks (1 x 2): shm (forced)" in done.stderr
 
 
 @pytest.mark.parametrize("mode", ["calls", "thread"])
 @pytest.mark.parametrize("name", ["openmpi5", "mpich"])
-def test_started_while_the_mpi_is_finalized(name: str, mode: str, tmp_path: Path) -> None:
+def test_started_while_the_mpi_is_finalized(name: str, mode: str) -> None:
     """A callback of MPI_COMM_SELF's attributes may start what was made before: it crashed."""
-    mpi = ALL[name].require()
-    program = mpi.compile(APPS / "at_the_end.c", tmp_path / "at_the_end", "-O1")
     for ppn, choices in ((0, SHM), (2, HIERARCHY)):
-        env = environment(mpi, mode, choices, ppn)
-        done = mpi.run(3, [str(program), "persistent"], rank_env=env, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+        done = started(name, "at_the_end persistent", mode, choices, ppn, timeout=300)
         assert "at_the_end done" in done.stdout
         assert "stays with the MPI" not in done.stderr
 
 
-def test_the_programs_are_correct(tmp_path: Path) -> None:
+def test_the_programs_are_correct() -> None:
     """Without Stretto. MPICH 5.0.2 makes errors of its own of them (persistent.c tells which)."""
     mpi = ALL["openmpi5"].require()
-    for name, words in (
-        ("persistent", ["11", "60", "20000"]),
-        ("persistent_cases", ["500"]),
-        ("at_the_end", ["persistent"]),
-    ):
-        program = mpi.compile(APPS / f"{name}.c", tmp_path / name, "-O1")
-        done = mpi.run(3, [str(program), *words])
+    for command in ("persistent 11 60 20000", "persistent_cases 500", "at_the_end persistent"):
+        source, *words = command.split()
+        done = mpi.run(3, [program("openmpi5", source), *words])
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("nonblocking", ["off", "calls"])
-@pytest.mark.parametrize("name", ["openmpi5", "mpich"])
-def test_off_by_default(name: str, nonblocking: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "nonblocking"), [("openmpi5", "off"), ("openmpi5", "calls"), ("mpich", "off")]
+)
+def test_off_by_default(name: str, nonblocking: str) -> None:
     """All are the MPI's unless asked for, and by the family's library of Open MPI in any case.
 
     It does not know them. (Of Intel MPI's own 2021.18 the sums are wrong in this program.)
     """
     mpi = ALL[name].require()
-    if nonblocking == "calls" and name == "mpich":
-        return
-    program = mpi.compile(APPS / "persistent.c", tmp_path / "persistent", "-O1")
-    env = environment(mpi, nonblocking, SHM, 0)
-    env["LD_PRELOAD"] = str(library(mpi.family if nonblocking == "calls" else mpi.interposer))
-    done = mpi.run(2, [str(program), "13", "30", "2000"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    env = {"LD_PRELOAD": str(library(mpi.family))} if nonblocking == "calls" else {}
+    done = started(name, "persistent 13 30 2000", nonblocking, SHM, ranks=2, env=env)
     assert "0 differences" in done.stdout
 
 
 @pytest.mark.parametrize("dialect", ["mpif.h", "mpi", "mpi_f08"])
 def test_fortran(dialect: str, tmp_path: Path) -> None:
     mpi = DEBIAN_MPICH.require()
-    text = (APPS / "persistent_fortran.f90").read_text()
+    text = (PROGRAMS / "persistent_fortran.f90").read_text()
     if dialect == "mpif.h":
         text = text.replace("  use mpi\n  implicit none\n", "  implicit none\n  include 'mpif.h'\n")
     if dialect == "mpi_f08":
@@ -158,10 +127,9 @@ def test_fortran(dialect: str, tmp_path: Path) -> None:
         ).replace("statuses(:, 1)", "statuses(1)")
     source = tmp_path / "persistent.f90"
     source.write_text(text)
-    program = mpi.fortran(source, tmp_path / "persistent", dialect)
-    env = environment(mpi, "calls", SHM, 0)
-    for rank_env in ({}, env):
-        done = mpi.run(2, [str(program)], rank_env=rank_env)
+    built = str(mpi.fortran(source, tmp_path / "persistent", dialect))
+    for rank_env in ({}, under(mpi, nonblocking="calls", choice=SHM, verbose=1)):
+        done = mpi.run(2, [built], rank_env=rank_env)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "persistent_fortran done" in done.stdout
     assert "allreduce of 4000 bytes on 2 ranks (1 x 2): shm (forced)" in done.stderr
@@ -182,18 +150,12 @@ NEIGHBORS = ("allgather", "allgatherv", "alltoall", "alltoallv")
         ("mpich-abi", "PERSISTENT", "calls", 2, "direct"),
     ],
 )
-def test_neighbourhoods(
-    name: str, form: str, mode: str, ranks: int, algorithm: str, tmp_path: Path
-) -> None:
+def test_neighbourhoods(name: str, form: str, mode: str, ranks: int, algorithm: str) -> None:
     """Random topologies and shapes against the MPI's own; each form beside another collective."""
-    mpi = ALL[name].require()
-    source = APPS / "neighbors_started.c"
-    program = mpi.compile(source, tmp_path / "neighbors", "-O1", "-w", f"-D{form}")
     choices = ";".join(f"neighbor_{n}={algorithm}" for n in NEIGHBORS)
-    env = environment(mpi, mode, f"{choices};allreduce=recursive_doubling", 2)
-    env["STRETTO_AFTER"] = "0" if form == "AT_ONCE" else "1"
-    done = mpi.run(ranks, [str(program), "7", "9", "12"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    choices += ";allreduce=recursive_doubling"
+    more = {"ranks": ranks, "options": ("-w", f"-D{form}"), "after": int(form != "AT_ONCE")}
+    done = started(name, "neighbors_started 7 9 12", mode, choices, 2, **more)
     assert f"neighbors: {9 * 12 * ranks} comparisons, 0 differences" in done.stdout
     for n in NEIGHBORS:
         assert re.search(rf"neighbor_{n} of .*: {algorithm}\S* \(forced\)", done.stderr), n

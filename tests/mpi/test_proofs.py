@@ -13,47 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpis import MPIS, REPOSITORY, Mpi, have, library, missing
+from jobs import SHM, job, same
+from mpis import MPIS, REPOSITORY, have, missing
 
-APPS = REPOSITORY / "tests" / "programs"
 TOOLS = REPOSITORY / "tools" / "conformance"
-COLLECTIVES = [
-    "allreduce",
-    "bcast",
-    "reduce",
-    "allgather",
-    "allgatherv",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "reduce_scatter_block",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "barrier",
-    "alltoall",
-    "alltoallv",
-]
-SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
-    """Compile a program of tests/programs for an MPI, once."""
-    folder = tmp_path_factory.mktemp("apps")
-
-    def compiled(mpi: Mpi, name: str) -> str:
-        program = folder / f"{name}-{mpi.name}"
-        if not program.exists():
-            mpi.compile(APPS / f"{name}.c", program, "-O1", "-pthread")
-        return str(program)
-
-    return compiled
-
-
-def _preload(mpi: Mpi, **settings_: object) -> dict[str, str]:
-    return {"LD_PRELOAD": str(library(mpi.family))} | {k: str(v) for k, v in settings_.items()}
 
 
 def _after(name: str, case: str) -> str:
@@ -61,54 +24,36 @@ def _after(name: str, case: str) -> str:
     return str((list(MPIS).index(name) + CASES.index(case)) % 2)
 
 
-CASES = [
-    "attributes",
-    "errors",
-    "kinds",
-    "freed",
-    "inter",
-    "self",
-    "nothing",
-    "predefined",
-    "pairs",
-    "threads",
-    "finalize",
-]
+CASES = (
+    "attributes", "errors", "kinds", "freed", "inter", "self", "nothing", "predefined", "pairs",
+    "threads", "finalize",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", MPIS)
-def test_rare_call_shapes(build, name: str, case: str) -> None:
-    mpi = MPIS[name].require()
+def test_rare_call_shapes(name: str, case: str) -> None:
     if (name, case) == ("mpich", "errors"):
         return  # PyPI's MPICH checks no arguments: a negative count kills it, without Stretto, too
-    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=_after(name, case))
-    done = mpi.run(3, [build(mpi, "call_shapes"), case], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(name, "call_shapes", case, choice=SHM, after=_after(name, case))
     assert f"call_shapes {case}: done" in done.stdout
     assert case != "finalize" or "collectives in MPI_Finalize" in done.stdout
 
 
 @pytest.mark.parametrize("case", ["errors", "predefined", "pairs"])
 @pytest.mark.parametrize("name", MPIS)
-def test_reproducible_reductions_of_rare_shapes(build, name: str, case: str) -> None:
+def test_reproducible_reductions_of_rare_shapes(name: str, case: str) -> None:
     """What has no kernel is evaluated by the MPI, and what the MPI has not is its own to report."""
-    mpi = MPIS[name].require()
     if (name, case) == ("mpich", "errors"):
         return  # checks no arguments
-    env = _preload(mpi, STRETTO_REPRODUCIBLE=1, STRETTO_NONBLOCKING="calls")
-    env["STRETTO_AFTER"] = _after(name, case)
-    done = mpi.run(3, [build(mpi, "call_shapes"), case], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    settings = {"reproducible": 1, "nonblocking": "calls", "after": _after(name, case)}
+    done = job(name, "call_shapes", case, **settings)
     assert f"call_shapes {case}: done" in done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_the_class_of_an_error_in_a_message(build, name: str) -> None:
-    mpi = MPIS[name].require()
-    env = _preload(mpi, STRETTO_CHOICE="bcast=linear", STRETTO_AFTER=0)
-    done = mpi.run(3, [build(mpi, "call_shapes"), "truncated"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_class_of_an_error_in_a_message(name: str) -> None:
+    done = job(name, "call_shapes truncated", choice="bcast=linear", after=0)
     assert "call_shapes truncated: done" in done.stdout
 
 
@@ -125,27 +70,21 @@ def _memory(name: str) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_an_element_that_is_beyond_the_mpis_pack(build, name: str) -> None:
+def test_an_element_that_is_beyond_the_mpis_pack(name: str) -> None:
     """2^31 bytes with a gap, there and back: it was refused, and the job ended."""
-    mpi = MPIS[name].require()
     until = time.monotonic() + 600
     while _memory("MemTotal") >= ROOM_KB > _memory("MemAvailable") and time.monotonic() < until:
         time.sleep(1)  # other tests have it
     if _memory("MemAvailable") < ROOM_KB:
         missing("6.5 GB of memory are not free")
-    env = _preload(mpi, STRETTO_CHOICE="alltoallv=linear", STRETTO_AFTER=1)
-    done = mpi.run(2, [build(mpi, "call_shapes"), "elements"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = job(name, "call_shapes elements", ranks=2, choice="alltoallv=linear", after=1)
     assert "call_shapes elements: done" in done.stdout
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MPIS)
-def test_nothing_grows(build, name: str) -> None:
-    mpi = MPIS[name].require()
-    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1)
-    done = mpi.run(2, [build(mpi, "soak"), "6000", "300"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_nothing_grows(name: str) -> None:
+    done = job(name, "soak 6000 300", ranks=2, choice=SHM, after=1)
     assert "soak: done" in done.stdout
 
 
@@ -191,19 +130,16 @@ CHOICES = [
     largest=st.sampled_from([10, 5000, 200000]),
     choice=st.sampled_from(CHOICES),
 )
-def test_any_sequence_of_call_shapes(build, shapes, ranks: int, largest: int, choice) -> None:
+def test_any_sequence_of_call_shapes(shapes, ranks: int, largest: int, choice) -> None:
     """Each number is a call shape; a failing sequence shrinks to the calls that are needed."""
-    mpi = MPIS["openmpi4"].require()
     with tempfile.NamedTemporaryFile("w", suffix=".shapes") as stream:
         stream.write("".join(f"{shape}\n" for shape in shapes))
         stream.flush()
-        env = _preload(mpi, STRETTO_CHOICE=choice[1], STRETTO_FAKE_PPN=choice[0], STRETTO_AFTER=0)
-        env["CONFORMANCE_SHAPES"] = stream.name
-        done = mpi.run(
-            ranks, [build(mpi, "conformance"), "1", "1", str(largest)], rank_env=env, timeout=300
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(shapes) * ranks} comparisons, 0 differences" in done.stdout
+        done = job(
+            "openmpi4", "conformance 1 1", str(largest), ranks=ranks, timeout=300,
+            env={"CONFORMANCE_SHAPES": stream.name}, choice=choice[1], fake_ppn=choice[0], after=0,
+        )  # fmt: skip
+    assert same(done) == len(shapes) * ranks
 
 
 PEEK = r"""
@@ -242,15 +178,14 @@ def test_the_suite_runner_finds_a_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_valgrind_finds_nothing_of_stretto(build, tmp_path: Path) -> None:
+def test_valgrind_finds_nothing_of_stretto(tmp_path: Path) -> None:
     """Errors of the MPI are not looked at: one counts when Stretto's code is in its stack."""
-    mpi = MPIS["openmpi4"].require()
-    words = [have("valgrind", "valgrind"), "--error-exitcode=0", f"--log-file={tmp_path}/log.%p"]
-    words += ["--num-callers=40", build(mpi, "conformance"), "3", "30", "3000"]
-    env = _preload(mpi, STRETTO_CHOICE=SHM, STRETTO_AFTER=1, STRETTO_VERBOSE=1)
-    done = mpi.run(2, words, rank_env=env, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "60 comparisons, 0 differences" in done.stdout and "shm (forced)" in done.stderr
+    valgrind = [have("valgrind", "valgrind"), "--error-exitcode=0", "--num-callers=40"]
+    done = job(
+        "openmpi4", "conformance 3 30 3000", ranks=2, timeout=300, choice=SHM, after=1,
+        before=[*valgrind, f"--log-file={tmp_path}/log.%p"], verbose=1,
+    )  # fmt: skip
+    assert same(done) == 60 and "shm (forced)" in done.stderr
     logs = [path.read_text() for path in tmp_path.glob("log.*")]
     assert sum("ERROR SUMMARY" in text for text in logs) >= 2
     for text in logs:

@@ -7,21 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library
-
-PROGRAM = REPOSITORY / "tests" / "programs" / "reorder.c"
-
-
-def _env(mpi: Mpi, **settings: object) -> dict[str, str]:
-    env = {"LD_PRELOAD": library(mpi.interposer), "STRETTO_REORDER": 1, "STRETTO_VERBOSE": 1}
-    return {name: str(value) for name, value in (env | settings).items()}
+from jobs import job, under
+from mpis import MPIS
 
 
-def _compared(folder: Path, mpi: Mpi, ranks: int, ppn: int, **settings: object) -> str:
-    program = mpi.compile(PROGRAM, folder / f"reorder-{mpi.name}", "-O1")
-    env = _env(mpi, STRETTO_FAKE_PPN=ppn, **settings)
-    done = mpi.run(ranks, [str(program), "9", "48", str(ppn)], rank_env=env, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+def _compared(name: str, ranks: int, ppn: int, **more: object) -> str:
+    settings = {"reorder": 1, "verbose": 1, "fake_ppn": ppn, **more}
+    done = job(name, f"reorder 9 48 {ppn}", ranks=ranks, timeout=300, **settings)  # type: ignore[arg-type]
     found = re.search(
         r"48 cases, (\d+) reordered, between nodes (\d+) -> (\d+), "
         r"optimum in (\d+) of (\d+) grids, 0 differences",
@@ -46,20 +38,18 @@ def _compared(folder: Path, mpi: Mpi, ranks: int, ppn: int, **settings: object) 
     ],
 )
 def test_topologies_are_native_ones_in_an_order_that_is_not_worse(
-    tmp_path: Path, name: str, ranks: int, ppn: int
+    name: str, ranks: int, ppn: int
 ) -> None:
-    said = _compared(tmp_path, ALL[name].require(), ranks, ppn)
+    said = _compared(name, ranks, ppn)
     counted = r"edges between nodes \d+ -> \d+ of \d+"
     assert re.search(rf"MPI_Cart_create of [0-9x]+ on \d+ ranks: {counted}", said), said
     for kind in ("Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent"):
         assert re.search(rf"MPI_{kind} of \d+ ranks: weight between nodes \d+ -> \d+", said)
 
 
-def test_reordered_communicators_are_set_up_and_go_by_domain(tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_reordered_communicators_are_set_up_and_go_by_domain() -> None:
     choice = "neighbor_alltoall=node_aware;neighbor_allgather=direct"
-    more = {"STRETTO_CHOICE": choice, "STRETTO_AFTER": 0, "STRETTO_FAKE_DOMAINS": 2}
-    said = _compared(tmp_path, mpi, 8, 4, **more)
+    said = _compared("openmpi4", 8, 4, choice=choice, after=0, fake_domains=2)
     assert re.search(r", between domains of a node \d+ -> \d+", said)
     assert "neighbor_alltoall of any size on 8 ranks (2 x 4): node_aware (forced)" in said
 
@@ -83,8 +73,9 @@ def test_reorder_of_fortran_programs_is_answered(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     source = tmp_path / "grid.f90"
     source.write_text(FORTRAN)
-    program = mpi.fortran(source, tmp_path / "grid", "mpi")
-    done = mpi.run(4, [str(program)], rank_env=_env(mpi, STRETTO_FAKE_PPN=2), timeout=300)
+    program = str(mpi.fortran(source, tmp_path / "grid", "mpi"))
+    rank_env = under(mpi, reorder=1, verbose=1, fake_ppn=2)
+    done = mpi.run(4, [program], rank_env=rank_env, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"stretto: MPI_Cart.*", done.stderr)
     assert lines == [

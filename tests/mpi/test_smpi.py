@@ -17,14 +17,10 @@ from stretto.model.price import price
 
 sys.path.insert(0, str(REPOSITORY / "bench"))
 sys.path.insert(0, str(REPOSITORY / "tools" / "smpi"))
-import smpi_baselines
-from cache import Simulations
 from plain import NODES, PLATFORM
 from smpi import (
     SELECTORS,
-    BeyondLimitError,
     Case,
-    Limits,
     Network,
     SmpiError,
     build,
@@ -231,30 +227,6 @@ def test_a_wrong_result_is_seen(program: Path) -> None:
     assert result.wrong_ranks == 8
 
 
-@pytest.mark.parametrize(
-    ("limits", "word"), [(Limits(cpu_s=1), "processor"), (Limits(memory_left=1e18), "memory")]
-)
-def test_what_takes_too_much_is_ended(program: Path, limits: Limits, word: str) -> None:
-    million = [Case("alltoall", "pairwise", 8, calls=60)]  # of messages
-    with pytest.raises(BeyondLimitError, match=word):
-        simulate(program, Network.of(PLATFORM), 128, million, limits=limits)
-
-
-def test_a_case_beyond_the_limits_is_remembered(program: Path, tmp_path: Path) -> None:
-    case, path = Case("allreduce", "ring", 8), tmp_path / "cache.jsonl"
-    network = Network.of(PLATFORM)
-
-    def simulations(limits: Limits) -> Simulations:
-        return Simulations(path, program, network, REPOSITORY / "src", limits)
-
-    for limits in (Limits(memory_left=1e18), Limits()):
-        with pytest.raises(BeyondLimitError, match="memory"):
-            simulations(limits).get(8, [case])
-    assert len(path.read_text().splitlines()) == 1
-    [result] = simulations(Limits()).get(9, [case])
-    assert simulations(Limits(memory_left=1e18)).get(9, [case]) == [result]
-
-
 def test_what_cannot_be_built_is_said(program: Path) -> None:
     with pytest.raises(SmpiError, match="takes no parameter"):
         simulate(program, Network.of(PLATFORM), 4, [Case("allreduce", "ring(3)", 8)])
@@ -264,24 +236,3 @@ def test_what_cannot_be_built_is_said(program: Path) -> None:
 def test_a_platform_that_smpi_cannot_express_is_refused(name: str) -> None:
     with pytest.raises(SmpiError, match=name):
         Network.of(dataclasses.replace(PLATFORM, **{name: 2.0}))
-
-
-def test_cells_of_another_run_are_merged() -> None:
-    def row(nranks: int, seconds: float) -> smpi_baselines.Row:
-        timing = smpi_baselines.Timing("stretto", "ring", seconds, seconds, True)
-        return smpi_baselines.Row(
-            nranks, 1, "bcast", 8, "ring", 1.0, None, 1, [timing, timing], timing, [], "2026-01-01"
-        )
-
-    earlier = {
-        "rows": [dataclasses.asdict(row(n, 1.0)) | {"ratio": 1, "ratio_steady": 1} for n in (2, 4)],
-        "not_simulated": ["8 bcast 8: ompi was not", "16 (4 a node) bcast 8: ompi was not"],
-    }
-    missing = ["4 bcast 8: no time", "16 (4 a node) bcast 8: no time"]
-    rows, left = smpi_baselines.merged([row(2, 5.0), row(8, 5.0)], missing, earlier)
-    assert [(r.name, r.timings[0].alone_s) for r in rows] == [
-        ("2 bcast 8", 5.0),
-        ("8 bcast 8", 5.0),
-        ("4 bcast 8", 1.0),
-    ]
-    assert left == ["16 (4 a node) bcast 8: no time"]

@@ -69,7 +69,7 @@ def test_what_the_ranks_left_is_added_up(tmp_path: Path) -> None:
         (Evidence(), "0 of 2 ranks loaded Stretto"),
         (Evidence(1, 1, 1, {"bcast": 3}), "1 of 2 ranks loaded Stretto"),
         (Evidence(2, 0, 2), "left everything to the MPI on 2 of 2 ranks.*table is damaged"),
-        (Evidence(2, 2, 2, {}, {"bcast": 9}), "executed none of their calls"),
+        (Evidence(2, 2, 2, {}, {"bcast": 9}), "executed none of the calls"),
     ],
 )
 def test_a_run_that_was_not_tuned_is_refused(found: Evidence, words: str) -> None:
@@ -183,6 +183,6 @@ def test_a_table_of_another_layout_is_not_called_tuned(folder: Path) -> None:
     stage, table = verifying(folder, words)
     table.rows = [Row("allreduce", 4, 64, 0, None, "shm")]
     write_table(table, stage.path("table"))
-    with beside_others(), pytest.raises(StrettoError, match="none of their calls") as caught:
+    with beside_others(), pytest.raises(StrettoError, match="none of the calls") as caught:
         verify(stage, profile(words), table, None, [])
     assert "has no row for 1 node" in str(caught.value)

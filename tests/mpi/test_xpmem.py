@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, Mpi, library
+from jobs import PROGRAMS, SHM, job
+from mpis import MPIS
 from stretto.net.cores import chosen, measure_cores, read_cores
 
-APPS = REPOSITORY / "tests" / "programs"
-SHM = ";".join(f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier"))
 WORKS = "XPMEM works among the ranks of this node"
 
 
@@ -27,32 +26,17 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("xpmem") / "libxpmem.so.0"
     argv = ["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]
     argv += ["-Wno-builtin-declaration-mismatch", "-Wl,-soname,libxpmem.so.0"]
-    subprocess.run([*argv, str(APPS / "xpmem_stand_in.c"), "-o", str(made)], check=True)
+    subprocess.run([*argv, str(PROGRAMS / "xpmem_stand_in.c"), "-o", str(made)], check=True)
     return made
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory):
-    """Compile the program for an MPI, once."""
-    folder = tmp_path_factory.mktemp("apps")
-
-    def compiled(mpi: Mpi) -> str:
-        path = folder / f"messages-{mpi.name}"
-        if not path.exists():
-            mpi.compile(APPS / "xpmem_messages.c", path, "-O1")
-        return str(path)
-
-    return compiled
-
-
-def job(
-    mpi: Mpi, program: str, preload: str, log: Path, ranks: int = 3, **settings: str
+def compared(
+    stand_in: Path | None, log: Path, name: str = "openmpi4", ranks: int = 3, **faults: str
 ) -> tuple[str, list[dict[str, int]]]:
     """Compare large calls with the MPI's own answers; return stderr and the ranks' counts."""
-    env = {"LD_PRELOAD": preload, "STRETTO_CHOICE": SHM, "STRETTO_VERBOSE": "1"}
-    env |= {"XPMEM_LOG": str(log)} | settings
-    done = mpi.run(ranks, [program, "12"], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    env = {"XPMEM_LOG": str(log)} | faults
+    settings = {"choice": SHM, "verbose": 1}
+    done = job(name, "xpmem_messages 12", ranks=ranks, in_front=stand_in, env=env, **settings)
     assert "12 rounds, 0 differences" in done.stdout
     assert "shm (forced)" in done.stderr
     lines = log.read_text().splitlines() if log.exists() else []
@@ -63,11 +47,9 @@ def job(
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", MPIS)
 def test_memory_is_attached_and_given_back(
-    program, stand_in: Path, tmp_path: Path, name: str, ranks: int
+    stand_in: Path, tmp_path: Path, name: str, ranks: int
 ) -> None:
-    mpi = MPIS[name].require()
-    preload = f"{stand_in}:{library(mpi.family)}"
-    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", ranks)
+    said, counts = compared(stand_in, tmp_path / "log", name, ranks)
     assert WORKS in said
     assert len(counts) == ranks
     for count in counts:
@@ -81,13 +63,11 @@ def test_memory_is_attached_and_given_back(
 @pytest.mark.parametrize("refuse", ["version", "foreign", "make", "get", "attach", "hole"])
 @pytest.mark.parametrize("rank", ["1", ""], ids=["one-rank", "all-ranks"])
 def test_what_is_refused_at_the_start_is_not_used(
-    program, stand_in: Path, tmp_path: Path, refuse: str, rank: str
+    stand_in: Path, tmp_path: Path, refuse: str, rank: str
 ) -> None:
     """On one rank or on all: all ranks do without, and what the others had is given back."""
-    mpi = MPIS["openmpi4"].require()
     settings = {"XPMEM_FAULT": refuse} | ({"XPMEM_FAULT_RANK": rank} if rank else {})
-    preload = f"{stand_in}:{library(mpi.family)}"
-    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", **settings)
+    said, counts = compared(stand_in, tmp_path / "log", **settings)
     assert WORKS not in said
     for count in counts:
         assert count["attached"] == count["detached"] <= 2
@@ -96,39 +76,28 @@ def test_what_is_refused_at_the_start_is_not_used(
 
 
 @pytest.mark.parametrize("rank", ["2", ""], ids=["one-rank", "all-ranks"])
-def test_a_refusal_in_mid_job_changes_no_result(
-    program, stand_in: Path, tmp_path: Path, rank: str
-) -> None:
-    mpi = MPIS["openmpi4"].require()
+def test_a_refusal_in_mid_job_changes_no_result(stand_in: Path, tmp_path: Path, rank: str) -> None:
     settings = {"XPMEM_FAULT": "late"} | ({"XPMEM_FAULT_RANK": rank} if rank else {})
-    preload = f"{stand_in}:{library(mpi.family)}"
-    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", **settings)
+    said, counts = compared(stand_in, tmp_path / "log", **settings)
     assert WORKS in said
     assert sum(count["late"] for count in counts) >= 1  # one more was asked for, and refused
     assert all(count["attached"] == 3 for count in counts if count["late"])
     assert all(count["attached"] == count["detached"] for count in counts)
 
 
-def test_it_can_be_switched_off(program, stand_in: Path, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    preload = f"{stand_in}:{library(mpi.family)}"
-    said, counts = job(mpi, program(mpi), preload, tmp_path / "log", STRETTO_XPMEM="0")
+def test_it_can_be_switched_off(stand_in: Path, tmp_path: Path) -> None:
+    said, counts = compared(stand_in, tmp_path / "log", STRETTO_XPMEM="0")
     assert WORKS not in said and not counts
 
 
-def test_without_the_library_nothing_is_said(program, tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    said, _ = job(mpi, program(mpi), str(library(mpi.family)), tmp_path / "log")
-    assert WORKS not in said
+def test_without_the_library_nothing_is_said(tmp_path: Path) -> None:
+    assert WORKS not in compared(None, tmp_path / "log")[0]
 
 
 def test_a_programs_file_under_a_number_that_was_ours(stand_in: Path, tmp_path: Path) -> None:
     """What is touched is written to a file of ours, never to one that has its number now."""
-    mpi = MPIS["openmpi4"].require()
-    made = mpi.compile(APPS / "descriptors.c", tmp_path / "descriptors", "-O1")
-    env = {"LD_PRELOAD": f"{stand_in}:{library(mpi.family)}", "STRETTO_CHOICE": SHM}
-    done = mpi.run(3, [str(made), str(tmp_path / "file")], rank_env=env)
-    assert done.returncode == 0, done.stdout + done.stderr
+    file = str(tmp_path / "file")
+    done = job("openmpi4", "descriptors", file, in_front=stand_in, choice=SHM)
     assert len(re.findall(r"rank \d: 2 closed, file as it was", done.stdout)) == 3, done.stdout
 
 

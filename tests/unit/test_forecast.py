@@ -11,7 +11,13 @@ import pytest
 
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.files.forecast import ForecastScale, parse_forecast, read_forecast, write_forecast
+from stretto.files.forecast import (
+    ForecastFile,
+    ForecastScale,
+    parse_forecast,
+    read_forecast,
+    write_forecast,
+)
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.model.forecast import (
@@ -20,7 +26,7 @@ from stretto.model.forecast import (
     forecast,
     work_of,
 )
-from stretto.model.outlook import exchange_seconds, file_of, outlook
+from stretto.model.outlook import exchange_seconds, outlook
 from stretto.model.platform_file import load
 from stretto.model.show import forecast_lines
 from stretto.model.trend import trend_at
@@ -49,6 +55,18 @@ def profile() -> Profile:
 
 def flat(*_: object) -> float:
     return 1e-4
+
+
+def forecast_of(nodes: list[int]) -> ForecastFile:
+    return outlook("a", profile(), ScalingRule(), load("hpc7g"), nodes, 4)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> list[str]:
+    """The command for the profile, in a file."""
+    path = tmp_path / "app.profile.json"
+    write_profile(profile(), path)
+    return ["simulate", "-p", "hpc7g", "--profile", str(path)]
 
 
 def test_work_is_what_was_recorded() -> None:
@@ -126,7 +144,7 @@ def test_it_turns_round_where_collectives_outgrow_the_computing() -> None:
 
     found = [at(n) for n in (2, 4, 8, 16, 32, 64, 128, 256)]
     # 16 / n + 0.1 n is least at n = 12.6; tuned never turns
-    file = file_of("a", profile(), work, found, rule, load("hpc7g"), "openmpi", 1.0)
+    file = dataclasses.replace(forecast_of([]), scales=found)
     turn = file.turning_point(tuned=False)
     assert turn is not None and turn.nodes in (8, 16)
     assert file.turning_point(tuned=True) is None
@@ -143,16 +161,13 @@ def test_messages_that_leave_the_node_cost_more() -> None:
 
 
 def test_command_writes_the_same_bytes_and_says_simulated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recorded: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "app.profile.json"
-    write_profile(profile(), path)
     files = []
     for name in ("a", "b"):
         plot, out = tmp_path / f"{name}.svg", tmp_path / f"{name}.json"
-        argv = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1:4", "--ppn", "4",
-                "--plot", str(plot), "--out", str(out)]  # fmt: skip
-        assert main(argv) == 0
+        more = ["--nodes", "1:4", "--ppn", "4", "--plot", str(plot), "--out", str(out)]
+        assert main([*recorded, *more]) == 0
         files.append((plot.read_bytes(), out.read_bytes()))
     assert files[0] == files[1]
     assert b"source: simulated" in files[0][0] and b"Elapsed time" in files[0][0]
@@ -178,13 +193,11 @@ def test_pictures_of_profiles_of_any_name(tmp_path: Path, name: str) -> None:
     assert main(["report", str(out), "-o", str(tmp_path / "r.html"), "-q"]) == 0
 
 
-def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
-    write_profile(profile(), tmp_path / "app.profile.json")
-    for name, scaling in (("strong", "strong"), ("weak", "weak")):
-        out = tmp_path / f"{name}.forecast.json"
-        argv = ["simulate", "-p", "hpc7g", "--profile", str(tmp_path / "app.profile.json"),
-                "--nodes", "1:8", "--ppn", "4", "--scaling", scaling, "-o", str(out)]  # fmt: skip
-        assert main(argv) == 0
+def test_the_report_shows_a_forecast(recorded: list[str], tmp_path: Path) -> None:
+    for scaling in ("strong", "weak"):
+        out = tmp_path / f"{scaling}.forecast.json"
+        more = ["--nodes", "1:8", "--ppn", "4", "--scaling", scaling, "-o", str(out)]
+        assert main([*recorded, *more]) == 0
     page, pictures = tmp_path / "page.html", tmp_path / "pictures"
     assert main(["report", str(tmp_path), "-o", str(page), "--svg", str(pictures)]) == 0
     text = page.read_text()
@@ -202,8 +215,7 @@ def test_the_report_shows_a_forecast(tmp_path: Path) -> None:
 
 
 def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
-    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1, 2], 4)
-    file = file_of("a", profile(), work, found, ScalingRule(), load("hpc7g"), "openmpi", 1.0)
+    file = forecast_of([1, 2])
     path = tmp_path / "a.forecast.json"
     write_forecast(file, path)
     assert read_forecast(path) == file
@@ -223,8 +235,7 @@ def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:
 def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
     recorded: int, at: int, needed: int | None
 ) -> None:
-    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1], 4)
-    file = file_of("a", profile(), work, found, ScalingRule(), load("hpc7g"), "openmpi", 1.0)
+    file = forecast_of([1])
     file.recorded.ranks = recorded
     file.scales[0].nodes, file.scales[0].ppn = 1, at
     text = "\n".join(forecast_lines(file))
@@ -285,18 +296,13 @@ def test_trend_of_too_few_or_other_runs_is_refused(
     assert read_forecast(out).scales[0].trend_s is not None
 
 
-def test_a_faster_core_computes_faster() -> None:
-    work, found = outlook(profile(), ScalingRule(), load("hpc7g"), [1], 4, compute=2.0)
-    assert work.compute_s == pytest.approx(4.0)
-    assert found[0].native.compute_s == pytest.approx(2.0)
-
-
-def test_what_was_recorded_does_not_change_with_the_platform(tmp_path: Path) -> None:
+def test_what_was_recorded_does_not_change_with_the_platform(
+    recorded: list[str], tmp_path: Path
+) -> None:
     """Of 10 s, 8 were computing, however fast the platform's cores are."""
-    path, out = tmp_path / "app.profile.json", tmp_path / "x.forecast.json"
-    write_profile(profile(), path)
-    words = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1", "--ppn", "2"]
-    assert main([*words, "--compute", "2", "-o", str(out)]) == 0
+    out = tmp_path / "x.forecast.json"
+    words = ["--nodes", "1", "--ppn", "2", "--compute", "2", "-o", str(out)]
+    assert main([*recorded, *words]) == 0
     found = read_forecast(out)
     assert found.recorded.compute_s == pytest.approx(8) and found.speed == 2
     assert found.scales[0].native.compute_s == pytest.approx(4)
@@ -309,8 +315,5 @@ def test_an_incomplete_profile_is_refused() -> None:
 
 
 @pytest.mark.parametrize("more", [["--halo", "3"], ["--scaling", "odd"], ["--ppn", "2,4"]])
-def test_bad_rules_are_refused(tmp_path: Path, more: list[str]) -> None:
-    path = tmp_path / "app.profile.json"
-    write_profile(profile(), path)
-    argv = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "2", "--ppn", "2", *more]
-    assert main(argv) == 2
+def test_bad_rules_are_refused(recorded: list[str], more: list[str]) -> None:
+    assert main([*recorded, "--nodes", "2", "--ppn", "2", *more]) == 2

@@ -130,7 +130,7 @@ TUNER = """{"coll=Reduce": {"ppn=2": {"comm_size=2": {"comm_id=-1": {
         ("rule-file-version-2\n1 3 1 4 1 0 4 0 0 8", "any number of ranks: algorithm 4 (linear_"
          "sync), at most 8 requests"),
         ("1 allreduce 1 intra_node 1 1 1 0 sm", "among the ranks of a node: coll/sm"),
-        ("export I_MPI_ADJUST_ALLREDUCE=2", "preset 2 (documented as Rabenseifner's)"),
+        ("export I_MPI_ADJUST_ALLREDUCE=2", "preset 2 (documented as Rabenseifner)"),
         ("mpirun -genv I_MPI_ADJUST_REDUCE 1:0-8;2:9-99 -n 4 x", "up to 8 bytes: preset 1"),
         ("coll_tuned_bcast_algorithm = 7\ncoll_tuned_bcast_algorithm_segmentsize = 8192",
          "algorithm 7 (knomial), segments of 8192 bytes"),

@@ -511,7 +511,8 @@ def test_sizes_and_times_as_typed() -> None:
     for bad in ("", "5 days", "-1", "0"):
         with pytest.raises(UsageError):
             parse_duration(bad)
-    for bad in ("²", "2,²", "1:²", "", "0"):
+    assert parse_counts("2:12", "--nodes") == [2, 4, 8, 12]
+    for bad in ("²", "2,²", "1:²", "", "0", "two"):
         with pytest.raises(UsageError):
             parse_counts(bad, "--nodes")
     with pytest.raises(UsageError, match="allscatter"):

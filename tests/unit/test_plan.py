@@ -60,24 +60,6 @@ def test_a_file_of_a_collective_has_one_builder(builders: dict[str, str]) -> Non
         assert len(path.read_text().splitlines()) <= 250, path
 
 
-def test_the_algorithms_of_the_first_issue_are_there() -> None:
-    found = {names(a) for a in ALGORITHMS}
-    assert {
-        "allreduce-recursive_doubling",
-        "allreduce-ring",
-        "allreduce-rabenseifner",
-        "allreduce-bruck_k",
-        "allreduce-knomial",
-        "bcast-knomial",
-        "bcast-scatter_allgather",
-        "bcast-chain",
-        "reduce-knomial",
-        "allgather-bruck_k",
-        "allgather-ring",
-        "barrier-dissemination",
-    } <= found
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=names)
 def test_choices_in_canonical_form_stay_as_they_are(algorithm: plan.Algorithm) -> None:
     for choice, _ in values(algorithm):

@@ -41,8 +41,18 @@ def test_tails_are_those_of_the_calls(noisy: str, capsys: pytest.CaptureFixture[
     assert text != printed(capsys, noisy, "--calls", "400", "--seed", "2")
 
 
-def test_one_call_has_no_tails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "tails" not in printed(capsys, "hpc7g")
+def test_one_call_has_a_bound_and_no_tails(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "hpc7g", "--json"))
+    assert found["source"] == "simulated" and len(found["finish_s"]) == 8
+    assert found["seconds"] > found["bound_s"] > 0
+    text = printed(capsys, "hpc7g")
+    assert "lower bound" in text and "(simulated)" in text and "tails" not in text
+
+
+def test_formula_has_its_coefficients(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "formula", "ring", "-n", "4", "--bytes", "64", "--json"]) == 0
+    closed = json.loads(capsys.readouterr().out)
+    assert (closed["alpha"], closed["beta_bytes"], closed["gamma_bytes"]) == (6, 96, 48)
 
 
 def test_entry_times_are_an_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from stretto.cli import main
-from stretto.model.path import critical_path
-from stretto.model.plan_gantt import MOST_LANES, gantt
+from stretto.model.plan_gantt import MOST_LANES, critical_path, gantt
 from stretto.model.plan_picture import picture
 from stretto.model.plan_timeline import grouped, timeline
 from stretto.model.platform import LEVELS, Link, Platform

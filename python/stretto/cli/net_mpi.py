@@ -99,7 +99,7 @@ def _progress(place: Where, wanted: bool | None) -> tuple[dict[str, str], str]:
     """Return the variables that start progress threads, or why there are none."""
     from stretto.counted import counted
     from stretto.measure.idle import threads
-    from stretto.mpi.progress import progress_thread
+    from stretto.mpi.variables import progress_thread
 
     if wanted is False:
         return {}, "not asked for"

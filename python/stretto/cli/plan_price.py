@@ -195,7 +195,7 @@ def formula(
     reduce a byte.
     """
     from stretto.measure.settings import parse_size
-    from stretto.model.formula import formula as closed
+    from stretto.model.price import formula as closed
 
     size = parse_size(nbytes, MOST_BYTES)
     found = closed(collective, choice, ranks, size)

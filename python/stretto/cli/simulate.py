@@ -250,7 +250,7 @@ def _forecast(
     from stretto.files.forecast import format_forecast, write_forecast
     from stretto.files.profile import read_profile
     from stretto.model.forecast import ScalingRule
-    from stretto.model.outlook import file_of, outlook
+    from stretto.model.outlook import outlook
     from stretto.model.show import forecast_lines
     from stretto.model.trend import trend_at
 
@@ -269,12 +269,11 @@ def _forecast(
     path = max(profiles, key=lambda p: profiles[p].nranks)
     profile = profiles[path]
     with Progress(f"pricing what {path} calls"):
-        work, found = outlook(profile, rule, where, nodes, ppns[0], baseline, compute)
+        value = outlook(str(path), profile, rule, where, nodes, ppns[0], baseline, compute)
     if len(paths) > 1:
-        trend = trend_at([*profiles.values()], [scale.ranks for scale in found])
-        for scale in found:
+        trend = trend_at([*profiles.values()], [scale.ranks for scale in value.scales])
+        for scale in value.scales:
             scale.trend_s = trend.get(scale.ranks)
-    value = file_of(str(path), profile, work, found, rule, where, baseline, compute)
     if plot is not None:
         write_to(elapsed(value), plot)
     if output is not None:
@@ -283,7 +282,7 @@ def _forecast(
         print_json(json.loads(format_forecast(value)))
         return
     print("\n".join(forecast_lines(value)))
-    for name in work.unpriced:
+    for name in value.unpriced:
         say(f"stretto: {name} is not priced and left out")
     if output is not None:
         print(f"forecast: {output}\nnext: stretto report {output}")

@@ -199,7 +199,7 @@ def simulate(
     """Make a table by simulation, for a cluster to come; nothing is measured."""
     from stretto.files.table import write_table
     from stretto.measure.settings import parse_counts, parse_sizes, parse_tunable
-    from stretto.model.native import BASELINES, native_choice
+    from stretto.model.native import BASELINES
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
     from stretto.model.sweep import write_results
@@ -219,8 +219,6 @@ def simulate(
     names, wanted = parse_tunable(collective), parse_sizes(sizes)
     counts = sorted({*parse_counts(nodes, "--nodes")})
     each = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
-    for name in names:  # before hours have gone into the others
-        native_choice("openmpi", name, max(counts) * max(each), max(counts), 8)
     points = len(names) * len(counts) * len(each) * len(wanted)
     if dry_run:
         say(

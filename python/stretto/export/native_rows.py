@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from stretto.export.sizes import BLOCKS, openmpi_bytes
 from stretto.kinds import Family
-from stretto.mpi.algorithms.intel import PUBLISHED
+from stretto.mpi.algorithms.intel import PRESETS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
 #: settings that say more of an algorithm, by the ends of their names
@@ -132,10 +132,10 @@ def choice_words(collective: str, settings: Sequence[tuple[str, str]]) -> str:
     elif name == f"coll_han_use_{collective}_algorithm":
         words = f"HAN's algorithm {_named(value, HAN.get(collective, '').split())}"
     elif name == f"I_MPI_ADJUST_{collective.upper()}":
-        published = PUBLISHED.get(collective, ())
+        published = PRESETS.get(collective, "").split(", ")
         number = int(value) if value.isdecimal() else 0
         words = f"preset {value}"
-        if 0 < number <= len(published):
+        if 0 < number <= len(published) and published[0]:
             words += f" (documented as {published[number - 1]})"
     elif name == "component":
         words = {"han": "HAN decides", "tuned": "coll/tuned decides"}.get(value, f"coll/{value}")

@@ -84,11 +84,8 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
         )
     if found.finished and not found.calls:
         why = f" ({ours[-1].removeprefix('stretto: ')})" if ours else ""
-        ranks, their = (
-            ("the one rank", "its") if found.loaded == 1 else (f"all {found.loaded} ranks", "their")
-        )
         raise CommandFailedError(
-            f"Stretto was on {ranks}, but executed none of {their} calls{why}, "
+            f"Stretto was on {counted(found.loaded, 'rank')}, but executed none of the calls{why}, "
             "so the run was not tuned, and no verdict is given",
             command,
             "run it with `stretto run --verbose`, which prints why for each call",

@@ -9,14 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import IO, Literal
 
 from stretto.errors import CommandFailedError, Interrupted
 from stretto.launch.guarded import Guarded
+from stretto.signals import interruptible, number_of
 
 Capture = Literal["no", "yes", "tee"]
 GRACE_S = 10.0
@@ -41,44 +41,6 @@ class Result:
         last = [x for x in self.stderr.strip().splitlines() if x.strip()][-3:]
         said = f"; its last lines: {' / '.join(last)}" if last else ""
         raise CommandFailedError(f"the command {how}{said}", " ".join(argv))
-
-
-class _Stop(Exception):
-    """A signal that asks us to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into `_Stop` for the time of a run (in the main thread)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    late: list[int] = []
-    over = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if not over:
-            raise _Stop(number)
-        late.append(number)  # raised here it would leave handlers of ours behind
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    old = {n: signal.getsignal(n) for n in numbers}
-    heard = [n for n in numbers if old[n] != signal.SIG_IGN]  # `nohup` means it
-    try:
-        for number in heard:
-            signal.signal(number, stop)
-        yield
-    finally:
-        over = True
-        for number in heard:
-            signal.signal(number, old[number])
-        if late:
-            raise _Stop(late[0])
 
 
 class _Reader(threading.Thread):
@@ -136,10 +98,10 @@ def run(
     are killed, too.
     """
     try:
-        with _signals():
+        with interruptible():
             return _run(argv, environ, cwd, timeout, capture, scratch)
-    except _Stop as stop:  # while it ran, or what had ended was put away
-        name = signal.Signals(stop.number).name
+    except KeyboardInterrupt as interrupt:  # while it ran, or what had ended was put away
+        name = signal.Signals(number_of(interrupt)).name
         raise Interrupted(f"the command was stopped as well ({name})") from None
 
 
@@ -165,16 +127,16 @@ def _run(
             timed_out = not process.wait(timeout)
             if timed_out:
                 process.end(signal.SIGTERM)
-        except _Stop as stop:
-            with contextlib.suppress(_Stop):
+        except KeyboardInterrupt as interrupt:
+            with contextlib.suppress(KeyboardInterrupt):
                 if process is not None:
-                    process.end(stop.number)
+                    process.end(number_of(interrupt))
             raise
         finally:
             texts = [reader.finish() for reader in readers] or texts
     finally:
         if process is not None:
-            process.__exit__(None, None, None)
+            process.__exit__()
     code = process.code if process.code is not None else -int(signal.SIGKILL)
     return Result(code if code >= 0 else 128 - code, process.wall_s, texts[0], texts[1], timed_out)
 

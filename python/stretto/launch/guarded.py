@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from stretto.errors import EXIT_COMMAND, StrettoError
@@ -157,12 +156,7 @@ class Guarded:
     def __enter__(self) -> Guarded:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         try:
             if self.code is None:
                 self.end(signal.SIGTERM)

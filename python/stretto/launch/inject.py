@@ -119,9 +119,9 @@ def prepare(
             environ["LD_PRELOAD"] = job.environ["LD_PRELOAD"]
         _slurm(words, command, variables)
     elif command.kind == "openmpi":
-        _openmpi(words, command, job, variables, environ)
+        _openmpi(words, job, variables, environ)
     else:
-        _hydra(words, command, job, variables, environ)
+        _hydra(words, command, variables, environ)
     return _behind(words, command.launcher_at, environ)
 
 
@@ -145,17 +145,6 @@ def _behind(
     return words, environ
 
 
-def _merge_words(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
-    """Add our libraries where the user's words set LD_PRELOAD for the ranks (``env``, ``-x``)."""
-    preload = variables.get("LD_PRELOAD")
-    if preload is None:
-        return
-    for application in command.applications:
-        for at in range(application.start, application.program or application.start):
-            if words[at].startswith("LD_PRELOAD="):
-                words[at] = "LD_PRELOAD=" + join_preload(words[at].partition("=")[2], preload)
-
-
 def _settle(words: list[str], where: range, variables: Mapping[str, str]) -> None:
     """Put our settings into ``env A=B`` among some words, whose values would win over ours."""
     for at in where:
@@ -168,18 +157,18 @@ def _before_launcher(words: list[str], command: Command, variables: Mapping[str,
     """Let what the user's words set for launcher and ranks neither hide nor lose our settings."""
     settings = {n: v for n, v in variables.items() if n != "LD_PRELOAD"}
     _settle(words, range(command.launcher_at or 0), settings)
-    _merge_words(words, command, variables)
+    for application in command.applications if "LD_PRELOAD" in variables else ():
+        for at in range(application.start, application.program or application.start):
+            name, equals, value = words[at].partition("=")
+            if equals and name == "LD_PRELOAD":
+                words[at] = f"{name}={join_preload(value, variables[name])}"
 
 
 def _openmpi(
-    words: list[str],
-    command: Command,
-    job: Job,
-    variables: dict[str, str],
-    environ: dict[str, str],
+    words: list[str], job: Job, variables: dict[str, str], environ: dict[str, str]
 ) -> None:
-    rest = dict(variables)
-    major = _major(command, job)
+    command, rest = job.command, dict(variables)
+    major = _major(job)
     for option in command.options:
         at = option.at + 1
         if option.name == "x" and option.values:
@@ -200,33 +189,30 @@ def _openmpi(
     direct = command.words[command.launcher_at or 0]
     appfile = any(o.name == "app" and o.values for o in command.options)
     if major >= 5 and not (appfile and "prterun" not in direct):
-        options = [w for n, v in rest.items() for w in ("-x", f"{n}={v}")]
-        words[_insert_at(command) : _insert_at(command)] = options
+        _insert(words, command, [w for n, v in rest.items() for w in ("-x", f"{n}={v}")])
         return
     # All stands in the list, for the ranks only.
     extra = job.mpi.script_environment(rest, command.given(environ))
     environ |= {k: v for k, v in extra.items() if k not in rest}
 
 
-def _major(command: Command, job: Job) -> int:
+def _major(job: Job) -> int:
     """Return the launcher's major version, which may differ from the library's."""
+    command = job.command
     head = (command.launcher_version or job.mpi.version).split(".")[0]
     if command.launcher_version is None and command.kind == "openmpi":
         return 5  # only PRRTE's launchers do not tell Open MPI's version
     return int(head) if head.isdecimal() else 0
 
 
-def _insert_at(command: Command) -> int:
+def _insert(words: list[str], command: Command, options: Sequence[str]) -> None:
+    """Put options right behind the launcher's name."""
     assert command.launcher_at is not None
-    return command.launcher_at + 1
+    words[command.launcher_at + 1 : command.launcher_at + 1] = options
 
 
 def _hydra(
-    words: list[str],
-    command: Command,
-    job: Job,
-    variables: dict[str, str],
-    environ: dict[str, str],
+    words: list[str], command: Command, variables: dict[str, str], environ: dict[str, str]
 ) -> None:
     rest = dict(variables)
     for option in command.options:
@@ -246,8 +232,7 @@ def _hydra(
         # The file holds all options; Hydra hands its own environment to the ranks.
         environ |= rest
         return
-    options = [w for n, v in rest.items() for w in ("-genv", n, v)]
-    words[_insert_at(command) : _insert_at(command)] = options
+    _insert(words, command, [w for n, v in rest.items() for w in ("-genv", n, v)])
 
 
 def _slurm(words: list[str], command: Command, variables: Mapping[str, str]) -> None:
@@ -262,9 +247,7 @@ def _slurm(words: list[str], command: Command, variables: Mapping[str, str]) -> 
         if exports:
             _export(words, exports[-1], variables, wanted)
     if not own[0]:
-        words[_insert_at(command) : _insert_at(command)] = [
-            "--export=" + ",".join(["ALL", *wanted])
-        ]
+        _insert(words, command, ["--export=" + ",".join(["ALL", *wanted])])
 
 
 def _export(

@@ -7,24 +7,8 @@ more (a shared-memory hierarchy of its own) is described by another baseline of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.plan import choice_problem, choices
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """One MPI's built-in decisions.
-
-    `name`, `help`: as on the command line, and where the facts are from.
-    `decide`: from collective, ranks, nodes and bytes to the choice (flat plans of Open MPI), or
-    None.
-    """
-
-    name: str
-    help: str
-    decide: Callable[[str, int, int, int], str | None]
+from stretto.errors import StrettoError, UsageError
 
 
 def _openmpi_bcast(p: int, n: int) -> str:
@@ -70,14 +54,9 @@ def _openmpi(collective: str, p: int, nodes: int, n: int) -> str | None:
         if collective == "alltoallv":
             return "pairwise"
         return "linear(1048576)" if n < 3000 else "pairwise"
-    return {
-        "gather": "knomial(2)",
-        "gatherv": "linear",
-        "scatter": "knomial(2)",
-        "scatterv": "linear",
-        "scan": "linear",
-        "exscan": "linear",
-    }.get(collective)
+    if collective in ("gather", "scatter"):
+        return "knomial(2)"
+    return "linear" if collective in ("gatherv", "scatterv", "scan", "exscan") else None
 
 
 def _hierarchical(collective: str, p: int, nodes: int, n: int) -> str | None:
@@ -91,55 +70,22 @@ def _hierarchical(collective: str, p: int, nodes: int, n: int) -> str | None:
     return f"shm+{inner}"
 
 
-BASELINES: dict[str, Baseline] = {
-    b.name: b
-    for b in (
-        Baseline(
-            "openmpi",
-            "Open MPI's coll/tuned up to 4.0: its fixed decisions for bcast, allreduce, alltoall, "
-            "allgather; one common algorithm for the others",
-            _openmpi,
-        ),
-        Baseline(
-            "hierarchical",
-            "as Intel MPI or HAN: within nodes by shared memory, then Open MPI's between leaders",
-            _hierarchical,
-        ),
-    )
-}
-
-#: an equivalent for a choice that this Stretto's registry may lack, worst first to try
-_STAND_INS = {
-    ("bcast", "binomial_doubling"): "knomial(2)",
-    ("bcast", "split_binary"): "knomial(2)",
-    ("bcast", "pipeline"): "chain",
-    ("allgather", "recursive_doubling"): "bruck_k(2)",
-    ("alltoall", "bruck_k"): "linear(32)",
+#: what decides, from collective, ranks, nodes and bytes: Open MPI's coll/tuned up to 4.0 (its fixed
+#: decisions for bcast, allreduce, alltoall, allgather; one common algorithm for the others); as
+#: Intel MPI or HAN, within nodes by shared memory, then Open MPI's between leaders
+BASELINES: dict[str, Callable[[str, int, int, int], str | None]] = {
+    "openmpi": _openmpi,
+    "hierarchical": _hierarchical,
 }
 
 
 def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbytes: int) -> str:
-    """Return the choice that stands for what the MPI does.
-
-    `baseline`: ``openmpi`` or ``hierarchical``.
-    """
+    """Return the choice that stands for what the MPI does."""
     if baseline not in BASELINES:
-        raise StrettoError(
-            f"there is no baseline {baseline!r}", "--baseline", f"there are {', '.join(BASELINES)}",
-            EXIT_USAGE,
-        )  # fmt: skip
-    choice = BASELINES[baseline].decide(collective, nranks, nodes, nbytes)
+        raise UsageError(
+            f"there is no baseline {baseline!r}", "--baseline", f"there are {', '.join(BASELINES)}"
+        )
+    choice = BASELINES[baseline](collective, nranks, nodes, nbytes)
     if choice is None:
         raise StrettoError(f"the MPI's way of {collective} is not described", remedy="leave it out")
-    if choice_problem(collective, choice) is None:
-        return choice
-    prefix = "shm+" if choice.startswith("shm+") else ""
-    name, bracket, argument = choice.removeprefix(prefix).partition("(")
-    for other in (f"{name}", _STAND_INS.get((collective, name), name) + bracket + argument,
-                  _STAND_INS.get((collective, name), name)):  # fmt: skip
-        if choice_problem(collective, prefix + other) is None:
-            return prefix + other
-    flat = [c for c in choices(collective, nranks, nodes) if "+" not in c and c != "shm"]
-    if not flat:
-        raise StrettoError(f"there is no plan for {collective} by {choice}", remedy="leave it out")
-    return flat[0]
+    return choice

@@ -7,11 +7,11 @@ import functools
 from collections.abc import Sequence
 
 from stretto.errors import StrettoError
-from stretto.files.forecast import ForecastFile, ForecastScale, RecordedRun
+from stretto.files.forecast import ForecastFile, RecordedRun
 from stretto.files.profile import Profile
 from stretto.model.fit import one_way
-from stretto.model.forecast import ScalingRule, Work, forecast, work_of
-from stretto.model.native import BASELINES, native_choice
+from stretto.model.forecast import ScalingRule, forecast, work_of
+from stretto.model.native import native_choice
 from stretto.model.platform import Platform
 from stretto.model.sweep import SimulatedCell, candidates_of, messages_of, seconds_of
 from stretto.plan import collectives, neighborly
@@ -46,6 +46,7 @@ def exchange_seconds(
 
 
 def outlook(
+    name: str,
     profile: Profile,
     rule: ScalingRule,
     platform: Platform,
@@ -53,14 +54,11 @@ def outlook(
     ppn: int,
     baseline: str = "openmpi",
     compute: float = 1.0,
-) -> tuple[Work, list[ForecastScale]]:
-    if baseline not in BASELINES:
-        raise StrettoError(
-            f"there is no baseline {baseline!r}", "--baseline", f"take {', '.join(BASELINES)}"
-        )
+) -> ForecastFile:
+    """Forecast a profile, of the file `name`, on cores that compute so many times as fast."""
     known = {c for c in collectives() if not neighborly(c)}  # a profile does not tell the graph
     work = work_of(profile, {*known, *(a for a, b in _LIKE.items() if b in known)})
-    work = dataclasses.replace(
+    at_speed = dataclasses.replace(
         work, compute_s=work.compute_s / compute, wait_s=work.wait_s / compute
     )
 
@@ -87,25 +85,9 @@ def outlook(
     def message(n: int, p: int, messages: float, nbytes: float) -> float:
         return exchange_seconds(platform, n, p, messages, nbytes)
 
-    # one node with fewer ranks than the recorded run's would say nothing
-    found = [forecast(work, rule, n, ppn, native, tuned, message) for n in nodes]
-    return work, found
-
-
-def file_of(
-    name: str,
-    profile: Profile,
-    work: Work,
-    found: Sequence[ForecastScale],
-    rule: ScalingRule,
-    platform: Platform,
-    baseline: str,
-    compute: float,
-) -> ForecastFile:
     return ForecastFile(
         __version__, "simulated", platform.name, name, profile.command,
-        # `work` is as the platform's cores would have computed it
-        RecordedRun(work.nranks, work.wall_s, work.compute_s * compute), rule.scaling, rule.halo,
-        compute, rule.error, baseline, list(work.unpriced),
-        list(found),
+        RecordedRun(work.nranks, work.wall_s, work.compute_s), rule.scaling, rule.halo, compute,
+        rule.error, baseline, list(work.unpriced),
+        [forecast(at_speed, rule, n, ppn, native, tuned, message) for n in nodes],
     )  # fmt: skip

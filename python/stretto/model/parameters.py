@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import json
 from dataclasses import dataclass
 
-from stretto.errors import StrettoError
-from stretto.plan import _library as plan_library
+from stretto.plan import plan_library, taken
 
 
 @dataclass(frozen=True)
@@ -39,15 +37,7 @@ WORDS: dict[str, tuple[str, ...]] = {"rail_use": ("by_core", "by_local_rank", "s
 @functools.cache
 def parameters(scope: str) -> dict[str, Parameter]:
     """Return the parameters of a level (``level``), or those of a whole platform (``platform``)."""
-    lib = plan_library()
-    lib.stretto_export_parameters.restype = ctypes.c_void_p
-    pointer = lib.stretto_export_parameters()
-    if not pointer:
-        raise StrettoError("out of memory in the plan library")
-    try:
-        rows = json.loads(ctypes.string_at(pointer))
-    finally:
-        lib.stretto_export_free(ctypes.c_void_p(pointer))
+    rows = json.loads(taken(plan_library().stretto_export_parameters()))
     return {
         r["name"]: Parameter(r["name"], r["unit"], r["min"], r["max"], r["default"], r["help"])
         for r in rows

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.counted import counted
-from stretto.model.path import critical_path
 from stretto.model.price import Price, Span
 from stretto.model.svg import END, MIDDLE, Drawing
 
@@ -87,6 +86,54 @@ def _ticks(end: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(raw))
     step = min((f * power for f in (1, 2, 5, 10)), key=lambda s: abs(s - raw))
     return [i * step for i in range(int(end / step + 1e-9) + 1)]
+
+
+def critical_path(p: Price, hosts: Sequence[int]) -> list[Span]:
+    """Return what the last rank's end rests on, back to the beginning, first things first.
+
+    Where a rank waited for a message, the path goes to the message and its sender; where it waited
+    for its node, to the rank of the node that came last. Waiting itself is never on the path,
+    except where nothing else is known to have caused its end (a rendezvous's permission, say).
+    """
+    begins: dict[int, list[Span]] = {}
+    arrivals: dict[tuple[int, int], list[Span]] = {}
+    for s in p.spans:
+        if s.kind == "message":
+            arrivals.setdefault((s.rank, s.peer), []).append(s)
+        elif s.end > s.begin:
+            begins.setdefault(s.rank, []).append(s)
+    path: list[Span] = []
+    rank, t = p.last_rank, p.last
+    for _ in range(len(p.spans)):
+        slack = 1e-12 * max(t, 1e-9)
+        before = [s for s in begins.get(rank, []) if s.end <= t + slack]
+        if not before:
+            break
+        span = max(before, key=lambda s: (s.end, s.begin))
+        cause = None
+        if span.kind == "wait" and span.peer >= 0:
+            came = [m for m in arrivals.get((span.peer, rank), []) if m.end <= span.end + slack]
+            cause = max(came, key=lambda m: m.end, default=None)
+            if cause is not None and cause.end < span.end - slack:
+                cause = None  # it had come already; the wait was for something else
+        elif span.kind == "wait":
+            late = [
+                s
+                for r, spans in begins.items()
+                if r != rank and hosts[r] == hosts[rank]
+                for s in spans
+                if s.kind != "wait" and abs(s.end - span.end) <= slack
+            ]
+            if late:
+                rank, t = late[0].rank, span.end
+                continue
+        if cause is not None:
+            path.append(cause)
+            rank, t = cause.rank, cause.begin
+        else:
+            path.append(span)
+            t = span.begin
+    return path[::-1]
 
 
 class _Canvas(Drawing):
@@ -195,16 +242,14 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
         if kind not in shown:
             continue
         c.rect(x, y - 10, 16, 12, f"g-{kind}", 'rx="2"')
-        c.text(x + 22, y, words, "muted", 12)
-        x += 22 + 6.6 * len(words) + 26
+        x = c.legend(x + 22, y, words)
     x, y = float(LEFT), y + 22
     for level, words in (("far", "message between nodes"), ("near", "message within a node")):
         if level in levels:
             c.line(x, y - 4, x + 16, y - 4, level, 'stroke-width="2"')
-            c.text(x + 22, y, words, "muted", 12)
-            x += 22 + 6.6 * len(words) + 26
+            x = c.legend(x + 22, y, words)
     c.line(x, y - 4, x + 16, y - 4, "end", 'stroke-width="2.4"')
-    c.text(x + 22, y, "critical path: what the end rests on", "muted", 12)
+    c.legend(x + 22, y, "critical path: what the end rests on")
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
@@ -233,12 +278,8 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
         {"far" if s.level in ("rail", "network") else "near" for s in flights},
     )
     name = f"{p.collective} · {p.choice}"
-    size = (
-        f"{nbytes:,} {'byte' if nbytes == 1 else 'bytes'}"
-        if p.collective != "barrier"
-        else "no data"
-    )
-    ranks = f"{p.nranks:,} {'rank' if p.nranks == 1 else 'ranks'}"
+    size = counted(nbytes, "byte") if p.collective != "barrier" else "no data"
+    ranks = counted(p.nranks, "rank")
     note = f"{ranks} on {counted(p.nnodes, 'node')}, {size}, on {p.platform}: simulated"
     if p.nranks > MOST_LANES:
         note += "; of each node the busiest rank and the last of the others"
@@ -246,6 +287,4 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
         note += f"; {counted(c.left_out, 'node')} {'is' if c.left_out == 1 else 'are'} not shown"
     if hidden:
         note += "; messages are not drawn"
-    c.text(18, 30, name, "ink", 17, 'font-weight="600"')
-    c.text(18, 50, note, "muted", 12)
-    return c.document(LEFT + WIDTH + RIGHT, c.bottom + 96, name, note)
+    return c.document(LEFT + WIDTH + RIGHT, c.bottom + 96, 18, name, note)

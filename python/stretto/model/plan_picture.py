@@ -182,8 +182,7 @@ def _legend(c: _Canvas) -> None:
             c.rect(x + 6, y - 9, 9, 9, "sumfill", turn)
         else:
             c.rect(x, y - 11, 20, 14, kind, 'rx="4"')
-        c.text(x + 27, y, words, "muted", 12)
-        x += 27 + 6.6 * len(words) + 26
+        x = c.legend(x + 27, y, words)
     c.width = max(c.width, x)
 
 
@@ -215,7 +214,5 @@ def picture(plan: dict[str, Any]) -> str:
         note += "; ranks of a lane together, messages between lanes only"
     if label:
         note += "; numbers are blocks"
-    c.text(LEFT - 72, 30, name, "ink", 17, 'font-weight="600"')
-    c.text(LEFT - 72, 50, note, "muted", 12)
     c.width = max(c.width, LEFT - 60 + 6.6 * len(note))
-    return c.document(c.width, c.height, name, note)
+    return c.document(c.width, c.height, LEFT - 72, name, note)

@@ -1,4 +1,4 @@
-"""The price of a call on a platform: ctypes over ``src/plan/price.h``.
+"""The price of a call on a platform, and closed formulas: ctypes over ``src/plan/price.h``.
 
 Everything here is simulated; whoever writes it down says so (``source: simulated``).
 """
@@ -6,33 +6,21 @@ Everything here is simulated; whoever writes it down says so (``source: simulate
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stretto.errors import StrettoError
+from stretto.errors import EXIT_USAGE
 from stretto.model.platform import LEVELS, Platform
-from stretto.plan import _bytes
-from stretto.plan import _library as plan_library
+from stretto.plan import ErrorText, c_text, plan_library, refuse_many
 
 #: ``stretto_part`` and ``stretto_span_kind`` (src/plan/price.h), in order
 PARTS = (
-    "skew",
-    "overhead",
-    "latency",
-    "transfer",
-    "queue",
-    "rendezvous",
-    "copy",
-    "reduce",
-    "node",
+    "skew", "overhead", "latency", "transfer", "queue", "rendezvous", "copy", "reduce", "node",
     "noise",
-)
+)  # fmt: skip
 KINDS = ("send", "recv", "wait", "copy", "reduce", "node", "message")
-
-_ERROR_SIZE = 2000
 
 
 class _Span(ctypes.Structure):
@@ -80,27 +68,6 @@ class _Pricing(ctypes.Structure):
         ("graph", ctypes.c_char_p),
         ("stop", ctypes.POINTER(ctypes.c_int)),
     )
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    lib = plan_library()
-    error = [ctypes.c_char_p, ctypes.c_size_t]
-    pricing = ctypes.POINTER(_Pricing)
-    for name, result, arguments in (
-        ("action_name", ctypes.c_char_p, [ctypes.c_int]),
-        ("price", ctypes.c_int, [pricing, ctypes.POINTER(_Result), *error]),
-        ("price_free", None, [ctypes.POINTER(_Result)]),
-        (
-            "bound",
-            ctypes.c_int,
-            [pricing, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_char_p), *error],
-        ),
-    ):
-        function = getattr(lib, f"stretto_export_{name}")
-        function.restype = result
-        function.argtypes = arguments
-    return lib
 
 
 @dataclass(frozen=True)
@@ -193,15 +160,13 @@ def price(
     `skew`: per rank, seconds from 0 on: when it enters the first call.
     `calls`: so many in a row; ``seconds`` is then the steady state.
     """
-    lib = _library()
     given = _pricing(collective, choice, hosts, nbytes, platform, element, root)
     given.in_place = in_place
     given.commutative = commutative
     given.calls = calls
     given.seed = seed
     given.trace = trace
-    if graph is not None:
-        given.graph = _bytes(graph)
+    given.graph = None if graph is None else c_text(graph)
     if sizes is not None:
         wanted = len(hosts) ** (2 if collective == "alltoallv" else 1)
         if len(sizes) != wanted:
@@ -211,35 +176,29 @@ def price(
         if len(skew) != len(hosts):
             raise ValueError(f"{len(skew)} entries in skew for {len(hosts)} ranks")
         given.skew = (ctypes.c_double * len(skew))(*skew)
-    result = _Result()
-    error = ctypes.create_string_buffer(_ERROR_SIZE)
+    result, error = _Result(), ErrorText()
     if _evaluate(given, result, error) != 0:
-        raise StrettoError(
-            error.value.decode(errors="replace"),
-            f"{collective} {choice} with {len(hosts)} ranks on {platform.name}",
-            "stretto plan list shows the algorithms and what they need",
-        )
+        raise error.refusal(f"{collective} {choice} with {len(hosts)} ranks on {platform.name}")
     try:
         return _read(result, given, platform)
     finally:
-        lib.stretto_export_price_free(result)
+        plan_library().stretto_export_price_free(ctypes.byref(result))
 
 
 #: fewer ranks are soon priced: no thread is made for them
 _LONG = 512
 
 
-def _evaluate(given: _Pricing, result: _Result, error: ctypes.Array[ctypes.c_char]) -> int:
+def _evaluate(given: _Pricing, result: _Result, error: ErrorText) -> int:
     """Price in another thread, so that this one hears signals; an exception here ends it."""
-    function = _library().stretto_export_price
+    function = plan_library().stretto_export_price
+    arguments = (ctypes.byref(given), ctypes.byref(result), *error.arguments)
     if given.nranks < _LONG:
-        return int(function(given, result, error, _ERROR_SIZE))
+        return int(function(*arguments))
     stop = ctypes.c_int(0)
     given.stop = ctypes.pointer(stop)
     status: list[int] = []
-    work = threading.Thread(
-        target=lambda: status.append(function(given, result, error, _ERROR_SIZE))
-    )
+    work = threading.Thread(target=lambda: status.append(function(*arguments)))
     work.start()
     try:
         while work.is_alive():
@@ -248,7 +207,7 @@ def _evaluate(given: _Pricing, result: _Result, error: ctypes.Array[ctypes.c_cha
         stop.value = 1
         work.join()
         if status == [0]:
-            _library().stretto_export_price_free(result)
+            plan_library().stretto_export_price_free(ctypes.byref(result))
         raise
     return status[0]
 
@@ -273,38 +232,25 @@ def _pricing(
     if element is None:
         element = math.gcd(8, nbytes) if nbytes else 1
     return _Pricing(
-        _bytes(collective),
-        _bytes(choice),
-        len(hosts),
-        (ctypes.c_int * len(hosts))(*hosts),
-        root,
-        0,
-        1,
-        nbytes,
-        element,
-        None,
-        None,
-        1,
-        1,
-        0,
-        (ctypes.c_double * len(numbers))(*numbers),
-        len(numbers),
-        None,
-    )
+        collective=c_text(collective), choice=c_text(choice), nranks=len(hosts),
+        host=(ctypes.c_int * len(hosts))(*hosts), root=root, commutative=1, bytes=nbytes,
+        element=element, calls=1, seed=1, platform=(ctypes.c_double * len(numbers))(*numbers),
+        nplatform=len(numbers),
+    )  # fmt: skip
 
 
 def _bound(given: _Pricing) -> tuple[float, str] | None:
-    seconds, why = ctypes.c_double(), ctypes.c_char_p()
-    error = ctypes.create_string_buffer(_ERROR_SIZE)
-    if _library().stretto_export_bound(given, seconds, why, error, _ERROR_SIZE) != 0:
-        raise StrettoError(error.value.decode(errors="replace"))
+    seconds, why, error = ctypes.c_double(), ctypes.c_char_p(), ErrorText()
+    found = (ctypes.byref(given), ctypes.byref(seconds), ctypes.byref(why))
+    if plan_library().stretto_export_bound(*found, *error.arguments) != 0:
+        raise error.refusal()
     return None if seconds.value < 0 else (seconds.value, (why.value or b"").decode())
 
 
 def _read(result: _Result, given: _Pricing, platform: Platform) -> Price:
     n, calls = result.nranks, result.calls
     found = _bound(given)
-    name = _library().stretto_export_action_name
+    name = plan_library().stretto_export_action_name
     return Price(
         collective=given.collective.decode(),
         choice=given.choice.decode(),
@@ -325,16 +271,42 @@ def _read(result: _Result, given: _Pricing, platform: Platform) -> Price:
         events=int(result.events),
         spans=[
             Span(
-                KINDS[s.kind],
-                s.rank,
-                s.peer,
-                s.round,
-                LEVELS[s.level] if s.level >= 0 else "",
-                name(s.detail).decode() if KINDS[s.kind] == "node" else "",
-                s.bytes,
-                s.begin,
-                s.end,
+                KINDS[s.kind], s.rank, s.peer, s.round, LEVELS[s.level] if s.level >= 0 else "",
+                name(s.detail).decode() if KINDS[s.kind] == "node" else "", s.bytes, s.begin, s.end,
             )
             for s in result.spans[: result.nspans]
         ],
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A closed formula (``src/coll/formulas.def``), T = A alpha + B beta + C gamma, for one call.
+
+    `text`, `where`: the formula, and where it is exact. `exact`: whether it is for this call.
+    `alpha`, `beta`, `gamma`: latencies, bytes sent, bytes reduced on the critical path.
+    """
+
+    text: str
+    where: str
+    exact: bool
+    alpha: float
+    beta: float
+    gamma: float
+
+
+def formula(collective: str, choice: str, nranks: int, nbytes: int) -> Formula:
+    """Return the closed formula of a flat choice."""
+    refuse_many(nranks, "--ranks")
+    cost, exact = (ctypes.c_double * 3)(), ctypes.c_int()
+    text, where = ctypes.c_char_p(), ctypes.c_char_p()
+    error = ErrorText()
+    status = plan_library().stretto_export_formula(
+        c_text(collective), c_text(choice), nranks, ctypes.c_size_t(nbytes), cost,
+        ctypes.byref(exact), ctypes.byref(text), ctypes.byref(where), *error.arguments,
+    )  # fmt: skip
+    if status != 0:
+        raise error.refusal(exit_code=EXIT_USAGE)
+    return Formula(
+        (text.value or b"").decode(), (where.value or b"").decode(), bool(exact.value), *cost
     )

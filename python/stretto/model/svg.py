@@ -52,8 +52,15 @@ class Drawing:
         words = f"<title>{escape(title)}</title>"
         self.lines.append(f"<g>{words}{shape}</g>" if title else shape)
 
-    def document(self, width: float, height: float, name: str, note: str) -> str:
+    def legend(self, x: float, y: float, words: str) -> float:
+        """Write a legend's words right of its sign; return where the next sign stands."""
+        self.text(x, y, words, "muted", 12)
+        return x + 6.6 * len(words) + 26
+
+    def document(self, width: float, height: float, left: float, name: str, note: str) -> str:
         """Return the file's text; name and note are also what screen readers read."""
+        self.text(left, 30, name, "ink", 17, 'font-weight="600"')
+        self.text(left, 50, note, "muted", 12)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '

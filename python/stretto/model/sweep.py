@@ -20,7 +20,7 @@ from stretto.files.rows import Row, merge_rows
 from stretto.files.table import WITHOUT_SIZE
 from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.measure.stats import geometric_mean
-from stretto.model.native import BASELINES, native_choice
+from stretto.model.native import native_choice
 from stretto.model.platform import Platform
 from stretto.model.price import bound, price
 from stretto.plan import refuse_many
@@ -180,12 +180,6 @@ def simulate(
     `done`: called after each cell.
     `begun`: called before each choice of a cell.
     """
-    if baseline not in BASELINES:
-        raise UsageError(
-            f"there is no baseline {baseline!r}",
-            "--baseline",
-            f"take one of {', '.join(BASELINES)}",
-        )
     for cell in cells:
         ranks = cell.nodes * cell.ppn
         if ranks < 2:
@@ -219,19 +213,15 @@ def simulate(
         yield Answer(cell, times, native, *(found or (None, "")))
 
 
-def header(platform: Platform, command: list[str], settings: dict[str, object]) -> Header:
-    """Return the first line of a results file: the platform stands where the machine would."""
-    host = Host(platform.name, f"simulated {platform.name}", int(platform.cores), "simulated", 0)
-    mpi = MPIIdentity("openmpi", "openmpi", "0.0.0", f"simulated on {platform.name}")
-    return Header(__version__, CREATED, host, mpi, command, {"source": "simulated", **settings})
-
-
 def write_results(
     answers: Sequence[Answer], platform: Platform, path: Path, command: list[str], baseline: str
 ) -> None:
     """Write a results file, as measuring does; every sample says ``source: simulated``."""
     layouts = sorted({(a.cell.nodes, a.cell.ppn) for a in answers})
-    head = header(platform, command, {"platform": platform.name, "baseline": baseline})
+    host = Host(platform.name, f"simulated {platform.name}", int(platform.cores), "simulated", 0)
+    mpi = MPIIdentity("openmpi", "openmpi", "0.0.0", f"simulated on {platform.name}")
+    settings = {"source": "simulated", "platform": platform.name, "baseline": baseline}
+    head = Header(__version__, CREATED, host, mpi, command, settings)
     with BenchWriter(path, head) as out:
         for number, (nodes, ppn) in enumerate(layouts):
             own = [a for a in answers if (a.cell.nodes, a.cell.ppn) == (nodes, ppn)]

@@ -47,19 +47,9 @@ _LAUNCHERS: dict[Family, tuple[str, ...]] = {
 
 #: the names by which launchers are called
 LAUNCHER_NAMES = (
-    "mpirun",
-    "mpiexec",
-    "mpiexec.hydra",
-    "mpiexec.gforker",
-    "orterun",
-    "prterun",
-    "mpirun.openmpi",
-    "mpiexec.openmpi",
-    "mpirun.mpich",
-    "mpiexec.mpich",
-    "mpirun_rsh",
-    "srun",
-)
+    "mpirun", "mpiexec", "mpiexec.hydra", "mpiexec.gforker", "orterun", "prterun", "mpirun.openmpi",
+    "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich", "mpirun_rsh", "srun",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -268,16 +268,6 @@ def _functions(data: mmap.mmap, used: bool) -> Iterator[bytes]:
 
 
 _PLAIN = (
-    "libc.so",
-    "libm.so",
-    "libdl.so",
-    "librt.so",
-    "libpthread.so",
-    "ld-linux",
-    "libgcc_s.so",
-    "libstdc++.so",
-    "libgfortran.so",
-    "libquadmath.so",
-    "libz.so",
-    "linux-vdso.so",
-)
+    "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so", "ld-linux", "libgcc_s.so",
+    "libstdc++.so", "libgfortran.so", "libquadmath.so", "libz.so", "linux-vdso.so",
+)  # fmt: skip

@@ -17,9 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.kinds import Family
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.library import LOADS, asked, cached, require
 
+#: that starts a progress thread: as MPI_T lists it, and the environment's name for it
+_PROGRESS: Mapping[Family, tuple[str, str]] = {
+    "openmpi": ("opal_async_progress", "OMPI_MCA_opal_async_progress"),
+    "mpich": ("MPIR_CVAR_ASYNC_PROGRESS", "MPIR_CVAR_ASYNC_PROGRESS"),
+    "intel": ("MPIR_CVAR_ASYNC_PROGRESS", "I_MPI_ASYNC_PROGRESS"),
+}
 #: MPI_T_SCOPE_CONSTANT and _READONLY of Open MPI, and of the MPICH family
 _CONSTANT = (0, 1, 60438, 60439)
 
@@ -200,3 +207,15 @@ def _library(installation: MPIInstallation) -> Path:
             "load the MPI's module, so that its lib directory is found",
         )
     return installation.libmpi.resolve()
+
+
+def progress_thread(installation: MPIInstallation) -> dict[str, str]:
+    """Return the variable that starts a progress thread in each rank; empty: the MPI has none.
+
+    Open MPI 4 and 5 have none; `opal_async_progress` came after 5.0 (open-mpi/ompi pull request
+    13088).
+    """
+    listed, variable = _PROGRESS[installation.family]
+    if installation.libmpi is None or listed not in control_variables(installation):
+        return {}
+    return {variable: "1"}

@@ -17,30 +17,33 @@ _ALIAS = re.compile(r"@Alias:#\s*I_MPI_ADJUST_(\w+)")
 _RANGE = re.compile(r"range:\s*(\d+)-(\d+)")
 _LEVELS = ("COMPOSITION", "NETWORK", "NODE")
 _OTHER = ("SENDRECV_REPLACE",)
-#: what presets were called, from 1 on, in Intel's Developer Reference up to 2021.12; since then
-#: presets are more than algorithms, and no names are promised
-PUBLISHED = {
-    "allgather": (
-        "recursive doubling", "Bruck's", "ring", "topology-aware gatherv and bcast", "k-nomial",
-    ),
-    "allgatherv": (
-        "recursive doubling", "Bruck's", "ring", "topology-aware gatherv and bcast",
-    ),
-    "allreduce": (
-        "recursive doubling", "Rabenseifner's", "reduce and bcast",
-        "topology-aware reduce and bcast", "binomial gather and scatter",
-        "topology-aware binomial gather and scatter", "Shumilin's ring", "ring", "k-nomial",
-        "shared memory, flat", "shared memory, k-nomial", "shared memory, k-ary",
-    ),
-    "alltoall": ("Bruck's", "isend/irecv and waitall", "pairwise exchange", "Plum's"),
-    "alltoallv": ("isend/irecv and waitall", "Plum's"),
-    "alltoallw": ("isend/irecv and waitall",),
-    "barrier": (
-        "dissemination", "recursive doubling", "topology-aware dissemination",
-        "topology-aware recursive doubling", "binomial gather and scatter",
-        "topology-aware binomial gather and scatter",
-    ),
-}  # fmt: skip
+#: what presets are called, from number 1 on ("I_MPI_ADJUST Family Environment Variables" in the
+#: Developer Reference of releases 2019 to 2021); newer releases promise no names
+PRESETS = {
+    "allgather": "recursive doubling, Bruck, ring, topology-aware gatherv + bcast, knomial",
+    "allgatherv": "recursive doubling, Bruck, ring, topology-aware gatherv + bcast",
+    "allreduce": "recursive doubling, Rabenseifner, reduce + bcast, topology-aware reduce + bcast, "
+    "binomial gather + scatter, topology-aware binomial gather + scatter, Shumilin's ring, ring, "
+    "knomial, SHM flat, SHM knomial, SHM knary",
+    "alltoall": "Bruck, isend/irecv + waitall, pairwise, Plum",
+    "alltoallv": "isend/irecv + waitall, Plum",
+    "alltoallw": "isend/irecv + waitall",
+    "barrier": "dissemination, recursive doubling, topology-aware dissemination, topology-aware "
+    "recursive doubling, binomial gather + scatter, topology-aware binomial gather + scatter, SHM "
+    "flat, SHM knomial, SHM knary",
+    "bcast": "binomial, recursive doubling, ring, topology-aware binomial, topology-aware "
+    "recursive doubling, topology-aware ring, Shumilin, knomial, SHM flat, SHM knomial, SHM knary",
+    "exscan": "partial results, topology-aware partial results",
+    "gather": "binomial, topology-aware binomial, Shumilin, binomial in segments",
+    "gatherv": "linear, topology-aware linear, knomial",
+    "reduce": "Shumilin, binomial, topology-aware Shumilin, topology-aware binomial, Rabenseifner, "
+    "topology-aware Rabenseifner, knomial, SHM flat, SHM knomial, SHM knary, SHM binomial",
+    "reduce_scatter": "recursive halving, pairwise, recursive doubling, reduce + scatterv, "
+    "topology-aware reduce + scatterv",
+    "scan": "partial results, topology-aware partial results",
+    "scatter": "binomial, topology-aware binomial, Shumilin",
+    "scatterv": "linear, topology-aware linear",
+}
 
 
 def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:

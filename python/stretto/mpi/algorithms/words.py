@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.mpi.algorithms.intel_names import PRESETS
+from stretto.mpi.algorithms.intel import PRESETS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 from stretto.mpi.algorithms.pairs import pairs_of
 

@@ -60,7 +60,7 @@ class Entry:
     `variable`: as the MPI lists it (MPI_T), or by its alias there; None: it is the launcher's,
     which has no such list. `set_as`: the environment's name for it. `nodes`: it matters on several
     nodes only (True), on one node only (False), or everywhere (None). `besides`: more that must be
-    set for it to mean anything. `several_on_a_node`: it matters only where a node has more than one
+    set for it to mean anything. `many`: it matters only where a node has more than one
     rank.
     """
 
@@ -71,7 +71,7 @@ class Entry:
     nodes: bool | None = None
     words: tuple[str, ...] = ()
     besides: tuple[tuple[str, str], ...] = ()
-    several_on_a_node: bool = False
+    many: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what `stretto run` would not set: the list of names is the only door."""
@@ -87,7 +87,7 @@ class Entry:
         ]
 
     def fits(self, nodes: int, ppn: int) -> bool:
-        if self.several_on_a_node and ppn < 2:
+        if self.many and ppn < 2:
             return False
         return self.nodes is None or self.nodes == (nodes > 1)
 

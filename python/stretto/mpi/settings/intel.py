@@ -21,7 +21,7 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
         _own("I_MPI_FABRICS", ("shm",), "within one node without the network's library", False),
         _own("I_MPI_THREAD_YIELD", ("0", "2"), "how a rank that waits gives up its core"),
         _own("I_MPI_WAIT_MODE", ("1",), "a rank that waits sleeps"),
-        _own("I_MPI_PIN", ("0",), "ranks are bound to nothing", words=_BIND),
+        _own("I_MPI_PIN", ("0",), "ranks are bound to nothing", None, _BIND),
     ]  # fmt: skip
     if around.ports:
         # by hand from 2021.6, by itself from 2021.12: one of them is the default
@@ -30,22 +30,18 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     orders = ("compact", "scatter", "spread") if around.parts else ()
     out += [
         *libfabric(around),
-        _own("I_MPI_PIN_DOMAIN", domains, "what a rank is bound to", words=_BIND),
-        _own("I_MPI_PIN_ORDER", orders, "in which order ranks are placed", None, True, _BIND),
+        _own("I_MPI_PIN_DOMAIN", domains, "what a rank is bound to", None, _BIND),
+        _own("I_MPI_PIN_ORDER", orders, "in which order ranks are placed", None, _BIND, many=True),
     ]
     if not around.srun:
         out.append(
-            _own("I_MPI_PERHOST", ("1",), "ranks take turns among nodes", True, True, _PLACE)
+            _own("I_MPI_PERHOST", ("1",), "ranks take turns among nodes", True, _PLACE, many=True)
         )
     return out
 
 
 def _own(
-    name: str,
-    values: tuple[str, ...],
-    what: str,
-    nodes: bool | None = None,
-    many: bool = False,
-    words: tuple[str, ...] = (),
-) -> Entry:
-    return Entry(name, name, values, what, nodes, words, (), many)
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None,
+    words: tuple[str, ...] = (), many: bool = False,
+) -> Entry:  # fmt: skip
+    return Entry(name, name, values, what, nodes, words, many=many)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from stretto.mpi.settings.base import Around, Entry
 from stretto.mpi.settings.network import netmods
@@ -69,12 +70,7 @@ def _placing(around: Around) -> list[Entry]:
 
 
 def _cvar(
-    name: str,
-    values: tuple[str, ...],
-    what: str,
-    nodes: bool | None = None,
-    many: bool = False,
-    besides: tuple[tuple[str, str], ...] = (),
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, **more: Any
 ) -> Entry:
     variable = _CVAR + name
-    return Entry(variable, variable, values, what, nodes, (), besides, many)
+    return Entry(variable, variable, values, what, nodes, **more)

@@ -7,6 +7,7 @@ Binding by environment was seen to work on 4.1.4 (``OMPI_MCA_hwloc_base_binding_
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from stretto.mpi.settings.base import Around, Entry
 from stretto.mpi.settings.network import tcp_interfaces, ucx_devices
@@ -46,12 +47,20 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
         # The library lists what it was built with; the first is the best available, its default.
         names = tuple(item for _, item in single.items[1:])
         out.append(
-            _mca(single.name, names, "how large messages within a node are copied", many=True)
+            _mca(
+                single.name,
+                names,
+                "how large messages within a node are copied",
+                many=True,
+            )
         )
     elif "smsc" in variables:
         out.append(
             _mca(
-                "smsc", ("^cma,xpmem,knem",), "no single copy of messages within a node", many=True
+                "smsc",
+                ("^cma,xpmem,knem",),
+                "no single copy of messages within a node",
+                many=True,
             )
         )
     out += tcp_interfaces(around)
@@ -76,20 +85,19 @@ def _placing(old: bool, around: Around) -> list[Entry]:
     out = [
         Entry(None, binding, ("core", *parts, "none"), "what a rank is bound to", words=_BIND),
         Entry(None, mapping, ("core",), "cores are filled one after another", words=_MAP,
-              several_on_a_node=True),
+              many=True),
         Entry(None, mapping, ("node",), "ranks take turns among nodes", True, _MAP,
-              several_on_a_node=True),
+              many=True),
     ]  # fmt: skip
     if around.parts:
         out.append(
             Entry(None, mapping, (package, "numa"), "ranks take turns among sockets, NUMA domains",
-                  words=_MAP, several_on_a_node=True)
+                  words=_MAP, many=True)
         )  # fmt: skip
     return out
 
 
 def _mca(
-    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, many: bool = False,
-    besides: tuple[tuple[str, str], ...] = (),
-) -> Entry:  # fmt: skip
-    return Entry(name, f"OMPI_MCA_{name}", values, what, nodes, (), besides, many)
+    name: str, values: tuple[str, ...], what: str, nodes: bool | None = None, **more: Any
+) -> Entry:
+    return Entry(name, f"OMPI_MCA_{name}", values, what, nodes, **more)

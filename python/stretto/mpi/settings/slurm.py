@@ -12,14 +12,14 @@ _BIND = ("cpu-bind", "SLURM_CPU_BIND")
 def entries(around: Around) -> list[Entry]:
     out = [
         Entry(None, "SLURM_DISTRIBUTION", ("cyclic",), "ranks take turns among nodes", True, _PLACE,
-              several_on_a_node=True),
+              many=True),
         Entry(None, "SLURM_CPU_BIND", ("cores", "none"), "what a rank is bound to", words=_BIND),
     ]  # fmt: skip
     if around.parts:
         out += [
             Entry(None, "SLURM_DISTRIBUTION", ("block:block", "block:cyclic"),
                   "sockets: filled one after another, or taken in turn", words=_PLACE,
-                  several_on_a_node=True),
+                  many=True),
             Entry(None, "SLURM_CPU_BIND", ("sockets",), "what a rank is bound to", words=_BIND),
         ]  # fmt: skip
     return out
