@@ -14,8 +14,7 @@ from mpis import MPIS, REPOSITORY, beside_others
 from stretto import cli
 from stretto.check.facts import collect_facts
 from stretto.check.finding import Finding
-from stretto.check.job import Started, judge_job, probe
-from stretto.check.start import judge_start
+from stretto.check.job import Started, judge_job, judge_start, probe
 from stretto.errors import StrettoError
 from stretto.launch.ask import before
 from stretto.launch.command import parse_command
@@ -47,7 +46,6 @@ def test_probe_of_two_ranks_shows_binding_and_transport(name: str, tmp_path: Pat
         ("openmpi4", ["--output-filename", "kept"]),
         ("openmpi5", ["--output", "dir=kept"]),
         ("mpich", ["-outfile-pattern", "kept/1/rank.0/stdout"]),
-        ("mpich", ["-outfile-pattern=kept/1/rank.0/stdout"]),
         ("intel", ["-outfile-pattern", "kept/1/rank.0/stdout"]),
     ],
 )
@@ -120,9 +118,7 @@ def test_probe_of_a_launcher_that_starts_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 def test_check_of_a_job_names_transport_and_misspelt_setting(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mpi = MPIS["openmpi4"].require()
     monkeypatch.chdir(tmp_path)

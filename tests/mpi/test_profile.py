@@ -177,36 +177,6 @@ def test_bad_input(tmp_path: Path) -> None:
     assert "foreign.json" in done.stderr
 
 
-NAMES = """
-#include <mpi.h>
-int main(int argc, char **argv) {
-    double x = 0;
-    MPI_Comm grids[2];
-    MPI_Init(&argc, &argv);
-    for (int i = 0; i < 2; i++) {
-        MPI_Comm_split(MPI_COMM_WORLD, i ? 0 : MPI_UNDEFINED, 0, &grids[i]);
-        if (i == 0)
-            MPI_Comm_dup(MPI_COMM_WORLD, &grids[i]);
-        MPI_Comm_set_name(grids[i], i ? "[/grid]" : "[row]");
-        for (int k = 0; k < 100; k++)
-            MPI_Bcast(&x, 1, MPI_DOUBLE, 0, grids[i]);
-        MPI_Comm_free(&grids[i]);
-    }
-    MPI_Finalize();
-}
-"""
-
-
-def test_names_with_brackets(tmp_path: Path) -> None:
-    mpi = MPIS["openmpi4"].require()
-    (tmp_path / "names.c").write_text(NAMES)
-    program = mpi.compile(tmp_path / "names.c", tmp_path / "names")
-    done = stretto(mpi, "profile", "--", *mpi.launcher(2), str(program), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    table = done.stderr.partition("communicators made")[0]
-    assert "[/grid], 2" in table and "[row], 2" in table
-
-
 def test_a_profile_of_a_tuned_run(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     built = os.environ.get("STRETTO_TEST_LIB")

@@ -13,15 +13,7 @@ from mpis import MPIS
 from stretto.diagnose import diagnose
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import (
-    Call,
-    Event,
-    Matrix,
-    Node,
-    Profile,
-    format_profile,
-    parse_profile,
-)
+from stretto.files.profile import Call, Event, Matrix, Node, Profile, format_profile, parse_profile
 from stretto.profile.join import join_run, load_runs
 from stretto.profile.raw import RUNNING
 from stretto.profile.show import parts

@@ -30,11 +30,10 @@ from stretto.files.net import (
     write_net,
 )
 from stretto.net.agents import Agents, by_shell
-from stretto.net.hosts import describe
+from stretto.net.hosts import Pair, chosen_pairs, describe, rounds
 from stretto.net.iperf3 import unfit
-from stretto.net.judge import answer, findings, rate_words
+from stretto.net.judge import answer, findings
 from stretto.net.measure import NetResults, NetSetting, Plan, measure, step
-from stretto.net.pairs import Pair, chosen_pairs, rounds
 from stretto.net.show import as_json, page
 
 RUN = StreamRun(
@@ -212,12 +211,6 @@ def test_page_with_many_pairs_sums_up_and_has_a_matrix(tmp_path: Path) -> None:
     damaged = replace(found, hosts=found.hosts[1:])
     with pytest.raises(StrettoError, match="is not a pair of its hosts"):
         write_net(damaged, tmp_path / "y.net.json")
-
-
-@pytest.mark.parametrize("bytes_s,words", [(1.18e9, "9.44 Gb/s"), (24.9e6, "199 Mb/s"),
-                                           (125e6, "1.00 Gb/s"), (1000, "8.00 kb/s")])  # fmt: skip
-def test_rate_words(bytes_s: float, words: str) -> None:
-    assert rate_words(bytes_s) == words
 
 
 @pytest.mark.parametrize(

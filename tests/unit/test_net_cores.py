@@ -14,8 +14,14 @@ import pytest
 from machines import described, facts
 from stretto.cli import main
 from stretto.files.net import CoreCopy, CorePair, NodeCore, NodeCores, Sharing, read_net
-from stretto.net.cores import chosen, expected_cores_s, read_cores
-from stretto.net.cores_show import cores_answer, cores_findings, cores_page
+from stretto.net.cores import (
+    chosen,
+    cores_answer,
+    cores_findings,
+    cores_page,
+    expected_cores_s,
+    read_cores,
+)
 
 TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 

@@ -112,18 +112,6 @@ for k in 0 1; do {name}=$k "$@"; done
 """
 
 
-def test_a_start_that_was_suspended_did_not_hang(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An hour passes between any two looks, and the ranks come up all the same."""
-    hours = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: next(hours)))
-    mpi = mpi_of(tmp_path / "mpi")
-    mpirun = tmp_path / "mpi" / "bin" / "mpirun"
-    mpirun.write_text("#!/bin/sh\nsleep 0.3\n" + RANKS.format(name="PMI_RANK").partition("\n")[2])
-    assert [p.rank for p in probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=500)] == [0, 1]
-
-
 #: an mpirun whose pipe breaks after so many ranks of each start have spoken
 BROKEN = """#!/bin/sh
 while [ "$1" != /bin/sh ]; do shift; done

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.errors import StrettoError, UsageError
 from stretto.files.net import (
     CorePair,
@@ -22,12 +22,12 @@ from stretto.files.net import (
 )
 from stretto.files.outcome import Verdict
 from stretto.files.product import titled
+from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge
-from stretto.net.judge import compare, size_words, three
+from stretto.net.hosts import Pair
+from stretto.net.judge import compare
 from stretto.net.p2p import RATE_BYTES, WINDOW, placement
-from stretto.net.pairs import Pair
-from stretto.net.text import aligned
 
 ENDING = ".net.json"
 #: files beside which a network result does not stand for its directory
@@ -68,7 +68,7 @@ class NetFigure:
     @property
     def size(self) -> str:
         """The message size in words; a flag has none."""
-        return "" if self.unit == "ns" else size_words(self.bytes)
+        return "" if self.unit == "ns" else sized(self.bytes)
 
 
 @dataclass(frozen=True)
@@ -236,12 +236,7 @@ def _cores(found: Sequence[NodeCores]) -> NodeCores | None:
 def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, list[float]]:
     """Return a value for each launch or run of everything measured.
 
-    Parameters
-    ----------
-    result
-        Of one system.
-    pairs
-        Of hosts that count in figures of TCP: medians over them; None: all.
+    `pairs`: of hosts that count in figures of TCP: medians over them; None: all.
     """
     out = {
         NetFigure(message_words(m), m.bytes, m.unit): [float(median(run)) for run in m.launches]
@@ -321,7 +316,7 @@ def lines(found: NetCompared) -> list[str]:
         figure = row.figure
         values = [three(v.median) for v in row.values]
         table.append([figure.what, figure.size, figure.unit, *values, row.words])
-    return [*out, *aligned(table), "", *(f"note: {note}" for note in found.notes)]
+    return [*out, *in_columns(table), "", *(f"note: {note}" for note in found.notes)]
 
 
 def _order(figure: NetFigure) -> tuple[object, ...]:
@@ -366,7 +361,7 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
     latency = [r for r in rows if r.figure.what == "latency" and r.figure.bytes > 0]
     if latency:
         small = min(latency, key=lambda r: (r.figure.bytes != 8, r.figure.bytes))
-        yield f"{size_words(small.figure.bytes)} latency {_said(small)}"
+        yield f"{sized(small.figure.bytes)} latency {_said(small)}"
     by_what: dict[str, list[NetRow]] = defaultdict(list)
     for row in rows:
         by_what[row.figure.what].append(row)
@@ -376,7 +371,7 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
             yield _bandwidth(what, sorted(by_what[what], key=lambda r: r.figure.bytes))
     rates = [r for w in many for r in by_what[w] if r.figure.bytes == RATE_BYTES]
     if rates:
-        yield f"message rate at {size_words(RATE_BYTES)} {_said(rates[-1])}"
+        yield f"message rate at {sized(RATE_BYTES)} {_said(rates[-1])}"
     tcp = [r for r in rows if r.figure.what.startswith("TCP")]
     for unit, those in (("us", tcp[:1]), ("Gb/s", tcp[-1:])):
         yield from (f"{r.figure.what} {_said(r)}" for r in those if r.figure.unit == unit)
@@ -394,13 +389,13 @@ def _bandwidth(what: str, rows: Sequence[NetRow]) -> str:
     last = rows[-1]
     what += "," if "," in what else ""
     if last.verdict.outcome != "same":
-        return f"{what} at {size_words(last.figure.bytes)} {_said(last)}"
+        return f"{what} at {sized(last.figure.bytes)} {_said(last)}"
     since = last
     for row in reversed(rows):
         if row.verdict.outcome != "same":
             break
         since = row
-    return f"{what} from {size_words(since.figure.bytes)} equal"
+    return f"{what} from {sized(since.figure.bytes)} equal"
 
 
 def _said(row: NetRow) -> str:
@@ -430,7 +425,7 @@ def _notes(
             yield f"only {pair[i].name} has: {', '.join(w for w in _ordered(only) if w in kinds)}"
         if sizes:
             some = ", ".join(
-                f"{what} of {', '.join(size_words(f.bytes) for f in sizes if f.what == what)}"
+                f"{what} of {', '.join(sized(f.bytes) for f in sizes if f.what == what)}"
                 for what in _ordered(sizes)
             )
             yield f"only {pair[i].name} has: {some}"
