@@ -216,14 +216,6 @@ def test_threads_lose_no_more_than_the_run() -> None:
     assert "note: several threads" in shown.get() and "100.0 %" not in shown.get()
 
 
-def test_threads_are_told_where_their_sum_is_no_more_than_the_run() -> None:
-    late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
-    found = diagnose(profile([late], (0.0, 0.0), wall_s=[1.0, 1.0], threads=[2, 1]))
-    assert any("up to 2 threads" in w for w in found.warnings)
-    alone = diagnose(profile([late], (0.0, 0.0), wall_s=[1.0, 1.0], threads=[1, 1]))
-    assert not any("threads" in w for w in alone.warnings)
-
-
 def waiting(function: str, wait: float) -> Call:
     return row(
         function, "collective", time_s=[wait, wait], wait_s=[wait, wait], transfer_s=[0.0, 0.0]
@@ -401,35 +393,30 @@ def test_serial_files_explain_the_waiting() -> None:
     assert "serial_io" not in [c.name for c in even.causes]
 
 
+ONE_NODE = [Node("h", [0, 1])]
 TWO_NODES = [Node("h", [0]), Node("i", [1])]
 
 
 FILES_OF_ALL = [
-    (used(WHOLE, WHOLE), [Node("h", [0, 1])], "shared_read"),
+    (used(WHOLE, WHOLE), ONE_NODE, "shared_read"),
+    (used(WHOLE, WHOLE, time_s=0.0, mpi_io=True), ONE_NODE, "shared_read"),
+    (used(0xFFFF, WHOLE - 0xFFFF, time_s=0.0, mpi_io=True), ONE_NODE, "files"),
     (used(WHOLE, WHOLE), TWO_NODES, "shared_read"),
     (used(WHOLE, WHOLE, system="ext4"), TWO_NODES, "files"),  # two files of the same name
-    (used(0xFFFF, WHOLE - 0xFFFF), [Node("h", [0, 1])], "files"),  # each its own part
-    (used(WHOLE, WHOLE, reads=False), [Node("h", [0, 1])], "files"),
+    (used(0xFFFF, WHOLE - 0xFFFF), ONE_NODE, "files"),  # each its own part
+    (used(WHOLE, WHOLE, reads=False), ONE_NODE, "files"),
 ]
 
 
 READ_ALL = {"kind": "io", "communicator": None, "time_s": [0.5, 0.5]}
 
 
-def test_mpi_io_of_all_ranks_on_the_same_bytes_is_a_shared_read() -> None:
-    calls = [row("MPI_File_read_at", **READ_ALL)]
-    for halves, cause in (((WHOLE, WHOLE), "shared_read"), ((0xFFFF, WHOLE - 0xFFFF), "files")):
-        use = used(*halves, time_s=0.0, mpi_io=True)
-        found = diagnose(profile(calls, io_s=[0.5, 0.5], file_uses=[use]))
-        assert [c.name for c in found.causes] == [cause]
-        assert "MPI_File_read_at_all instead of" in " ".join(found.causes[0].steps)
-
-
 @pytest.mark.parametrize(("use", "nodes", "cause"), FILES_OF_ALL)
 def test_files_of_all_ranks_are_no_interruption(
     use: FileUse, nodes: list[Node], cause: str
 ) -> None:
-    found = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0], file_uses=[use], nodes=nodes))
+    calls = [row("MPI_File_read_at", "io", communicator=None, time_s=[1.0, 1.0])] * use.mpi_io
+    found = diagnose(profile(calls, io_s=[1.0, 1.0], file_uses=[use], nodes=nodes))
     assert [c.name for c in found.causes] == [cause]
     assert found.causes[0].lost_s == pytest.approx(0.5 if cause == "shared_read" else 1.0)
     assert "/data/in" in " ".join(found.causes[0].evidence)

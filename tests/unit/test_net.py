@@ -367,6 +367,18 @@ def test_agent_that_meets_another_program_or_nobody_names_the_remedy(agents: Age
     assert "Connection refused" in found.reason and "--port" in found.remedy
 
 
+def test_agent_on_a_port_that_is_taken_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.net.agents.is_here", lambda host: True)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            Agents(["a"], by_shell(["ssh"])) as found,
+            pytest.raises(StrettoError, match=f"cannot listen on 127.0.0.1 port {port}") as caught,
+        ):
+            found.listen({"a": LOOPBACK}, port, None)
+    assert caught.value.place == "a" and "--port" in str(caught.value.remedy)
+
+
 def test_agent_ends_with_its_input_and_refuses_foreign_lines() -> None:
     for text in ("", "run id=1\n", "token short\n", "token 0123456789abcdef\nnonsense\n"):
         done = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -266,34 +265,6 @@ def test_best_order_is_exact_in_size_and_never_worse(
     assert between(graph, placed.node) <= least
 
 
-@pytest.mark.long
-def test_divide_of_8192_ranks_with_20_neighbours_ends_in_half_a_minute() -> None:
-    rng, (w, h, d) = np.random.default_rng(1), (32, 16, 16)
-    places = np.arange(w * h * d)
-    x, y, z = places % w, places // w % h, places // (w * h)
-    at, source, target, volume = rng.permutation(len(places)), [], [], []
-    for i, (a, b, c) in enumerate(
-        [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1),
-         (0, 1, -1), (1, 1, 1)]
-    ):  # fmt: skip
-        to = ((z + c) % d * h + (y + b) % h) * w + (x + a) % w
-        source += [at, at[to]]
-        target += [at[to], at]
-        volume += [np.full(2 * len(at), 1000.0 if i < 3 else 30.0)]
-    at = np.concatenate
-    traffic = RankTraffic(
-        len(places), at(source), at(target), np.ones(20 * len(places)), at(volume)
-    )
-    site = JobNodes(tuple(f"n{i}" for i in range(128)), ((None,) * 64,) * 128)
-    begin = time.monotonic()
-    found = find_order(traffic, site, None)
-    took = time.monotonic() - begin
-    print(f"{took:.1f} s, {found.tried} orders, {found.of('best').share:.3f} between nodes")
-    assert took < 30
-    # cubes of 4 x 4 x 4 have 0.269 between nodes
-    assert found.of("best").share < 0.29 < 0.9 < found.of("block").share
-
-
 # -- files, and the command
 
 
@@ -407,16 +378,6 @@ def test_place_refuses_with_a_sentence(
              "PROFILE": str(recorded_torus(tmp_path / "a.profile.json", 4, 4))}  # fmt: skip
     assert cli.main(["place", *(names.get(w, w) for w in words)]) == code
     assert text in capsys.readouterr().err
-
-
-def test_place_on_named_hosts_writes_a_rank_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.xml").write_text(hwloc_xml())
-    words = ["--ranks-per-node", "4", "--machine", str(tmp_path / "m.xml"), "--hosts", "a,b"]
-    assert cli.main(["place", *words, "-o", str(tmp_path / "o")]) == 0
-    assert "rank 7=b slot=6" in (tmp_path / "o" / "rankfile").read_text()
-    assert f"--rankfile {tmp_path}/o/rankfile -n 8" in capsys.readouterr().out
 
 
 def test_read_sent_takes_the_cards_of_each_node() -> None:

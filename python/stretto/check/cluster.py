@@ -34,7 +34,6 @@ class Placed:
 
 
 def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[Finding]:
-    """Judge by what the messages travel."""
     for names, words in ((seen.between, "between nodes"), (seen.within, "within a node")):
         if names and (len(nodes) > 1 or names is seen.within):
             listed = ", ".join(sorted(names))
@@ -109,7 +108,6 @@ def _rails(facts: Facts) -> int:
 
 
 def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterator[Finding]:
-    """Judge how far ranks are from the network cards."""
     for node, facts in nodes.items():
         cards = _cards_by_socket(facts)
         if not cards or facts.sockets < 2:

@@ -42,7 +42,6 @@ class Fabric:
 
     @property
     def kind(self) -> str:
-        """What people call it."""
         return "EFA" if self.driver == "efa" or self.name.startswith("efa") else "RDMA device"
 
 

@@ -73,7 +73,6 @@ def fine(topic: str, text: str) -> Finding:
 
 
 def worst(findings: Sequence[Finding]) -> Severity:
-    """Return the gravest severity among findings."""
     return max((f.severity for f in findings), key=SEVERITIES.index, default="ok")
 
 

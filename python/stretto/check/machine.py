@@ -243,7 +243,6 @@ def cards_of(facts: Facts) -> list[Fabric | Interface]:
 
 
 def judge_network(f: Facts) -> Iterator[Finding]:
-    """Judge the network cards and fabrics of a machine."""
     any_up = any(fabric.up for fabric in f.fabrics)
     for fabric in f.fabrics:  # of cards with two ports, one is often not connected
         words = f"{fabric.kind} {fabric.name}: {fabric.state}, {fabric.rate}"

@@ -40,7 +40,6 @@ def _copies(use: FileUse, ranks: Sequence[int]) -> float:
 
 
 def access_words(use: FileUse) -> str:
-    """Return by what calls a file was opened."""
     if not use.mpi_io:
         return "by POSIX calls"
     own = sum(use.opens)
@@ -308,7 +307,6 @@ def read_steps(profile: Profile, use: FileUse, shared: bool) -> list[str]:
 
 
 def write_steps(profile: Profile, use: FileUse) -> list[str]:
-    """Return what to change where `use` is written."""
     return _parallel_steps(profile, use, "write") + _stripe_steps(use, written=True)
 
 

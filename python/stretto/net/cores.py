@@ -152,7 +152,6 @@ def cma_works() -> bool | None:
 
 
 def expected_cores_s(pairs: int, sizes: Sequence[int], runs: int) -> float:
-    """Return about how long `measure_cores` takes, in seconds."""
     copied = sum(4 * max(4 * size, min(34 * size, 8 << 20)) for size in sizes)
     return pairs * runs * (_PAIR_S + (copied + 3 * max(sizes, default=0)) / _SLOW_BYTES_S)
 
@@ -192,7 +191,6 @@ class CoreFinding:
 
 
 def cores_page(node: NodeCores) -> list[str]:
-    """Return the lines of the page."""
     out = [*cores_answer(node)]
     for finding in cores_findings(node):
         out += [f"WARNING {finding.text}", f"  -> {finding.remedy}"]

@@ -136,34 +136,23 @@ def rounds(pairs: Sequence[Pair], at_once: bool) -> list[list[Pair]]:
     """
     if at_once:
         return [list(pairs)]
-    if not pairs:
-        return []
     hosts = list(dict.fromkeys(name for pair in pairs for name in pair))
-    wanted = set(pairs)
-    out: list[list[Pair]] = []
+    ordered: list[Pair] = []
     # the circle method: every two hosts meet once in n - 1 rounds
     circle: list[str | None] = [*hosts, None] if len(hosts) % 2 else [*hosts]
     half = len(circle) // 2
     for _ in range(len(circle) - 1):
-        met = list(zip(circle[:half], reversed(circle[half:]), strict=True))
-        for forward in (True, False):
-            found = [(a, b) if forward else (b, a) for a, b in met if a and b]
-            found = [pair for pair in found if pair in wanted]
-            if found:
-                out.append(found)
+        met = [
+            (a, b) for a, b in zip(circle[:half], circle[: half - 1 : -1], strict=True) if a and b
+        ]
+        ordered += [pair for pair in (*met, *((b, a) for a, b in met)) if pair in set(pairs)]
         circle = [circle[0], circle[-1], *circle[1:-1]]
-    return _merged(out)
-
-
-def _merged(found: list[list[Pair]]) -> list[list[Pair]]:
-    """Return rounds with those put together that have no host in common: few pairs, few rounds."""
     out: list[list[Pair]] = []
-    for one in sorted(found, key=len, reverse=True):
-        for pair in one:
-            for other in out:
-                if not {name for p in other for name in p} & set(pair):
-                    other.append(pair)
-                    break
-            else:
-                out.append([pair])
+    for pair in ordered:  # into the first round that has neither host: few pairs, few rounds
+        free = (one for one in out if not {name for p in one for name in p} & set(pair))
+        found = next(free, None)
+        if found is None:
+            out.append([pair])
+        else:
+            found.append(pair)
     return out

@@ -64,8 +64,6 @@ def unfit(plan: Plan, versions: Mapping[str, tuple[int, int] | None]) -> str | N
 
 
 class Iperf3:
-    """Measures one pair at a time."""
-
     def __init__(self, hosts: Mapping[str, NetHost], starter: Starter, plan: Plan) -> None:
         self.hosts = hosts
         self.starter = starter

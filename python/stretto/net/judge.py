@@ -46,7 +46,6 @@ class ComparedRates:
 
     @property
     def tested(self) -> bool:
-        """Whether a test was possible."""
         return self.q is not None
 
     @property

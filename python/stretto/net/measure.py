@@ -82,7 +82,6 @@ class Plan:
 
     @property
     def total_s(self) -> float:
-        """How long all of it takes."""
         return sum(self.seconds_of(setting, len(pairs)) for pairs, setting in self.steps())
 
 
@@ -157,7 +156,6 @@ class NetResults:
         self.streams.setdefault((pair, setting), made).runs.append(run)
 
     def add(self, pair: Pair, setting: NetSetting, message: Message) -> None:
-        """Add an agent's answer."""
         client, server = message["client"], message["server"]
         if not setting.latency:
             self.add_stream(pair, setting, stream_run(client, server))

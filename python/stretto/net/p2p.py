@@ -55,7 +55,6 @@ class Point:
 
     @property
     def level(self) -> Level:
-        """The thread level that it needs."""
         return _LEVELS.get(self.test, "single")
 
 
@@ -303,7 +302,6 @@ def _messages(launches: Sequence[P2PLaunch]) -> list[Messages]:
 
 
 def expected_s(wanted: Sequence[Point], launches: int, progress: bool = False) -> float:
-    """Return about how long `measure` takes, in seconds."""
     if progress:
         return expected_s(wanted, launches) + expected_s(with_thread(wanted), launches)
     levels = len({p.level for p in wanted})

@@ -42,7 +42,6 @@ def _lowest(ranks: Ranks) -> str:
 
 
 def mpi_page(ranks: Ranks) -> list[str]:
-    """Return the lines of the page."""
     found = by_point(ranks, _lowest(ranks))
     pairs = max((p.pairs for p in found), default=1)
     out = [*_answer(ranks, found, pairs), *progress_answer(ranks), ""]

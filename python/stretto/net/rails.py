@@ -156,12 +156,10 @@ def _launch(
 
 
 def cost_s(tried: Sequence[Setting], wanted: Sequence[Point], launches: int) -> float:
-    """Return about how long `measure` takes, in seconds."""
     return (1 + len(tried)) * expected_s(wanted, launches)
 
 
 def refuse_nothing(tried: Sequence[Setting], where: Where) -> None:
-    """Raise an error where there is nothing to try."""
     if not tried:
         raise StrettoError(
             f"{where.installation.name} has no setting of links or rails for these nodes, or the "

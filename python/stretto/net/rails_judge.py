@@ -102,7 +102,6 @@ def shares_of(rails: Rails, setting: RailSetting) -> dict[str, float]:
 
 
 def unused(found: Mapping[str, float]) -> list[str]:
-    """Return the rails that carry nothing."""
     return [name for name, share in found.items() if share < CARRIES]
 
 
@@ -135,7 +134,6 @@ def connections(setting: RailSetting) -> float:
 
 
 def bandwidth(setting: RailSetting) -> Messages:
-    """Return the bandwidth of the largest messages."""
     found = [m for m in setting.messages if m.test == "bandwidth"]
     return max(found, key=lambda m: m.bytes)
 
@@ -256,7 +254,6 @@ def _rails_words(found: Mapping[str, float]) -> str:
 
 
 def rails_page(rails: Rails) -> list[str]:
-    """Return the lines of the page."""
     said = rails_answer(rails)
     out = [said.text, *([f"  {said.remedy}"] if said.remedy else [])]
     out.append(f"  next: {said.next_command}")

@@ -24,7 +24,6 @@ _BESIDE = {"nothing": "", "reverse": ", both directions at once", "all": ", all 
 
 
 def page(result: NetFile) -> list[str]:
-    """Return the lines of the page."""
     out: list[str] = []
     if result.streams or result.latencies:
         said = answer(result)

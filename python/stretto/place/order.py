@@ -211,7 +211,6 @@ def _sit_within(
 def cost(
     traffic: RankTraffic, site: JobNodes, placed: Placement, platform: Platform | None = None
 ) -> Cost:
-    """Return what an order costs."""
     where = [(n, site.seats[n][s]) for n, s in zip(placed.node, placed.seat, strict=True)]
     cards = _numbers([(n, s and s.card) for n, s in where])
     sockets = _numbers([(n, s and s.cores[0].socket) for n, s in where])

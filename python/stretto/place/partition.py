@@ -79,7 +79,6 @@ def part_of_graph(graph: Graph, vertices: Array) -> Graph:
 
 
 def between(graph: Graph, part: Array) -> float:
-    """Return the bytes between different parts."""
     return float(graph.bytes[part[graph.rows] != part[graph.peers]].sum()) / 2
 
 

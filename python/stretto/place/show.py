@@ -86,7 +86,6 @@ def _percent(share: float) -> str:
 
 
 def cost_lines(costs: Sequence[Cost]) -> list[str]:
-    """Return the orders compared, one a line."""
     priced = any(c.priced_s is not None for c in costs)
     head = ("order", "between nodes", "share", "busiest card", "between sockets", "between caches")
     rows = [(*head, *(["priced"] if priced else []))]
@@ -98,7 +97,6 @@ def cost_lines(costs: Sequence[Cost]) -> list[str]:
 
 
 def order_lines(found: Ordering) -> list[str]:
-    """Return the answer, and how the orders compare."""
     return [answer(found, len(found.best.node)), "", *cost_lines(found.costs)]
 
 
@@ -118,7 +116,6 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
 
 
 def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:
-    """Return what an order is, for programs."""
     return {
         "gain": found.gain,
         "tried": found.tried,

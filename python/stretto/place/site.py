@@ -30,12 +30,10 @@ class JobNodes:
 
     @property
     def known(self) -> bool:
-        """Whether the cores of all ranks are known."""
         return all(seat is not None for node in self.seats for seat in node)
 
     @property
     def bound(self) -> bool:
-        """Whether each rank has cores of its own."""
         return self.known and all(len(set(node)) == len(node) for node in self.seats)
 
 

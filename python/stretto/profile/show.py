@@ -34,8 +34,6 @@ def tools_note(profile: Profile) -> str | None:
 
 @dataclass
 class TimePart:
-    """One part of the run's time, per rank."""
-
     name: str
     seconds: list[float]
     calls: int = 0

@@ -162,7 +162,6 @@ def table(result: IoFile) -> list[list[str]]:
 
 
 def about(result: IoFile) -> str:
-    """Return what was measured where, in a line."""
     nodes = counted(len(set(result.hosts)), "node")
     what = f"a file of {sized(result.bytes)} in {result.path}" if result.made else (
         f"{result.path} ({sized(result.bytes)})"
@@ -176,7 +175,6 @@ def about(result: IoFile) -> str:
 
 
 def page(result: IoFile) -> list[str]:
-    """Return the lines of the page."""
     launches = max(len(w.launches) for w in result.ways)
     out = [*answer(result), *(f"  {line}" for line in change_lines(result)), "", about(result)]
     out += columns(table(result), left=1)
