@@ -44,10 +44,10 @@ from statistics import median, quantiles
 
 from flag import CLASSES, Flag
 
+from stretto.counted import sized, three
 from stretto.files.identity import collect_host
 from stretto.measure.request import Where, where
 from stretto.measure.settings import parse_sizes
-from stretto.net.judge import size_words, three
 from stretto.net.p2p import PING, WINDOW, Level, P2PLaunch, Point, launch, value_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -62,7 +62,7 @@ Launch = Callable[[], float | None]
 
 
 def words(test: str, size: int) -> str:
-    return f"{test} {size_words(size)}"
+    return f"{test} {sized(size)}"
 
 
 def stretto_launch(place: Where, size: int, test: str) -> float | None:

@@ -17,3 +17,29 @@ def duration(seconds: float) -> str:
     if seconds >= 100:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def sized(number: float) -> str:
+    """Return a number of bytes: ``8 B``, ``64 KiB``, ``1.5 MiB``."""
+    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if number >= factor:
+            return f"{_digits(number / factor)} {unit}"
+    return f"{_digits(number)} B"
+
+
+def seconds(value: float) -> str:
+    """Return a time with a unit that fits: ``1.23 s``, ``45.6 ms``, ``0.78 us``."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= factor:
+            return f"{_digits(value / factor)} {unit}"
+    return f"{value * 1e6:.2f} us" if value > 0 else "0"
+
+
+def three(value: float) -> str:
+    """Return a number with three digits that count, in a column: ``9.40``, ``12.3``, ``1905``."""
+    decimals = next((n for n, least in enumerate((99.95, 9.995, 0.9995)) if value >= least), 3)
+    return f"{value:.{decimals}f}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"

@@ -160,40 +160,6 @@ def test_net_by_the_launcher_of_an_mpi(nodes: testbed.Cluster) -> None:
 
 
 @pytest.mark.long
-def test_net_with_a_port_in_use_or_a_host_that_drops_packets_names_it(
-    nodes: testbed.Cluster,
-) -> None:
-    taken = nodes.command(
-        nodes.nodes[1],
-        [sys.executable, "-c", "import socket, sys; s = socket.create_server(('', 5123)); "
-         "print('up', flush=True); sys.stdin.read()"],
-    )  # fmt: skip
-    with subprocess.Popen(taken, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None and other.stdout.readline() == b"up\n"
-        argv = command(nodes, [0, 1], "--port", "5123")
-        done = clusters.call(argv, nodes.shared, dict(os.environ), 1)
-        other.kill()
-    address = nodes.nodes[1].address
-    assert f"cannot listen on {address} port 5123: Address already in use" in done.stderr
-    assert f"at: {nodes.nodes[1].name}" in done.stderr and "try:" in done.stderr
-    outside = f"{nodes.bridges[0]}v4"
-    subprocess.run(["ip", "link", "set", outside, "nomaster"], check=True, timeout=60)
-    try:
-        words = ["--latency", "--latency-bytes", "1", "--runs", "1"]
-        begin = time.monotonic()
-        found = net(nodes, [0, 1, 3], *words, status=1)
-        assert time.monotonic() - begin < 100
-    finally:
-        subprocess.run(
-            ["ip", "link", "set", outside, "master", nodes.bridges[0]], check=True, timeout=60
-        )
-    assert [point["target"] for point in found["latencies"]] == [nodes.nodes[1].name]
-    assert len(found["failed"]) == 2
-    for lost in found["failed"]:
-        assert nodes.nodes[3].name in (lost["source"], lost["target"]) and lost["remedy"]
-
-
-@pytest.mark.long
 def test_net_whose_host_dies_reports_the_others_and_leaves_nothing(
     nodes: testbed.Cluster, tmp_path: Path
 ) -> None:

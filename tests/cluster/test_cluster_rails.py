@@ -108,21 +108,6 @@ def capped_streams(nodes: testbed.Cluster) -> None:
 
 
 @pytest.mark.long
-def test_net_rails_of_two_capped_rails_has_nearly_twice_one(nodes: testbed.Cluster) -> None:
-    alone = {"OMPI_MCA_btl_tcp_if_include": "eth0"}
-    found = net(nodes, "rails", "--bytes", "256K", "-o", "rails.net.json",
-                "--candidates", "btl_tcp_if_include=eth0,eth1", **alone)  # fmt: skip
-    both = by_name(found)["btl_tcp_if_include=eth0,eth1"]
-    assert both["rate"] / by_name(found)["native"]["rate"] == pytest.approx(1.95, abs=0.15)
-    assert both["eth1"] == pytest.approx(0.5, abs=0.05)
-    text = found["answer"]["text"]
-    assert "btl_tcp_if_include=eth0,eth1 moves most, " in text and "All 2 rails carry" in text
-    assert "--mca btl_tcp_if_include eth0,eth1 ..." in text
-    idle = [f["text"] for f in found["findings"] if f["topic"] == "rail"]
-    assert idle == ["eth1 carries nothing by default: eth0 100 %, eth1 0 %"]
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_net_rails_where_each_connection_is_capped_multiplies_the_cap(name: str) -> None:
     """Plain links of 2 and 4 are ignored, and named; spread, 1, 2 and 4 links carry alike."""

@@ -1,4 +1,4 @@
-"""What a node of the namespace cluster is: core, clock, loopback, paths; how its programs end."""
+"""What a node of the namespace cluster is, how its programs end, and how it comes back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,20 @@ from mpis import missing
 
 pytestmark = pytest.mark.root
 
+RECEIVE = """
+    import socket, sys, time
+    server = socket.create_server((sys.argv[1], 5001)); print("listening", flush=True)
+    peer, _ = server.accept()
+    total, start = 0, time.perf_counter()
+    while data := peer.recv(1 << 16): total += len(data)
+    print(8 * total / (time.perf_counter() - start) / 1e6)
+"""
+SEND = (
+    "import socket, sys; s = socket.create_connection((sys.argv[1], 5001)); "
+    "s.sendall(bytes(3 << 20))"
+)
+HOWS = ["command", "agent"]
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[testbed.Cluster]:
@@ -24,7 +40,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[testbed.Cluste
         missing("the testbed needs root")
     kept = tmp_path_factory.mktemp("kept")
     (kept / "mark").write_text("seen\n")
-    made = testbed.up(2, share=[kept], owned=True)
+    share = [kept, Path(sys.prefix)]
+    made = testbed.up(2, share=share, owned=True, rails=2, bandwidth="50mbit")
     try:
         yield made
     finally:
@@ -42,57 +59,79 @@ def said(cluster: testbed.Cluster, how: str, index: int, *argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-@pytest.mark.parametrize("how", ["command", "agent"])
-def test_a_node_has_one_core_and_the_next_node_the_next(cluster: testbed.Cluster, how: str) -> None:
+@pytest.mark.parametrize("how", HOWS)
+def test_node_has_core_clock_loopback_and_shared_path(cluster: testbed.Cluster, how: str) -> None:
     cores = sorted(os.sched_getaffinity(0))
     for index in range(2):
         status = said(cluster, how, index, "cat", "/proc/self/status")
         found = re.search(r"Cpus_allowed_list:\s*(\S+)", status)
         assert found and found[1] == str(cores[index % len(cores)])
-
-
-@pytest.mark.parametrize("how", ["command", "agent"])
-def test_a_node_has_a_clock_of_its_own(cluster: testbed.Cluster, how: str) -> None:
-    if not testbed.own_clocks():
-        pytest.skip("this kernel has no time namespaces")
-    for index in range(2):
-        offsets = said(cluster, how, index, "cat", "/proc/self/timens_offsets")
-        assert re.search(rf"monotonic\s+{1000 * (index + 1)}\s", offsets), offsets
-
-
-def test_a_node_reaches_itself_by_localhost(cluster: testbed.Cluster) -> None:
+        if testbed.own_clocks():
+            offsets = said(cluster, how, index, "cat", "/proc/self/timens_offsets")
+            assert re.search(rf"monotonic\s+{1000 * (index + 1)}\s", offsets), offsets
     reach = ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9"]
     assert "refused" in cluster.run(0, reach, timeout=300).stderr, "it is up, and nobody listens"
+    mark = f"mark.{cluster.name}"
+    assert cluster.run(0, ["touch", f"/dev/shm/{mark}", f"/tmp/{mark}"]).returncode == 0
+    assert mark not in cluster.run(1, ["ls", "/dev/shm", "/tmp"]).stdout
+    assert not Path("/dev/shm", mark).exists() and not Path("/tmp", mark).exists()
+    cluster.run(0, ["touch", str(cluster.shared / "mark")])
+    assert cluster.run(1, ["ls", str(cluster.shared / "mark")]).returncode == 0
+    for kept in (path for path in cluster.kept if "kept" in path):
+        assert said(cluster, how, 1, "cat", f"{kept}/mark") == "seen\n"
 
 
-def test_a_node_sees_the_shared_path_and_nothing_else_of_tmp(cluster: testbed.Cluster) -> None:
-    (kept,) = cluster.kept or [None]
-    if kept is None:
-        pytest.skip("the temporary directory is not /tmp")
-    assert said(cluster, "command", 1, "cat", f"{kept}/mark") == "seen\n"
-    assert said(cluster, "command", 1, "ls", "/tmp").split() == [Path(kept).parts[2]]
-
-
-@pytest.mark.parametrize("how", ["command", "agent"])
-def test_a_program_on_a_node_ends_with_what_entered_the_node(
-    cluster: testbed.Cluster, how: str
-) -> None:
+@pytest.mark.parametrize("how", HOWS)
+def test_program_ends_with_what_entered_the_node(cluster: testbed.Cluster, how: str) -> None:
     seconds = {"command": "4001", "agent": "4002"}[how]
     # what stands for ssh has a shell read the words: it is that shell that ends
     argv = [*(["exec"] if how == "agent" else []), "sleep", seconds]
     each = "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; echo; done 2>/dev/null"
 
-    def running() -> bool:
-        # all of its words: what will become it has more, and is not yet tied to what entered
-        return f"sleep {seconds} " in cluster.run(0, ("sh", "-c", each)).stdout.splitlines()
-
     def wait_until(wanted: bool) -> bool:
         deadline = time.monotonic() + 300
-        while running() != wanted and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            # all of its words: what will become it has more, and is not yet tied to what entered
+            listed = cluster.run(0, ("sh", "-c", each)).stdout.splitlines()
+            if (f"sleep {seconds} " in listed) == wanted:
+                return True
             time.sleep(0.02)
-        return running() == wanted
+        return False
 
     with subprocess.Popen(words(cluster, how, 0, *argv)) as entered:
         assert wait_until(True)
         entered.send_signal(signal.SIGKILL)
     assert wait_until(False)
+
+
+def megabits(cluster: testbed.Cluster, rail: int) -> float:
+    """How fast 3 MiB go from the second node to the first one's address on a rail."""
+    address = f"{cluster.networks[rail]}.11"
+    argv = [sys.executable, "-c", textwrap.dedent(RECEIVE), address]
+    server = subprocess.Popen(
+        cluster.command(cluster.nodes[0], argv), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None and "listening" in server.stdout.readline()
+        assert cluster.run(1, [sys.executable, "-c", SEND, address]).returncode == 0
+        return float(server.communicate(timeout=200)[0])
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_node_that_died_comes_back_to_all_rails_with_their_cap(cluster: testbed.Cluster) -> None:
+    waiting = subprocess.Popen(cluster.command(cluster.nodes[1], ["sleep", "1000"]))
+    name = cluster.nodes[1].name
+    agent = [str(testbed.AGENT), name, "true"]
+    cluster.kill(1)
+    assert waiting.wait(timeout=100) != 0
+    done = subprocess.run(agent, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 255 and f"no node {name} is up" in done.stderr
+    cluster.revive(1)
+    assert subprocess.run(agent, timeout=60).returncode == 0
+    assert cluster.run(1, ["hostname"]).stdout.strip() == name
+    for rail in range(2):
+        # a cap is an upper bound; 256 kB of burst pass uncapped
+        assert 1 < megabits(cluster, rail) < 90
+    assert testbed.find(cluster.name).nodes == cluster.nodes

@@ -19,8 +19,7 @@ from stretto.storage.show import answer, cache_words, change_lines, page
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.long] * (n in ("openmpi5", "intel"))) for n in MPIS],
+    "name", [pytest.param(n, marks=[pytest.mark.long] * (n in ("openmpi5", "intel"))) for n in MPIS]
 )
 def test_io_measures_every_way_with_each_mpi(name: str, tmp_path: Path) -> None:
     """Parts that are not alike; a second launch finds the file of the first."""
@@ -85,11 +84,7 @@ def test_io_with_a_file_that_cannot_be_is_refused(
 def result(**times: tuple[float, float]) -> IoFile:
     """Return a result of six launches; of each way: seconds, and the cached part before it."""
     ways = [
-        Way(
-            name.replace("_", "-"),
-            [[seconds * (1 + i / 100)] for i in range(6)],
-            [[cached]] * 6,
-        )
+        Way(name.replace("_", "-"), [[seconds * (1 + i / 100)] for i in range(6)], [[cached]] * 6)
         for name, (seconds, cached) in times.items()
     ]
     return IoFile(

@@ -13,11 +13,9 @@ import pytest
 
 from mpis import MPIS, beside_others
 from stretto.check.facts import collect_facts
-from stretto.place.cores import Seat, seats
-from stretto.place.options import options
 from stretto.place.order import placement
-from stretto.place.output import launch, write_order
-from stretto.place.site import JobNodes
+from stretto.place.output import launch, options, write_order
+from stretto.place.site import JobNodes, Seat, seats
 
 pytestmark = pytest.mark.mpi
 

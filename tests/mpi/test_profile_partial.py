@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 
 from mpis import MPIS
+from profiles import N, many, of_four
 from stretto.diagnose import diagnose
 from stretto.errors import StrettoError
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import (
-    Call,
-    Event,
-    Matrix,
-    Node,
-    Profile,
-    format_profile,
-    parse_profile,
-)
+from stretto.files.profile import Event, Matrix, Node, Profile, format_profile, parse_profile
 from stretto.profile.join import join_run, load_runs
 from stretto.profile.raw import RUNNING
 from stretto.profile.show import parts
@@ -32,41 +24,26 @@ from test_profile import stretto
 from test_record import APPS, calls, run_recorded
 
 
-def partial(missing: list[int], n: int = 4, **values: Any) -> Profile:
-    """Make a profile of n ranks that all do the same, of which some were not recorded."""
+def partial(missing: list[int], **values: Any) -> Profile:
+    """Make a profile of four ranks that all do the same, of which some were not recorded."""
 
     def each(value: float) -> list[float]:
-        return [0.0 if r in missing else value for r in range(n)]
+        return [0.0 if r in missing else value for r in range(N)]
 
-    reduce = Call(
-        "MPI_Allreduce", "collective", None, "MPI_SUM", "MPI_DOUBLE", 8, 15,
-        [int(v) for v in each(100)], [int(v) for v in each(800)], each(1.0),
+    kept = [r for r in range(N) if r not in missing]
+    reduce = of_four(
+        "MPI_Allreduce", "collective", each(1.0), communicator=None, operation="MPI_SUM",
+        calls=[int(v) for v in each(100)], bytes=[int(v) for v in each(800)],
     )  # fmt: skip
-    kept = [r for r in range(n) if r not in missing]
     base: dict[str, Any] = {
-        "stretto": "0.1.0",
-        "created": "2026-11-21T20:00:00Z",
-        "host": Host("login", "cpu", 64, "linux", 1),
-        "mpi": MPIIdentity("openmpi", "openmpi", "4.1.4", ""),
-        "command": ["app"],
-        "nranks": n,
-        "nodes": [Node("a", kept), Node("unknown", missing)],
-        "complete": False,
-        "incomplete_ranks": missing,
-        "unrecorded_ranks": missing,
-        "wall_s": each(10.0),
-        "mpi_s": each(1.0),
-        "io_s": each(0.0),
-        "clock_error_s": each(0.0),
-        "file_s": each(0.0),
-        "file_bytes": [0] * n,
-        "communicators": [],
-        "calls": [reduce],
-        "matrix": Matrix([(kept[0], kept[1], 5, 50), (kept[0], missing[0], 7, 70)]),
+        "nodes": [Node("a", kept), Node("unknown", missing)], "complete": False,
+        "incomplete_ranks": missing, "unrecorded_ranks": missing, "wall_s": each(10.0),
+        "file_s": each(0.0), "file_bytes": [0] * N, "communicators": [],
+        "messages": [(kept[0], kept[1], 5, 50), (kept[0], missing[0], 7, 70)],
         "node_matrix": Matrix([(0, 0, 5, 50), (0, 1, 7, 70)]),
         "timeline": [Event(kept[1], "MPI_Allreduce", None, 8, 0.0, 1.0)],
-    }
-    return Profile(**(base | values))
+    }  # fmt: skip
+    return many([reduce], **(base | values))
 
 
 def test_the_recorded_part() -> None:
@@ -85,9 +62,6 @@ def test_the_recorded_part() -> None:
     assert all_there.recorded_part() is all_there
     old = dataclasses.replace(whole, unrecorded_ranks=None)  # of a Stretto that did not tell
     assert old.recorded_part() is old and old.cut_short == [0, 2]
-
-
-def test_cut_short_is_something_else() -> None:
     whole = partial([0], incomplete_ranks=[0, 2])
     assert whole.cut_short == [2]
     part = whole.recorded_part()
@@ -122,7 +96,7 @@ def test_the_report_draws_the_recorded_ranks() -> None:
 
 
 def test_tuning_takes_the_median_of_the_recorded_ranks() -> None:
-    assert find_needs(partial([0, 1, 2], n=5)).wall_s == 10.0
+    assert find_needs(partial([0, 1])).wall_s == 10.0
 
 
 def test_files_tell_it() -> None:

@@ -14,7 +14,7 @@ from mpis import ALL, MPIS, REPOSITORY, Mpi, library, rarely
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
 from stretto.profile.join import join_run, load_runs
-from stretto.profile.raw import ABORTED, EXITED, FINALIZED, RUNNING, find_raw, read_raw, thinned
+from stretto.profile.raw import ABORTED, EXITED, FINALIZED, RUNNING, RawFile, read_raw, thinned
 
 APPS = REPOSITORY / "tests" / "programs"
 pytestmark = pytest.mark.mpi
@@ -221,26 +221,29 @@ def test_exports_nothing_that_the_mpi_lacks(name: str) -> None:
     assert ours - exported(mpi.libmpi) == set()
 
 
+def recorded(
+    name: str, ranks: int, source: str, words: list[str], tmp_path: Path, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of tests/programs with the recorder."""
+    mpi = ALL[name].require()
+    program = mpi.compile(APPS / f"{source}.c", tmp_path / source, "-pthread")
+    return run_recorded(mpi, ranks, [str(program), *words], tmp_path / "raw", **env)
+
+
 @pytest.mark.parametrize("name", MPIS)
 @pytest.mark.parametrize("how", ["kill", "abort", "exit"])
 def test_a_job_that_ends_half_way_leaves_its_counts(name: str, how: str, tmp_path: Path) -> None:
     """SIGKILL, MPI_Abort, exit without MPI_Finalize: what was recorded is there."""
-    mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
-    done = run_recorded(mpi, 2, [str(program), how, "5000"], tmp_path / "raw")
-    if how != "exit":
-        assert done.returncode != 0
+    done = recorded(name, 2, "record_ends", [how, "5000"], tmp_path)
+    assert how == "exit" or done.returncode != 0
     (run,) = load_runs(tmp_path / "raw")
     states = {raw.rank: raw.state for raw in run}
     assert states[1] == {"kill": RUNNING, "abort": ABORTED, "exit": EXITED}[how]
     assert FINALIZED not in states.values()
     p = join_run(run, ["x"]).profile
-    assert not p.complete
-    assert p.incomplete_ranks == [0, 1]
+    assert not p.complete and p.incomplete_ranks == [0, 1]
     row = calls(p, "MPI_Allreduce")
-    assert row.calls == [5000, 5000]
-    assert row.sampled == 5000
-    assert row.wait_s is not None
+    assert row.calls == [5000, 5000] and row.sampled == 5000 and row.wait_s is not None
     assert all(w > 0 for w in p.wall_s)
     if how == "abort":
         assert {int(raw.header["exit_code"]) for raw in run if raw.rank == 1} == {7}
@@ -249,21 +252,18 @@ def test_a_job_that_ends_half_way_leaves_its_counts(name: str, how: str, tmp_pat
 @pytest.mark.parametrize("name", ["openmpi4", "mpich", "intel"])
 def test_threads(name: str, tmp_path: Path) -> None:
     """Threads that call MPI at the same time, and later ones, are all counted."""
-    mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
-    done = run_recorded(mpi, 2, [str(program), "threads", "6"], tmp_path / "raw")
+    done = recorded(name, 2, "record_ends", ["threads", "6"], tmp_path)
     assert done.returncode == 0, done.stderr
     p = join(tmp_path / "raw")
-    row = calls(p, "MPI_Sendrecv")
-    assert row.calls == [3 * 6 * 500] * 2
+    assert calls(p, "MPI_Sendrecv").calls == [3 * 6 * 500] * 2
     assert p.matrix.messages == [(0, 1, 9000, 36000), (1, 0, 9000, 36000)]
 
 
-@pytest.mark.parametrize(("name", "dialect"), [("openmpi4", "mpi"), ("intel", "mpi")])
-def test_fortran(name: str, dialect: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["openmpi4", "intel"])
+def test_fortran(name: str, tmp_path: Path) -> None:
     """Fortran programs are counted like C programs."""
     mpi = MPIS[name].require()
-    program = mpi.fortran(APPS / "record_fortran.f90", tmp_path / "fortran", dialect)
+    program = mpi.fortran(APPS / "record_fortran.f90", tmp_path / "fortran", "mpi")
     done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
     assert done.returncode == 0, done.stderr
     p = join(tmp_path / "raw")
@@ -288,90 +288,77 @@ def test_mpi4py(name: str, tmp_path: Path) -> None:
         "for i in range(50): c.Allreduce(a, b)\n"
         "c.bcast({'x': 1})\n"
     )
-    libmpi = "mpich" if mpi.family == "mpich" else "openmpi"
-    done = run_recorded(
-        mpi, 2, [sys.executable, "-c", code], tmp_path / "raw", MPI4PY_MPIABI=libmpi
-    )
+    words, abi = [sys.executable, "-c", code], "mpich" if mpi.family == "mpich" else "openmpi"
+    done = run_recorded(mpi, 2, words, tmp_path / "raw", MPI4PY_MPIABI=abi)
     if done.returncode and "mpi4py" in done.stderr and "ABI" in done.stderr:
         pytest.skip("this mpi4py is not built for it")
     assert done.returncode == 0, done.stderr
     assert calls(join(tmp_path / "raw"), "MPI_Allreduce").calls == [50, 50]
 
 
-def test_events_are_thinned_out_alike(tmp_path: Path) -> None:
+def test_events_are_thinned_out_alike_and_damaged_files_are_named(tmp_path: Path) -> None:
     """With room for 64 events the same calls are kept on both ranks, and waiting is still told."""
-    mpi = MPIS["openmpi4"].require()
-    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
-    run_recorded(
-        mpi, 2, [str(program), "exit", "5000"], tmp_path / "raw", STRETTO_PROFILE_EVENTS="64"
-    )
+    recorded("openmpi4", 2, "record_ends", ["exit", "5000"], tmp_path, STRETTO_PROFILE_EVENTS="64")
     (run,) = load_runs(tmp_path / "raw")
     kept = [set(raw.events["sequence"] & np.uint64(2**63 - 1)) for raw in run]
-    assert kept[0] == kept[1]
-    assert 16 <= len(kept[0]) <= 64
-    assert run[0].path.stat().st_size < 1 << 20
+    assert kept[0] == kept[1] and 16 <= len(kept[0]) <= 64
+    path = run[0].path
+    assert path.stat().st_size < 1 << 20
     row = calls(join_run(run, ["x"]).profile, "MPI_Allreduce")
-    assert row.calls == [5000, 5000]
-    assert row.sampled == len(kept[0])
+    assert row.calls == [5000, 5000] and row.sampled == len(kept[0])
     # Python thins out by the same rule: what the recorder kept stays, and half of it at most twice
     stride = int(run[0].header["stride_log2"])
     assert len(thinned(run[0].events, stride)) == len(run[0].events)
     assert len(thinned(run[0].events, stride + 1)) < len(run[0].events)
+    whole = path.read_bytes()
+    for damaged, words in (
+        (whole[:4], "not a file of"), (whole[:100], "truncated"), (whole[:30000], "truncated"),
+        (b"ELF" + whole[3:], "not a file of"), (whole[:8] + b"\x09" + whole[9:], "version 9"),
+    ):  # fmt: skip
+        path.write_bytes(damaged)
+        with pytest.raises(StrettoError, match=words) as caught:
+            read_raw(path)
+        assert caught.value.place == str(path) and caught.value.remedy
+
+
+def apart(tmp_path: Path, ranks: int, unshare: list[str], script: str) -> list[RawFile]:
+    """Run record_counts.c with ranks in namespaces of their own; skip where there are none."""
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces need root and Linux 5.6")
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
+    path = tmp_path / "rank.sh"
+    path.write_text(f"#!/bin/sh\n{script}")
+    path.chmod(0o755)
+    words = [str(path), str(program), str(tmp_path / "file")]
+    done = run_recorded(mpi, ranks, words, tmp_path / "raw")
+    assert done.returncode == 0, done.stderr
+    (run,) = load_runs(tmp_path / "raw")
+    return run
 
 
 def test_two_clocks(tmp_path: Path) -> None:
     """Ranks whose clocks are 1000 s apart (time namespaces) are put on one time line."""
-    mpi = MPIS["openmpi4"].require()
-    probe = subprocess.run(
-        ["unshare", "--time", "--monotonic", "1000", "--fork", "true"],
-        capture_output=True,
-        check=False,
-    )
-    if probe.returncode:
-        pytest.skip("time namespaces need root and Linux 5.6")
-    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    script = tmp_path / "rank.sh"
-    script.write_text(
-        '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"\n'
-        'exec unshare --time --monotonic 1000 --fork "$@"\n'
-    )
-    script.chmod(0o755)
-    done = run_recorded(
-        mpi, 2, [str(script), str(program), str(tmp_path / "file")], tmp_path / "raw"
-    )
-    assert done.returncode == 0, done.stderr
-    (run,) = load_runs(tmp_path / "raw")
+    unshare = ["unshare", "--time", "--monotonic", "1000", "--fork"]
+    script = f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"\nexec {" ".join(unshare)} "$@"\n'
+    run = apart(tmp_path, 2, unshare, script)
     offsets = [o for raw in run if raw.rank == 1 for o in raw.header["offsets"]]
     assert len(offsets) == 2
     for offset in offsets:
         # as near as it says itself: half of a round trip, which is long on a busy machine
         assert abs(int(offset["offset_ns"]) - 1000e9) <= int(offset["error_ns"]) < 1e9
     p = join_run(run, ["x"]).profile
-    assert p.clock_error_s[0] == 0
-    assert 0 < p.clock_error_s[1] < 1
+    assert p.clock_error_s[0] == 0 < p.clock_error_s[1] < 1
     row = calls(p, "MPI_Allreduce", datatype="MPI_DOUBLE", operation="MPI_SUM")
-    assert row.wait_s is not None
-    assert row.transfer_s is not None
+    assert row.wait_s is not None and row.transfer_s is not None
     assert sum(row.wait_s) < sum(row.time_s)  # and not all of it, as with clocks taken as they are
 
 
 def test_two_nodes(tmp_path: Path) -> None:
     """Ranks with different host names are on different nodes, in shapes and in the matrix."""
-    mpi = MPIS["openmpi4"].require()
-    if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("UTS namespaces need root")
-    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    script = tmp_path / "rank.sh"
-    script.write_text(
-        "#!/bin/sh\nexec unshare --uts sh -c "
-        '\'hostname node$((OMPI_COMM_WORLD_RANK % 2)); exec "$@"\' sh "$@"\n'
-    )
-    script.chmod(0o755)
-    done = run_recorded(
-        mpi, 4, [str(script), str(program), str(tmp_path / "file")], tmp_path / "raw"
-    )
-    assert done.returncode == 0, done.stderr
-    p = join(tmp_path / "raw")
+    script = "exec unshare --uts sh -c "
+    script += '\'hostname node$((OMPI_COMM_WORLD_RANK % 2)); exec "$@"\' sh "$@"\n'
+    p = join_run(apart(tmp_path, 4, ["unshare", "--uts"], script), ["x"]).profile
     assert [(n.name, n.ranks) for n in p.nodes] == [("node0", [0, 2]), ("node1", [1, 3])]
     shapes = {c.name: (c.size, c.nodes, c.ppn) for c in p.communicators}
     assert shapes["MPI_COMM_WORLD"] == (4, 2, 2)
@@ -383,49 +370,28 @@ def test_two_nodes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
 def test_a_directory_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     """One message for the whole job, and the program goes on."""
-    mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    done = mpi.run(
-        2,
-        [str(program), str(tmp_path / "file")],
-        rank_env={
-            "LD_PRELOAD": str(recorder(mpi)),
-            "STRETTO_PROFILE_DIR": str(tmp_path / "missing"),
-        },
-    )
-    assert done.returncode == 0, done.stderr
-    assert "rank 0 done" in done.stdout
+    nowhere = str(tmp_path / "missing")
+    words = [str(tmp_path / "file")]
+    done = recorded(name, 2, "record_counts", words, tmp_path, STRETTO_PROFILE_DIR=nowhere)
+    assert done.returncode == 0 and "rank 0 done" in done.stdout, done.stderr
     assert done.stderr.count("stretto: cannot record into") == 1
-    assert "No such file" in done.stderr
-    assert "2 of 2 ranks" in done.stderr
+    assert "No such file" in done.stderr and "2 of 2 ranks" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 def test_disk_full(tmp_path: Path) -> None:
     """A full disk costs the recording, not the job."""
-    mpi = MPIS["openmpi4"].require()
-    program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    small = tmp_path / "small"
+    small = tmp_path / "raw"
     small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("this container may not mount")
     try:
-        done = mpi.run(
-            2,
-            [str(program), str(tmp_path / "file")],
-            rank_env={"LD_PRELOAD": str(recorder(mpi)), "STRETTO_PROFILE_DIR": str(small)},
-        )
+        done = recorded("openmpi4", 2, "record_counts", [str(tmp_path / "file")], tmp_path)
     finally:
         subprocess.run(["umount", str(small)], check=True)
-    assert done.returncode == 0, done.stderr
-    assert "rank 0 done" in done.stdout
-    assert "No space left on device" in done.stderr
-    assert "goes on" in done.stderr
+    assert done.returncode == 0 and "rank 0 done" in done.stdout, done.stderr
+    assert "No space left on device" in done.stderr and "goes on" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "intel"])
@@ -435,58 +401,28 @@ def test_a_limit_on_file_sizes_does_not_end_the_job(name: str, tmp_path: Path) -
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     script = tmp_path / "job.sh"
     script.write_text(f"ulimit -f 1000\nexec {program} threads 0\n")
-    env = {"LD_PRELOAD": str(recorder(mpi)), "STRETTO_PROFILE_DIR": str(tmp_path)}
-    done = mpi.run(1, ["sh", str(script)], rank_env=env)
+    done = run_recorded(mpi, 1, ["sh", str(script)], tmp_path / "raw")
     assert done.returncode == 0, done.stderr
-    assert "File too large" in done.stderr
-    assert "goes on" in done.stderr
-    assert not list(tmp_path.glob("*.strettoraw"))
+    assert "File too large" in done.stderr and "goes on" in done.stderr
+    assert not list((tmp_path / "raw").iterdir())
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_a_limit_that_comes_later_costs_the_threads_that_come_later(
-    name: str, tmp_path: Path
-) -> None:
-    mpi = MPIS[name].require()
-    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
-    done = run_recorded(mpi, 2, [str(program), "limit", "2"], tmp_path / "raw")
+def test_a_limit_that_comes_later_costs_later_threads(name: str, tmp_path: Path) -> None:
+    done = recorded(name, 2, "record_ends", ["limit", "2"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "File too large" in done.stderr
     assert join(tmp_path / "raw").nranks == 2
-
-
-def test_truncated_and_foreign_files(tmp_path: Path) -> None:
-    """Each is named, with what is wrong with it."""
-    mpi = MPIS["openmpi4"].require()
-    program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
-    run_recorded(mpi, 2, [str(program), "exit", "10"], tmp_path / "raw")
-    (paths,) = find_raw(tmp_path / "raw").values()
-    whole = paths[0].read_bytes()
-    for size, words in ((4, "not a file of"), (100, "truncated"), (30000, "truncated")):
-        paths[0].write_bytes(whole[:size])
-        with pytest.raises(StrettoError, match=words) as caught:
-            read_raw(paths[0])
-        assert caught.value.place == str(paths[0])
-        assert caught.value.remedy
-    paths[0].write_bytes(b"ELF" + whole[3:])
-    with pytest.raises(StrettoError, match="not a file of"):
-        read_raw(paths[0])
-    paths[0].write_bytes(whole[:8] + b"\x09" + whole[9:])
-    with pytest.raises(StrettoError, match="version 9"):
-        read_raw(paths[0])
 
 
 @pytest.mark.parametrize("preloaded", ["record", "interposer"])
 @pytest.mark.parametrize("name", ["mpich", "mpich-abi"])
 def test_types_of_large_count_constructors(name: str, preloaded: str, tmp_path: Path) -> None:
     """MPICH ends a job that asks in the old way how such a type was made."""
-    mpi = ALL[name].require()
-    program = mpi.compile(APPS / "large_types.c", tmp_path / "types")
-    if preloaded == "record":
-        done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
-    else:
-        env = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_AFTER": "1"}
+    env = {}
+    if preloaded == "interposer":
+        env = {"LD_PRELOAD": str(library(ALL[name].require().family)), "STRETTO_AFTER": "1"}
         env["STRETTO_CHOICE"] = "bcast=shm"
-        done = mpi.run(2, [str(program)], rank_env=env)
+    done = recorded(name, 2, "large_types", [], tmp_path, **env)
     assert done.returncode == 0, done.stderr
     assert "large types: 0 faults" in done.stdout

@@ -30,11 +30,10 @@ from stretto.files.net import (
     write_net,
 )
 from stretto.net.agents import Agents, by_shell
-from stretto.net.hosts import describe
+from stretto.net.hosts import Pair, chosen_pairs, describe, rounds
 from stretto.net.iperf3 import unfit
-from stretto.net.judge import answer, findings, rate_words
+from stretto.net.judge import answer, findings
 from stretto.net.measure import NetResults, NetSetting, Plan, measure, step
-from stretto.net.pairs import Pair, chosen_pairs, rounds
 from stretto.net.show import as_json, page
 
 RUN = StreamRun(
@@ -214,12 +213,6 @@ def test_page_with_many_pairs_sums_up_and_has_a_matrix(tmp_path: Path) -> None:
         write_net(damaged, tmp_path / "y.net.json")
 
 
-@pytest.mark.parametrize("bytes_s,words", [(1.18e9, "9.44 Gb/s"), (24.9e6, "199 Mb/s"),
-                                           (125e6, "1.00 Gb/s"), (1000, "8.00 kb/s")])  # fmt: skip
-def test_rate_words(bytes_s: float, words: str) -> None:
-    assert rate_words(bytes_s) == words
-
-
 @pytest.mark.parametrize(
     "changes,versions,reason",
     [
@@ -372,6 +365,18 @@ def test_agent_that_meets_another_program_or_nobody_names_the_remedy(agents: Age
     step(agents, plan, results, [("a", "b")], plan.settings[0])
     found = results.failed["a", "b"]
     assert "Connection refused" in found.reason and "--port" in found.remedy
+
+
+def test_agent_on_a_port_that_is_taken_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.net.agents.is_here", lambda host: True)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            Agents(["a"], by_shell(["ssh"])) as found,
+            pytest.raises(StrettoError, match=f"cannot listen on 127.0.0.1 port {port}") as caught,
+        ):
+            found.listen({"a": LOOPBACK}, port, None)
+    assert caught.value.place == "a" and "--port" in str(caught.value.remedy)
 
 
 def test_agent_ends_with_its_input_and_refuses_foreign_lines() -> None:

@@ -14,8 +14,13 @@ import pytest
 from machines import described, facts
 from stretto.cli import main
 from stretto.files.net import CoreCopy, CorePair, NodeCore, NodeCores, Sharing, read_net
-from stretto.net.cores import chosen, expected_cores_s, read_cores
-from stretto.net.cores_show import cores_answer, cores_findings, cores_page
+from stretto.net.cores import (
+    chosen,
+    cores_answer,
+    cores_findings,
+    cores_page,
+    read_cores,
+)
 
 TWO = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 
@@ -53,15 +58,6 @@ def test_chosen_pairs_of_a_machine_cover_its_classes(
     if machine == "hpc6a":
         assert domains >= {(0, 2), (0, 3), (1, 2), (1, 3)}
         assert len({a.cache for a, _, share in some if share == "cache"}) == 3
-
-
-def test_chosen_pairs_of_192_cores_take_minutes() -> None:
-    """Two sockets, 24 caches of 8 cores, 4 NUMA domains a socket (hpc7a)."""
-    cores = [NodeCore(n, n, n // 8, n // 24, n // 96) for n in range(192)]
-    every, some = chosen(cores, 6, every=True), chosen(cores, 6)
-    assert len(every) == 192 * 191 // 2
-    assert len(some) == 6 + 8 + 12 + 16
-    assert expected_cores_s(len(some), [65536, 1 << 20, 32 << 20], 5) < 180
 
 
 def _node(flags: dict[Sharing, list[list[float]]], **more: str) -> NodeCores:

@@ -9,9 +9,8 @@ import pytest
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, RailBytes, Ranks
-from stretto.net.overlap_show import progress_answer
 from stretto.net.p2p import Point, collected, placement, points, read_launch
-from stretto.net.p2p_show import mpi_page, osu_lines, value
+from stretto.net.p2p_show import mpi_page, osu_lines, progress_answer, value
 
 HEAD = (
     '{"kind":"launch","ranks":4,"asked":"single","level":"multiple","library":"MPI 1",'

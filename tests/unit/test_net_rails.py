@@ -13,15 +13,7 @@ import pytest
 from stretto.built import net_program
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.net import (
-    Messages,
-    NetFile,
-    RailBytes,
-    Rails,
-    RailSetting,
-    read_net,
-    write_net,
-)
+from stretto.files.net import Messages, NetFile, RailBytes, Rails, RailSetting, read_net, write_net
 from stretto.net.rails_judge import (
     between,
     ignored,
@@ -30,11 +22,12 @@ from stretto.net.rails_judge import (
     pulled,
     rails_answer,
     rails_findings,
+    rails_page,
     share_words,
     shares,
+    traffic_lines,
     unused,
 )
-from stretto.net.rails_show import rails_page, traffic_lines
 from stretto.net.show import as_json
 
 ETH = {"type": "1", "operstate": "up", "speed": "25000"}

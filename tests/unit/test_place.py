@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +20,7 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Matrix, Node, Profile, write_profile
 from stretto.launch.command import parse_command
 from stretto.model.platform_file import load
-from stretto.place.cores import cores_of, seats
 from stretto.place.hwloc import read_machine
-from stretto.place.options import TITLES, core_list, options
 from stretto.place.order import (
     RankTraffic,
     best_order,
@@ -33,11 +30,10 @@ from stretto.place.order import (
     placement,
     round_robin,
 )
-from stretto.place.output import launch, placed_words, write_order
-from stretto.place.partition import between, divide, fitted, graph_of, improve, metis
-from stretto.place.picture import write_picture
+from stretto.place.output import TITLES, core_list, launch, options, placed_words, write_order
+from stretto.place.partition import between
 from stretto.place.run import read_sent
-from stretto.place.site import JobNodes, site_of
+from stretto.place.site import JobNodes, cores_of, seats, site_of
 
 
 def made(tmp_path: Path, **how: int) -> Facts:
@@ -269,54 +265,6 @@ def test_best_order_is_exact_in_size_and_never_worse(
     assert between(graph, placed.node) <= least
 
 
-def test_fitted_parts_have_the_sizes_asked_for() -> None:
-    graph = torus(4, 4, np.arange(16)).graph
-    part = fitted(graph, np.zeros(16, np.int64), [7, 1, 8])
-    assert np.bincount(part).tolist() == [7, 1, 8]
-
-
-def test_metis_parts_have_the_sizes_asked_for() -> None:
-    graph = torus(8, 8, np.random.default_rng(1).permutation(64)).graph
-    part = metis(graph, [16, 24, 24])
-    if part is not None:  # the optional extra stretto[place]
-        assert np.bincount(part).tolist() == [16, 24, 24]
-
-
-@pytest.mark.long
-def test_divide_of_8192_ranks_with_20_neighbours_ends_in_half_a_minute() -> None:
-    rng, (w, h, d) = np.random.default_rng(1), (32, 16, 16)
-    places = np.arange(w * h * d)
-    x, y, z = places % w, places // w % h, places // (w * h)
-    at, source, target, volume = rng.permutation(len(places)), [], [], []
-    for i, (a, b, c) in enumerate(
-        [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1),
-         (0, 1, -1), (1, 1, 1)]
-    ):  # fmt: skip
-        to = ((z + c) % d * h + (y + b) % h) * w + (x + a) % w
-        source += [at, at[to]]
-        target += [at[to], at]
-        volume += [np.full(2 * len(at), 1000.0 if i < 3 else 30.0)]
-    at = np.concatenate
-    traffic = RankTraffic(
-        len(places), at(source), at(target), np.ones(20 * len(places)), at(volume)
-    )
-    site = JobNodes(tuple(f"n{i}" for i in range(128)), ((None,) * 64,) * 128)
-    begin = time.monotonic()
-    found = find_order(traffic, site, None)
-    took = time.monotonic() - begin
-    print(f"{took:.1f} s, {found.tried} orders, {found.of('best').share:.3f} between nodes")
-    assert took < 30
-    # cubes of 4 x 4 x 4 have 0.269 between nodes
-    assert found.of("best").share < 0.29 < 0.9 < found.of("block").share
-
-
-def test_divide_and_improve_without_messages_still_balance() -> None:
-    none = np.array([], np.int64)
-    graph = graph_of(9, none, none, none.astype(float))
-    part = improve(graph, divide(graph, [4, 5], np.random.default_rng(0)), time.monotonic() + 1)
-    assert np.bincount(part).tolist() == [4, 5]
-
-
 # -- files, and the command
 
 
@@ -396,6 +344,8 @@ def test_place_profile_prints_an_answer_first(
     assert "given order before); busiest card" in text.splitlines()[0], text
     assert f"Slurm: SLURM_HOSTFILE={out}/hosts srun --distribution=arbitrary" in text
     assert sorted(set((out / "hosts").read_text().split())) == ["n0", "n1", "n2", "n3"]
+    drawn = (out / "matrix.html").read_text()
+    assert drawn.count("<svg") == 2 and "of bytes between nodes -&gt; 50 %" in drawn
     assert cli.main(["place", "--profile", str(path), "--nodes", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["gain"] and sorted(found["node_of_rank"]) == ["node1"] * 8 + ["node2"] * 8
@@ -428,16 +378,6 @@ def test_place_refuses_with_a_sentence(
              "PROFILE": str(recorded_torus(tmp_path / "a.profile.json", 4, 4))}  # fmt: skip
     assert cli.main(["place", *(names.get(w, w) for w in words)]) == code
     assert text in capsys.readouterr().err
-
-
-def test_place_on_named_hosts_writes_a_rank_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.xml").write_text(hwloc_xml())
-    words = ["--ranks-per-node", "4", "--machine", str(tmp_path / "m.xml"), "--hosts", "a,b"]
-    assert cli.main(["place", *words, "-o", str(tmp_path / "o")]) == 0
-    assert "rank 7=b slot=6" in (tmp_path / "o" / "rankfile").read_text()
-    assert f"--rankfile {tmp_path}/o/rankfile -n 8" in capsys.readouterr().out
 
 
 def test_read_sent_takes_the_cards_of_each_node() -> None:
@@ -473,11 +413,3 @@ def test_place_of_a_command_that_shows_no_ranks_is_refused(
     assert cli.main(["place", "--mpi", "/usr/bin/mpirun.openmpi", *words]) != 0
     assert text in capsys.readouterr().err
     assert not [p for p in tmp_path.iterdir() if p.name.startswith("place-")]
-
-
-def test_write_picture_draws_both_orders(tmp_path: Path) -> None:
-    traffic = torus(4, 4, np.random.default_rng(2).permutation(16))
-    found = find_order(traffic, plain("abcd", 4), None)
-    text = write_picture(traffic, found, tmp_path / "matrix.html").read_text()
-    assert text.count("<svg") == 2 and "sorted by node: best order" in text
-    assert "of bytes between nodes -&gt; 50 %" in text

@@ -75,34 +75,30 @@ def stands_until_it_hangs(mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=monotonic))
 
 
-def test_a_direct_srun_that_hangs_is_ended_and_two_steps_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("direct", "said"),
+    [
+        (True, ["2 ranks did not end within 3 s", "launcher = 'mpirun'", "mpi_type",
+                "two steps: sbatch or salloc", "srun --mpi=list"]),
+        (False, ["without a password (ssh NODE true)", "stretto check"]),
+    ],
+)  # fmt: skip
+def test_launcher_that_hangs_is_ended_and_its_remedy_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct: bool, said: list[str]
 ) -> None:
-    mark = hanging(tmp_path / "slurm" / "srun")
     mpi = mpi_of(tmp_path / "mpi")
-    monkeypatch.setenv("PATH", f"{mark.parent}:{os.environ['PATH']}")
-    start = srun_starter("pmix")(Layout(2, 1), ("a", "b"))
+    mark = tmp_path / "mpi" / "bin" / "processes"
+    start = None
+    if direct:
+        mark = hanging(tmp_path / "slurm" / "srun")
+        monkeypatch.setenv("PATH", f"{mark.parent}:{os.environ['PATH']}")
+        start = srun_starter("pmix")(Layout(2, 1), ("a", "b"))
     stands_until_it_hangs(mark, monkeypatch)
     with pytest.raises(HangError) as caught:
         probe(mpi, Layout(2, 1), ("a", "b"), start, limit_s=3)
-    said = "\n".join(caught.value.lines())
-    assert "2 ranks did not end within 3 s" in said and "srun" in said
-    assert "launcher = 'mpirun'" in said and "two steps: sbatch or salloc" in said
-    assert "mpi_type" in said and "srun --mpi=list" in said
+    lines = "\n".join(caught.value.lines())
+    assert all(words in lines for words in said) and ("srun" in lines) == direct, lines
     assert ended(mark)
-
-
-def test_an_mpirun_that_hangs_has_another_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mpi = mpi_of(tmp_path)
-    stands_until_it_hangs(tmp_path / "bin" / "processes", monkeypatch)
-    with pytest.raises(HangError) as caught:
-        probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=3)
-    said = "\n".join(caught.value.lines())
-    assert "without a password (ssh NODE true)" in said and "stretto check" in said
-    assert "srun" not in said
-    assert ended(tmp_path / "bin" / "processes")
 
 
 #: an srun that starts two ranks with numbers of their own
@@ -110,18 +106,6 @@ RANKS = """#!/bin/sh
 while [ "$1" != /bin/sh ]; do shift; done
 for k in 0 1; do {name}=$k "$@"; done
 """
-
-
-def test_a_start_that_was_suspended_did_not_hang(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An hour passes between any two looks, and the ranks come up all the same."""
-    hours = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: next(hours)))
-    mpi = mpi_of(tmp_path / "mpi")
-    mpirun = tmp_path / "mpi" / "bin" / "mpirun"
-    mpirun.write_text("#!/bin/sh\nsleep 0.3\n" + RANKS.format(name="PMI_RANK").partition("\n")[2])
-    assert [p.rank for p in probe(mpi, Layout(2, 1), ("a", "b"), None, limit_s=500)] == [0, 1]
 
 
 #: an mpirun whose pipe breaks after so many ranks of each start have spoken

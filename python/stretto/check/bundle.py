@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 from stretto.built import library_directories
-from stretto.check.facts import collect_facts, try_cma
+from stretto.check.facts import collect_facts
 from stretto.check.finding import by_cost
 from stretto.check.job import judge_installations
 from stretto.check.machine import judge
@@ -32,6 +32,7 @@ from stretto.files.regular import MOST_BYTES, read_regular
 from stretto.files.schema import encode
 from stretto.home import state
 from stretto.mpi.detect import installations
+from stretto.net.cores import cma_works
 from stretto.version import __version__
 
 #: beginnings of the variables that are taken
@@ -178,13 +179,13 @@ def _mpis() -> str:
 
 def _check() -> str:
     findings = by_cost(
-        [*judge(collect_facts(cma=try_cma())), *judge_installations(installations())]
+        [*judge(collect_facts(cma=cma_works())), *judge_installations(installations())]
     )
     return "".join(f"{f.severity}: {f.text} [{f.kind}] {f.seen or ''}\n" for f in findings)
 
 
 def _facts() -> str:
-    return "".join(f"{n}: {v}\n" for n, v in encode(collect_facts(cma=try_cma())).items())
+    return "".join(f"{n}: {v}\n" for n, v in encode(collect_facts(cma=cma_works())).items())
 
 
 def default_name() -> str:

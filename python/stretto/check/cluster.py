@@ -1,4 +1,4 @@
-"""Judging the nodes of a job together: transports, rails, cards and ranks, differences of nodes."""
+"""Judging the nodes of a job together: ranks, transports, rails and cards, differences of nodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.check.facts import Facts
-from stretto.check.finding import Finding
-from stretto.check.network import cards_of, fast, stream_limit_gbps
+from stretto.check.finding import Finding, finding, fine, note, problem, warning
+from stretto.check.machine import cards_of, fast, stream_limit_gbps
 from stretto.check.nodes import Survey
 from stretto.check.transport import Transports
 from stretto.counted import counted
@@ -34,56 +34,41 @@ class Placed:
 
 
 def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[Finding]:
-    """Judge by what the messages travel.
-
-    Parameters
-    ----------
-    nodes
-        Facts of each node.
-    seen
-        From a start of the MPI with the options of the job.
-    """
     for names, words in ((seen.between, "between nodes"), (seen.within, "within a node")):
         if names and (len(nodes) > 1 or names is seen.within):
             listed = ", ".join(sorted(names))
-            yield Finding("network", "ok", f"transport {words}: {listed}")
+            yield fine("network", f"transport {words}: {listed}")
     # without a driver of its own: RDMA in software over the same card
     each = [{f"{x.kind} {x.name}" for x in f.fabrics if x.up and x.driver} for f in nodes.values()]
     fabrics = sorted(set.union(*each)) if all(each) else []
     slow = seen.tcp_between if len(nodes) > 1 else None
     if slow and fabrics:
-        yield Finding(
-            "network",
-            "warning",
+        yield warning(
+            "tcp-fallback",
             f"messages between nodes go by TCP, and {', '.join(fabrics)} is there: latency is "
             "several times higher",
             "Open MPI: --mca pml ucx (InfiniBand) or --mca pml cm --mca mtl ofi (EFA); Intel MPI: "
             "I_MPI_OFI_PROVIDER=efa or mlx; the MPI must be built with UCX or libfabric",
-            "tcp-fallback",
             slow,
         )
     elif slow:
         limits = [x for f in nodes.values() if (x := stream_limit_gbps(f))]
         speed = max((i.speed_mbits or 0 for f in nodes.values() for i in fast(f)), default=0)
         if limits:
-            yield Finding(
-                "network",
-                "warning",
+            yield warning(
+                "one-stream",
                 f"messages go by TCP, and one connection of these cards gets at most {limits[0]:g} "
                 f"of {speed / 1000:g} Gb/s",
                 "measure it: stretto net tcp, stretto net rails; try more connections on the "
                 "application: stretto settings -- CMD (Open MPI: btl_tcp_links)",
-                "one-stream",
                 slow,
             )
     if seen.tcp_within:
-        yield Finding(
-            "network",
-            "warning",
+        yield warning(
+            "tcp-within-node",
             "messages between ranks of one node go by TCP instead of shared memory",
             "leave btl, I_MPI_FABRICS and UCX_TLS unset, or add shared memory: sm (Open MPI 5) or "
             "vader (4), shm:ofi (Intel MPI), sm (UCX)",
-            "tcp-within-node",
             seen.tcp_within,
         )
 
@@ -91,17 +76,7 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
 def judge_rails(
     nodes: Mapping[str, Facts], mpi: MPIInstallation, given: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Judge whether a job can use all cards of its nodes.
-
-    Parameters
-    ----------
-    nodes
-        Facts of each node.
-    mpi
-        The MPI of the job.
-    given
-        Variables that the ranks get.
-    """
+    """Judge whether a job can use all cards of its nodes."""
     rails = min(map(_rails, nodes.values()), default=0)
     if rails < 2:
         return
@@ -109,23 +84,19 @@ def judge_rails(
         value = given.get(name, "")
         chosen = [x for x in re.split(r"[,;\s]+", value) if x]
         if len(chosen) == 1 and value != "all" and not re.search(r"[/*?^[]", value):
-            yield Finding(
-                "network",
-                "warning",
+            yield warning(
+                "one-rail",
                 f"{name}={value} uses one of {rails} network cards",
                 f"unset {name}, or name all cards",
-                "one-rail",
             )
     version = tuple(int(x) for x in re.findall(r"\d+", mpi.identity.version)[:2])
     by_hand = mpi.family == "intel" and (2021, 6) <= version < (2021, 12)
     if by_hand and given.get("I_MPI_MULTIRAIL", "0") in ("", "0"):
-        yield Finding(
-            "network",
-            "warning",
+        yield warning(
+            "one-rail",
             f"{mpi.name} uses one of {rails} network cards unless I_MPI_MULTIRAIL is set "
             "(2021.6 to 2021.11; later versions use all by themselves)",
             "export I_MPI_MULTIRAIL=1",
-            "one-rail",
         )
 
 
@@ -137,15 +108,6 @@ def _rails(facts: Facts) -> int:
 
 
 def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterator[Finding]:
-    """Judge how far ranks are from the network cards.
-
-    Parameters
-    ----------
-    nodes
-        Facts of each node.
-    placed
-        Where each rank is bound.
-    """
     for node, facts in nodes.items():
         cards = _cards_by_socket(facts)
         if not cards or facts.sockets < 2:
@@ -164,27 +126,23 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
         if idle and len(cards) > 1:
             unused = [x for s in idle for x in cards[s]]
             total = sum(map(len, cards.values()))
-            yield Finding(
-                "launch",
-                "warning",
+            yield warning(
+                "unused-rail",
                 f"no rank is on the socket of {', '.join(unused)}: each rank uses the card of its "
                 f"socket, so that {len(unused)} of {counted(total, 'card')} stays unused",
                 "spread the ranks over the sockets: Open MPI 4 --map-by socket, Open MPI 5 "
                 "--map-by package; MPICH -bind-to core -map-by socket; Intel MPI "
                 "I_MPI_PIN_ORDER=scatter; Slurm -m block:cyclic",
-                "unused-rail",
                 nodes=where,
             )
         elif far and need <= _cores(facts, near):
             cpus = ",".join(str(c) for c in _first_threads(facts, near))
-            yield Finding(
-                "launch",
-                "note",  # what is near the card is on one memory: neither is always better
+            yield note(
+                "far-card",
                 f"{far} of {counted(len(ranks), 'rank')} on the other socket than "
                 f"{', '.join(cards[near])}, and that socket has {_cores(facts, near)} cores",
                 f"put the ranks on socket {near}: Open MPI --cpu-set {cpus} --bind-to core; Intel "
                 f"MPI I_MPI_PIN_PROCESSOR_LIST={cpus}; Slurm --cpu-bind=map_cpu:{cpus}",
-                "far-card",
                 nodes=where,
             )
 
@@ -223,12 +181,7 @@ def _cores(facts: Facts, socket: int) -> int:
 def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
     """Judge whether the nodes of a job are alike.
 
-    Parameters
-    ----------
-    survey
-        Facts and clocks of the nodes.
-    took_s
-        Seconds that the launcher ran: the clocks were read at some moment within.
+    `took_s`: seconds that the launcher ran: the clocks were read at some moment within.
     """
     nodes = survey.nodes
     if len(nodes) < 2:
@@ -244,27 +197,24 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
         if len(groups) > 1:
             words = "; ".join(f"{v} on {_some(names)}" for v, names in sorted(groups.items()))
             mtu = what == "MTU"
-            yield Finding(
-                "network" if mtu else "cpu",
+            yield finding(
                 "note" if what == "kernel" else "warning",
+                "mtu-mismatch" if mtu else "mixed-nodes",
                 f"the nodes differ in {what}: {words}",
                 "set the same MTU on all nodes: packets that are too large are cut or lost"
                 if mtu
                 else "ask for nodes of one kind (Slurm: --constraint): the slowest node decides",
-                "mtu-mismatch" if mtu else "mixed-nodes",
             )
     if len(survey.clocks) > 1:
         apart = max(survey.clocks.values()) - min(survey.clocks.values()) - took_s
         if apart > _CLOCKS_S:
             first = min(survey.clocks, key=survey.clocks.__getitem__)
             last = max(survey.clocks, key=survey.clocks.__getitem__)
-            yield Finding(
-                "cpu",
-                "note",
+            yield note(
+                "clocks",
                 f"the clocks of {first} and {last} differ by at least {apart:.3g} s: times of "
                 "files and logs cannot be compared",
                 "run chronyd or ntpd on all nodes",
-                "clocks",
             )
 
 
@@ -294,3 +244,96 @@ def _alike(memory: Sequence[int]) -> bool:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
+
+
+def judge_placement(
+    placed: Sequence[Placed], nodes: Mapping[str, Facts], here: Facts
+) -> Iterator[Finding]:
+    """Judge where the ranks are: bound to cores, two on one core, spread over NUMA domains.
+
+    `here`: this machine; nodes that are not known are taken to be like it.
+    """
+    by_node: dict[str, list[tuple[int, ...]]] = {}
+    for rank in placed:
+        by_node.setdefault(rank.node, []).append(rank.cpus)
+    most = max(len(v) for v in by_node.values())
+    unequal = len({len(v) for v in by_node.values()}) > 1
+    words = (
+        f"{counted(len(placed), 'rank')} on {counted(len(by_node), 'node')}, at most {most} on one"
+    )
+    words = f"started by the launcher: {words}"
+    yield note("unequal-nodes", words) if unequal else fine("launch", words)
+    yield from _binding(by_node, nodes, here)
+    several = len(by_node) > 1
+    for node, cpus in by_node.items():
+        for one in _on_node(cpus, nodes.get(node, here)):
+            yield replace(one, nodes=(node,) if several else ())
+
+
+def _binding(
+    by_node: Mapping[str, Sequence[tuple[int, ...]]], nodes: Mapping[str, Facts], here: Facts
+) -> Iterator[Finding]:
+    """Judge whether ranks are bound to one core each; one a node has the node to itself."""
+    ranks = sum(map(len, by_node.values()))
+    loose = free = 0
+    crowded = False
+    for node, masks in by_node.items():
+        facts = nodes.get(node, here)
+        crowded |= len(masks) > facts.cores
+        for cpus in masks:
+            loose += len(_cores_of(cpus, facts)) > 1
+            free += set(cpus) >= set(facts.allowed)
+    if not loose:
+        yield fine("launch", "every rank is bound to one core")
+    elif loose == free == ranks:
+        yield finding(
+            "note" if crowded or ranks == len(by_node) else "warning",
+            "unbound",
+            "ranks are not bound: the system moves them between cores and away from their memory",
+            "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
+            "binds later, in MPI_Init (I_MPI_PIN=1)",
+        )
+    else:
+        yield note(
+            "wide-binding",
+            f"{loose} of {counted(ranks, 'rank')} {'is' if loose == 1 else 'are'} bound to more "
+            "than one core",
+            "pure MPI programs: bind to cores; with threads, as many cores as threads",
+        )
+
+
+def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]:
+    """Judge the ranks of one node: cores taken twice, domains left out."""
+    single = [c for c in cpus if len(_cores_of(c, facts)) == 1]
+    if len(set(single)) < len(single):
+        yield problem(
+            "same-core",
+            "several ranks are bound to the same core",
+            "two launchers at once on one node, or nested jobs: bind to none, or give each its own "
+            "cores",
+        )
+    cores = [core for c in set(single) for core in _cores_of(c, facts)]
+    if len(set(cores)) < len(cores):
+        yield warning(
+            "hyperthreads",
+            f"{len(cores)} ranks are bound to threads of {counted(len(set(cores)), 'core')}: two"
+            " ranks share the units of one core",
+            "one rank a core: Open MPI --map-by core --bind-to core (without --use-hwthread-cpus); "
+            "MPICH -bind-to core; Intel MPI I_MPI_PIN_CELL=core; Slurm --hint=nomultithread",
+        )
+    numa = {n: set(threads) for n, threads in facts.numa.items() if threads}  # some: memory only
+    used = {n for n, threads in numa.items() for c in cpus if set(c) & threads}
+    if len(numa) > 1 and len(used) == 1 and len(cpus) > 1:
+        yield warning(
+            "one-domain",
+            f"all ranks are on one of {len(numa)} NUMA nodes: at least half of the memory "
+            "bandwidth is not used",
+            "spread them: Open MPI --map-by numa; MPICH -bind-to core -map-by numa; Slurm -m "
+            "block:cyclic",
+        )
+
+
+def _cores_of(cpus: Sequence[int], facts: Facts) -> set[int]:
+    """Return the cores, by their first hardware thread, of which a mask has one thread or more."""
+    core = {cpu: group[0] for group in facts.siblings for cpu in group}
+    return {core.get(cpu, cpu) for cpu in cpus}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from dataclasses import dataclass, field
@@ -43,7 +42,6 @@ class Fabric:
 
     @property
     def kind(self) -> str:
-        """What people call it."""
         return "EFA" if self.driver == "efa" or self.name.startswith("efa") else "RDMA device"
 
 
@@ -51,35 +49,12 @@ class Fabric:
 class Facts:
     """The machine, as this process sees it.
 
-    Attributes
-    ----------
-    threads, cores
-        Hardware threads and cores online; `allowed` are those this process may use.
-    siblings
-        Hardware threads of each core.
-    sockets, packages
-        Number of sockets, and the socket of each hardware thread.
-    numa
-        NUMA nodes and their hardware threads.
-    cpu_quota
-        CPUs' worth of time that the cgroup allows; None without limit.
-    memory_limit_bytes
-        What the cgroup allows; None without limit.
-    shm_bytes, shm_free_bytes
-        Size of /dev/shm; None where there is none.
-    ptrace_scope
-        Yama's setting; None without Yama.
-    cma
-        Whether a rank can read another one's memory; None when not tried.
-    memlock_bytes
-        Limit on locked memory; None without limit.
-    cpuset
-        Hardware threads that the cgroup allows; empty without limit.
-    l3
-        Hardware threads of each level-3 cache; empty where there is none.
-    tcp_bytes
-        The most that the kernel gives a TCP socket for receiving, and for sending; None where it
-        does not say.
+    `threads` and `cores` are online, `allowed` are those this process may use; `siblings`: hardware
+    threads of each core; `packages`: socket of each hardware thread; `l3`: hardware threads of each
+    level-3 cache. Limits of the cgroup: `cpu_quota` (CPUs' worth of time), `memory_limit_bytes`,
+    `pids_limit`, `cpuset`; None or empty: no limit. Other fields are None where the kernel does not
+    say. `cma`: whether a rank can read another one's memory; None when not tried. `tcp_bytes`: the
+    most that the kernel gives a TCP socket for receiving, and for sending.
     """
 
     name: str
@@ -91,22 +66,22 @@ class Facts:
     sockets: int
     allowed: tuple[int, ...]
     numa: dict[int, tuple[int, ...]]
-    governor: str | None
-    clock: str | None
-    cpu_quota: float | None
-    memory_limit_bytes: int | None
-    pids_limit: int | None
-    shm_bytes: int | None
-    shm_free_bytes: int | None
-    ptrace_scope: int | None
-    seccomp: bool
-    cma: bool | None
-    thp: str | None
-    thp_shmem: str | None
-    numa_balancing: bool | None
-    memlock_bytes: int | None
-    load: float
-    product: str
+    governor: str | None = None
+    clock: str | None = None
+    cpu_quota: float | None = None
+    memory_limit_bytes: int | None = None
+    pids_limit: int | None = None
+    shm_bytes: int | None = None
+    shm_free_bytes: int | None = None
+    ptrace_scope: int | None = None
+    seccomp: bool = False
+    cma: bool | None = None
+    thp: str | None = None
+    thp_shmem: str | None = None
+    numa_balancing: bool | None = None
+    memlock_bytes: int | None = None
+    load: float = 0.0
+    product: str = ""
     interfaces: tuple[Interface, ...] = ()
     fabrics: tuple[Fabric, ...] = ()
     siblings: tuple[tuple[int, ...], ...] = ()
@@ -146,12 +121,8 @@ def _chosen(text: str | None) -> str | None:
 def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
     """Read a machine's facts.
 
-    Parameters
-    ----------
-    root
-        Where `proc`, `sys` and `dev` are found (a fabricated tree in tests).
-    cma
-        Whether cross-memory attach was tried, and worked.
+    `root`: where `proc`, `sys` and `dev` are found (a fabricated tree in tests). `cma`: whether
+    cross-memory attach was tried, and worked.
     """
     host = collect_host(root)
     system = root / "sys/devices/system"
@@ -330,60 +301,3 @@ def _driver(entry: Path) -> str:
         return "bonding"
     driver = entry / "device/driver"
     return driver.resolve().name if driver.exists() else ""
-
-
-#: PR_SET_PTRACER of linux/prctl.h
-_SET_PTRACER = 0x59616D61
-
-
-def try_cma() -> bool:
-    """Try whether one process can read a sibling's memory (process_vm_readv), as ranks would.
-
-    A child writes nothing but its address; another child, its sibling, reads it there.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "process_vm_readv"):
-        return False
-    value = ctypes.create_string_buffer(b"stretto!", 8)
-    wait_read, wait_write = os.pipe()
-    ready_read, ready_write = os.pipe()
-    target = os.fork()
-    if target == 0:  # keeps `value` at the same address until the pipe closes
-        # as MPIs do where Yama lets only those read that are allowed to
-        libc.prctl(_SET_PTRACER, ctypes.c_ulong(-1 & (1 << 64) - 1), 0, 0, 0)
-        os.write(ready_write, b"x")
-        os.close(wait_write)
-        os.read(wait_read, 1)
-        os._exit(0)
-    os.close(wait_read)
-    os.close(ready_write)
-    os.read(ready_read, 1)
-    os.close(ready_read)
-    reader = os.fork()
-    if reader == 0:
-        os._exit(0 if _read_memory(libc, target, ctypes.addressof(value)) == b"stretto!" else 1)
-    _, status = os.waitpid(reader, 0)
-    os.close(wait_write)
-    os.waitpid(target, 0)
-    return status == 0
-
-
-def _read_memory(libc: object, pid: int, address: int) -> bytes:
-    class Vector(ctypes.Structure):
-        _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-    into = ctypes.create_string_buffer(8)
-    local = Vector(ctypes.addressof(into), 8)
-    remote = Vector(address, 8)
-    call = libc.process_vm_readv  # type: ignore[attr-defined]
-    call.restype = ctypes.c_ssize_t
-    call.argtypes = [
-        ctypes.c_int,
-        ctypes.POINTER(Vector),
-        ctypes.c_ulong,
-        ctypes.POINTER(Vector),
-        ctypes.c_ulong,
-        ctypes.c_ulong,
-    ]
-    got = call(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
-    return into.raw if got == 8 else b""

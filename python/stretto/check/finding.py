@@ -4,34 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
-
-from stretto.check.kinds import KINDS
 
 Severity = Literal["ok", "note", "warning", "problem"]
 SEVERITIES: tuple[Severity, ...] = ("ok", "note", "warning", "problem")
+#: kinds of findings with their topic, the costliest first: `stretto check` prints them in this
+#: order, and docs/reference/findings.md has a section for each
+KINDS = {
+    # nothing runs, or not what was asked for
+    "no-mpi": "mpi", "not-built": "mpi", "no-start": "launch", "alone": "launch",
+    "program-missing": "launch", "no-shm": "memory", "fabric-down": "network",
+    "locked-memory": "network", "efa-missing": "network", "cpu-quota": "cpu",
+    "same-core": "launch", "rules-missing": "launch",
+    # can cost a factor of 10 and more
+    "tcp-fallback": "network", "tcp-within-node": "network", "too-many-ranks": "cpu",
+    "busy": "cpu", "shm-full": "memory",
+    # can cost a factor of several
+    "one-stream": "network", "hyperthreads": "launch", "rules-overridden": "launch",
+    "unknown-setting": "launch", "bad-version": "mpi",
+    # can cost a factor of 2
+    "one-rail": "network", "far-card": "launch", "unused-rail": "launch", "unbound": "launch",
+    "one-domain": "launch", "wide-binding": "launch", "mixed-nodes": "cpu",
+    "mtu-mismatch": "network", "socket-buffer": "network", "two-copies": "memory",
+    "governor": "cpu", "part-of-node": "cpu",
+    # a few percent, or good to know
+    "mpi-tool": "launch", "clocks": "cpu", "clock-source": "cpu", "old-mpi": "mpi",
+    "small-mtu": "network", "numa-balancing": "cpu", "huge-pages": "memory",
+    "memory-limit": "memory", "process-limit": "cpu", "rails": "network",
+    "unequal-nodes": "launch", "no-network": "network", "assumed": "launch",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that was looked at.
 
-    Attributes
-    ----------
-    topic
-        ``cpu``, ``memory``, ``network``, ``mpi``, ``launch``.
-    severity
-        ``ok``; ``note`` (good to know); ``warning`` (costs speed); ``problem`` (will not work).
-    text
-        What was found.
-    remedy
-        What to do about it.
-    kind
-        One of `KINDS`, empty for what is in order.
-    seen
-        The evidence, where the text does not say it all: a line of the MPI's output, say.
-    nodes
-        The nodes it is about; empty for this machine or all nodes.
+    `severity`: ``ok``; ``note`` (good to know); ``warning`` (costs speed); ``problem`` (will not
+    work). `kind`: one of `KINDS`, empty for what is in order. `seen`: the evidence, where the text
+    does not say it all. `nodes`: those it is about; empty for this machine or all nodes.
     """
 
     topic: str
@@ -43,8 +54,25 @@ class Finding:
     nodes: tuple[str, ...] = ()
 
 
+def finding(
+    severity: Severity,
+    kind: str,
+    text: str,
+    remedy: str | None = None,
+    seen: str | None = None,
+    nodes: tuple[str, ...] = (),
+) -> Finding:
+    return Finding(KINDS[kind], severity, text, remedy, kind, seen, nodes)
+
+
+note, warning, problem = (partial(finding, s) for s in ("note", "warning", "problem"))
+
+
+def fine(topic: str, text: str) -> Finding:
+    return Finding(topic, "ok", text)
+
+
 def worst(findings: Sequence[Finding]) -> Severity:
-    """Return the gravest severity among findings."""
     return max((f.severity for f in findings), key=SEVERITIES.index, default="ok")
 
 
@@ -54,11 +82,3 @@ def by_cost(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(
         findings, key=lambda f: (-SEVERITIES.index(f.severity), order.get(f.kind, len(order)))
     )
-
-
-def size_words(number: int) -> str:
-    """Return a number of bytes in words: ``4 GiB``."""
-    for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1024, "KiB")):
-        if number >= unit:
-            return f"{number / unit:.4g} {name}"
-    return f"{number} B"

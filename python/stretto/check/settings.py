@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from stretto.check.finding import Finding
+from stretto.check.finding import Finding, note, problem, warning
 from stretto.errors import UsageError
 from stretto.launch.job import Job
 from stretto.mpi.algorithms.forced import RULES, reads_rules
@@ -43,15 +43,7 @@ _BAD_VERSIONS = (
 
 
 def judge_settings(job: Job, several_nodes: bool) -> Iterator[Finding]:
-    """Judge the MPI's variables that a job gets, by environment and options.
-
-    Parameters
-    ----------
-    job
-        The job.
-    several_nodes
-        Whether it runs on more than one node.
-    """
+    """Judge the MPI's variables that a job gets, by environment and options."""
     given = job.command.given(job.environ)
     yield from _unknown(job.mpi, given)
     yield from _rules(job, given)
@@ -59,7 +51,7 @@ def judge_settings(job: Job, several_nodes: bool) -> Iterator[Finding]:
     for family, pattern, variable, what, remedy in _BAD_VERSIONS:
         fits = job.mpi.family == family and re.fullmatch(pattern, job.mpi.version)
         if fits and (not variable or given.get(variable)):
-            yield Finding("mpi", "note", f"{job.mpi.name}: {what}", remedy, "bad-version")
+            yield note("bad-version", f"{job.mpi.name}: {what}", remedy)
 
 
 def _unknown(mpi: MPIInstallation, given: Mapping[str, str]) -> Iterator[Finding]:
@@ -69,25 +61,21 @@ def _unknown(mpi: MPIInstallation, given: Mapping[str, str]) -> Iterator[Finding
         if family is None:
             continue
         if family != mpi.family and (family, mpi.family) != ("mpich", "intel"):
-            yield Finding(
-                "launch",
-                "note",
+            yield note(
+                "unknown-setting",
                 f"{mpi.name} does not read {name}: it is a variable of another MPI",
                 f"unset {name}",
-                "unknown-setting",
             )
             continue
         try:
             doubts = check_settings(mpi, {name: value}, name)
         except UsageError as error:
-            yield Finding(
-                "launch", "warning", f"{name}: {error.message}", error.remedy, "unknown-setting"
-            )
+            yield warning("unknown-setting", f"{name}: {error.message}", error.remedy)
         else:
             near = near_name(mpi, name) if doubts else None
             if near is not None:  # no list is complete: only what looks like a slip is reported
                 remedy = f"did you mean {near}?"
-                yield Finding("launch", "warning", doubts[0], remedy, "unknown-setting")
+                yield warning("unknown-setting", doubts[0], remedy)
 
 
 def _rules(job: Job, given: Mapping[str, str]) -> Iterator[Finding]:
@@ -97,21 +85,17 @@ def _rules(job: Job, given: Mapping[str, str]) -> Iterator[Finding]:
             continue
         if reads_rules(job.mpi.family, name, given):
             if not os.access(job.cwd / path, os.R_OK):
-                yield Finding(
-                    "launch",
-                    "problem",
+                yield problem(
+                    "rules-missing",
                     f"{name} names {path}, which cannot be read: its rules do not apply",
                     f"give the full path of a file that is there, or unset {name}",
-                    "rules-missing",
                 )
         elif job.mpi.family == "openmpi" and name in RULES:
-            yield Finding(
-                "launch",
-                "warning",
+            yield warning(
+                "rules-overridden",
                 f"{name} names {Path(path).name}, and {RULES[name]} is not set: Open MPI does not "
                 "read it",
                 f"export {RULES[name]}=1",
-                "rules-overridden",
             )
 
 
@@ -123,11 +107,9 @@ def _overridden(
     if mpi.family != "openmpi" or mpi.major < _HAN_FIRST or not reads or not several_nodes:
         return
     if not any(given.get(name) for name in _HAN):
-        yield Finding(
-            "launch",
-            "warning",
+        yield warning(
+            "rules-overridden",
             f"on several nodes {mpi.name} lets HAN decide (priority 35, tuned 30): the rules in "
             f"{Path(given[_TUNED_RULES]).name} do not control the collectives of all ranks",
             "export OMPI_MCA_coll_han_priority=0",
-            "rules-overridden",
         )

@@ -35,12 +35,8 @@ _TCP = re.compile(r"(tcp|sockets|udp)\b")
 class Transports:
     """Names of transports, each with the line that says so.
 
-    Attributes
-    ----------
-    between
-        Used between nodes, or by all messages where the MPI makes no difference.
-    within
-        Used between ranks of one node.
+    `between`: used between nodes, or by all messages where the MPI makes no difference. `within`:
+    used between ranks of one node.
     """
 
     between: dict[str, str]
@@ -68,13 +64,7 @@ def _same_host(one: str, other: str) -> bool:
 
 
 def read_transports(output: str) -> Transports:
-    """Return what the start of an MPI program showed under `VERBOSE`.
-
-    Parameters
-    ----------
-    output
-        Standard output and standard error of the job.
-    """
+    """Return what the start of an MPI program showed under `VERBOSE`."""
     between: dict[str, str] = {}
     within: dict[str, str] = {}
     for found in _BTL.finditer(output):

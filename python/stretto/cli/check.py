@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-from stretto.check.facts import collect_facts, try_cma
+from stretto.check.facts import collect_facts
 from stretto.check.finding import Finding, by_cost, worst
 from stretto.check.job import Started, judge_installations, judge_job, probe
-from stretto.check.machine import judge, judge_nodes
-from stretto.check.network import known_instance
+from stretto.check.machine import judge, judge_nodes, known_instance
 from stretto.cli import options as o
 from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, EXIT_WARNINGS
 from stretto.files.schema import encode
 from stretto.launch.job import understand
 from stretto.mpi.detect import installations
+from stretto.net.cores import cma_works
 from stretto.output import print_json
 
 EXAMPLE = """\
@@ -52,7 +52,7 @@ def command(
     which network the MPI uses. The exit code is 1 if something will not work, 4 if there are
     warnings, else 0.
     """
-    facts = collect_facts(cma=try_cma())
+    facts = collect_facts(cma=cma_works())
     if instance is not None:
         facts = replace(facts, product=known_instance(instance).name)
     job = understand(cmd, mpi=mpi) if cmd else None

@@ -17,8 +17,15 @@ from stretto.files.identity import collect_host, now
 from stretto.files.net import CorePair, NetFile, NodeCore, NodeCores, write_net
 from stretto.files.schema import encode
 from stretto.measure.settings import parse_sizes
-from stretto.net.cores import chosen, expected_cores_s, measure_cores, read_cores
-from stretto.net.cores_show import cores_answer, cores_findings, cores_page
+from stretto.net.cores import (
+    chosen,
+    cores_answer,
+    cores_findings,
+    cores_page,
+    expected_cores_s,
+    measure_cores,
+    read_cores,
+)
 from stretto.output import print_json, say
 from stretto.progress import Progress
 from stretto.version import __version__

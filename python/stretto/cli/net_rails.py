@@ -60,7 +60,7 @@ def command(
     from stretto.measure.request import where
     from stretto.measure.settings import parse_size
     from stretto.net.rails import ask_nodes, cost_s, refuse_nothing, rows
-    from stretto.net.rails_show import rails_page
+    from stretto.net.rails_judge import rails_page
     from stretto.net.show import as_json as encoded
 
     place = where(ranks, ppn, hosts, mpi)

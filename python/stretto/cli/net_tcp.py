@@ -22,10 +22,9 @@ from stretto.files.net import NetFile, write_net
 from stretto.measure.settings import parse_counts, parse_sizes
 from stretto.mpi.detect import find_installation
 from stretto.net.agents import SSH, Agents, Starter, by_mpi, by_shell, by_srun
-from stretto.net.hosts import describe, find_hosts
+from stretto.net.hosts import chosen_pairs, describe, find_hosts
 from stretto.net.iperf3 import Iperf3, unfit, version_of
 from stretto.net.measure import NetSetting, Plan, measure
-from stretto.net.pairs import chosen_pairs
 from stretto.net.rails_judge import between
 from stretto.net.show import as_json, page
 from stretto.output import print_json, say

@@ -22,8 +22,7 @@ stretto place --profile app.profile.json --nodes 4 --hosts a,b,c,d -o order
 stretto place -- mpirun -n 64 --hostfile hosts ./app   # record, order, run both ways"""
 
 _Machine = Annotated[
-    Path | None,
-    o.option(o.JOB, "Node as hwloc XML (lstopo --of xml; default: this machine)."),
+    Path | None, o.option(o.JOB, "Node as hwloc XML (lstopo --of xml; default: this machine).")
 ]
 _PerNode = Annotated[
     int | None, o.option(o.JOB, "Ranks on each node.", "--ppn", "--ranks-per-node", min=1)
@@ -121,11 +120,10 @@ def _cores(
 ) -> None:
     """Print cores and cards of the ranks of a node."""
     from stretto.files.schema import encode
-    from stretto.place.cores import seats
     from stretto.place.order import block, placement
     from stretto.place.output import need_names, write_order
     from stretto.place.show import seats_lines
-    from stretto.place.site import JobNodes
+    from stretto.place.site import JobNodes, seats
 
     facts = _node(machine)
     found = seats(facts, ppn, width)

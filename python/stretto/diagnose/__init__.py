@@ -32,16 +32,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.counted import counted
-from stretto.diagnose import barriers, busy, hidden, silent
+from stretto.counted import counted, seconds
+from stretto.diagnose import busy
 from stretto.diagnose.causes import Cause
-from stretto.diagnose.coverage import Unjudged, unjudged, unjudged_words
 from stretto.diagnose.files import FileCauses
+from stretto.diagnose.judged import Unjudged, split_barriers, split_empty, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
 from stretto.profile.join import rank_words
-from stretto.profile.show import seconds, threads_note, whole_s
+from stretto.profile.show import threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 
@@ -103,8 +103,8 @@ class _Study(FileCauses):
             out = Diagnosis(self.wall, program=program_name(p))
             self._conclude(out)
             return out
-        bare, others = barriers.split(p.calls, p.communicators)
-        empty, others = silent.split(others)
+        bare, others = split_barriers(p.calls, p.communicators)
+        empty, others = split_empty(others)
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         empty_wait = sum(mean(c.wait_s or []) for c in empty)
         other_wait = sum(mean(c.wait_s or []) for c in others)
@@ -178,7 +178,7 @@ class _Study(FileCauses):
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
         others = [c.lost_s for c in out.causes if c.name not in CORES]
         rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
-        withheld = hidden.withheld(self.p) or busy.withheld(self.p, rests_on)
+        withheld = busy.lacks_calls(self.p) or busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall
         out.next_command = self.show_command()
         if self.n == 1:

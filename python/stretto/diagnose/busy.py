@@ -10,6 +10,7 @@ from __future__ import annotations
 from stretto.counted import counted
 from stretto.files.profile import Profile
 from stretto.files.usage import BUSY, busy_words, crowd_of, crowds, usage_of
+from stretto.profile.show import tools_note
 
 #: up to this part of a node's processors in use there are too few threads for it, whatever a
 #: processor is (several may be one core)
@@ -82,3 +83,17 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
         f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core, which hides what else "
         "it loses. Run again where nothing else runs"
     )
+
+
+def lacks_calls(profile: Profile) -> str | None:
+    """Return why nothing is known about tuning, None where the profile shows the run."""
+    why = tools_note(profile)
+    if why is not None:
+        why += "; run without it (LD_PRELOAD, -l)"
+    elif not any(any(c.calls) for c in profile.calls):
+        why = "no MPI call was recorded"
+    elif len(profile.cut_short) == profile.nranks:
+        why = "no rank was recorded to its MPI_Finalize"
+    else:
+        return None
+    return f"whether tuning can help is not known, because {why}"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stretto.counted import counted
+from stretto.counted import counted, seconds, sized
 from stretto.diagnose.numbers import (
     ENOUGH_CALLS,
     FEW_BARRIERS,
@@ -19,7 +19,7 @@ from stretto.files.profile import Call, Profile
 from stretto.files.table import TUNABLE
 from stretto.files.usage import crowd_of, usage_of, usage_words
 from stretto.launch.job import LONG_JOB_S
-from stretto.profile.show import group_of, seconds, size
+from stretto.profile.show import group_of
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Causes(Numbers):
         lost: float,
         evidence: list[str],
         advice: str,
-        next_command: str,
+        next_command: str | None = None,
         tuning: float = 0.0,
         because: str | None = None,
         steps: Sequence[str] = (),
@@ -97,7 +97,16 @@ class Causes(Numbers):
         lost, tuning = min(lost, self.wall), min(tuning, self.wall)
         share = lost / self.wall
         return Cause(
-            name, title, lost, share, tuning, evidence, because, advice, next_command, [*steps]
+            name,
+            title,
+            lost,
+            share,
+            tuning,
+            evidence,
+            because,
+            advice,
+            next_command or self.show_command(),
+            [*steps],
         )
 
     def busy_cause(self, lost: float) -> Cause | None:
@@ -154,11 +163,10 @@ class Causes(Numbers):
             "many messages: what each of them costs, whatever its size",
             lost,
             [
-                f"{counted(messages, 'message')} of {size(volume / max(messages, 1))} on average "
+                f"{counted(messages, 'message')} of {sized(volume / max(messages, 1))} on average "
                 f"should take {seconds(lost)} a rank beside the bytes"
             ],
             "send fewer and larger ones: what goes to the same rank in one message",
-            self.show_command(),
             because="messages between two ranks are not collectives",
         )
 
@@ -180,7 +188,6 @@ class Causes(Numbers):
             ],
             "remove them, after a check that nothing outside MPI (mapped files, signals, timers) "
             "relies on them; MPI's messages and collectives do not",
-            self.show_command(),
             tuning=max(transfer - latency, 0.0),
         )
 
@@ -191,7 +198,7 @@ class Causes(Numbers):
             if amount <= 0:
                 continue
             evidence.append(
-                f"{collective_of(call)}, {size(volume_of(call) / max(call.total_calls, 1))}: "
+                f"{collective_of(call)}, {sized(volume_of(call) / max(call.total_calls, 1))}: "
                 f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
                 f"{seconds(self.typical(call))} in the operation itself, where the least is "
                 f"{seconds(sum(self.least(call)))}"
@@ -217,7 +224,7 @@ class Causes(Numbers):
         if rows:
             row = max(rows, key=lambda c: mean(c.transfer_s or []) - self.typical(c))
             each = sum(row.transfer_s or []) / max(row.total_calls, 1)
-            of = size(volume_of(row) / max(row.total_calls, 1))
+            of = sized(volume_of(row) / max(row.total_calls, 1))
             evidence.append(
                 f"{collective_of(row)}, {of}: a call takes "
                 f"{seconds(row.typical_s or 0.0)} typically (median), {seconds(each)} on average"
@@ -247,7 +254,6 @@ class Causes(Numbers):
             ],
             "send less (single precision, fewer fields, larger steps)"
             + (", or use all network rails" if several else ""),
-            self.show_command(),
             because="another algorithm has to move the same bytes",
         )
 
@@ -264,6 +270,5 @@ class Causes(Numbers):
                 "included"
             ],
             "make communicators once and keep them",
-            self.show_command(),
             because="making a communicator is an agreement of its ranks, not a collective to tune",
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from stretto.counted import counted
+from stretto.counted import counted, seconds
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import MINOR, collective_of, mean
 from stretto.files.profile import Call
 from stretto.profile.join import rank_words
-from stretto.profile.show import communicator_words, group_of, seconds
+from stretto.profile.show import communicator_words, group_of
 
 #: a rank that is late by so much of the greatest lateness is one of those to name
 NAMED = 0.5
@@ -76,7 +76,6 @@ class PatternCauses(Causes):
             seen + evidence,
             "divide the work anew: give these ranks less, by weights of the partitioner, or by "
             "fewer and larger sub-domains",
-            self.show_command(),
             because="the time passes before the last rank comes, whatever the algorithm",
             steps=self._weights(middle),
         )
@@ -113,7 +112,6 @@ class PatternCauses(Causes):
             "balance each phase between two collectives, not their sum; look for work that comes "
             "and goes (output, other processes on the nodes); wait less often (fewer collectives, "
             "or nonblocking ones), so that it evens out",
-            self.show_command(),
             because="the time passes before the last rank comes, whatever the algorithm",
         )
 
@@ -164,7 +162,6 @@ class PatternCauses(Causes):
             evidence,
             "send as soon as the data is there, post receives early (MPI_Irecv) and compute "
             "meanwhile, or break the chain in which ranks wait for each other",
-            self.show_command(),
             because="messages between two ranks are not collectives; the waiting comes from when "
             "they are sent and received",
             steps=steps,
@@ -228,6 +225,5 @@ class PatternCauses(Causes):
             evidence,
             "call them on a communicator of the other ranks alone (MPI_Comm_split once), or not "
             "at all where no rank moves data",
-            self.show_command(),
             because="an empty block has no faster algorithm",
         )

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.counted import counted
+from stretto.counted import counted, seconds
 from stretto.files.profile import Profile
 from stretto.mpi.detect import LAUNCHER_NAMES
-from stretto.profile.show import seconds
 
 #: of the other programs, how many are printed
 LISTED = 5

@@ -37,6 +37,11 @@ def columns(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
     ]
 
 
+def in_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return the lines of a table below a sentence: as `columns`, indented."""
+    return [f"  {line}" for line in columns(rows, left)]
+
+
 def us(value: float) -> str:
     """Return a time in microseconds with three digits that count."""
     if value >= 100:

@@ -39,7 +39,6 @@ SRUN = ["srun", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", "--export=
 
 
 def is_here(host: str) -> bool:
-    """Return whether a name is that of this machine."""
     return host.split(".")[0] in ("localhost", socket.gethostname().split(".")[0])
 
 
@@ -112,7 +111,6 @@ class Agents:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End them."""
         self.close()
 
     def _start(self, host: str) -> Agent:
@@ -179,7 +177,12 @@ class Agents:
                 )  # fmt: skip
             agent, message = found
             if message is None:
-                raise _did_not_start(agent, self.starter)
+                words = self.starter(agent.name, ["ls", str(net_program())])[0]
+                raise StrettoError(
+                    f"the agent on {agent.name} ended: {agent.lost}", agent.name,
+                    f"try by hand: {shlex.join(words)} (Stretto must be installed there in the "
+                    "same place)",
+                )  # fmt: skip
             if message["event"] == "hello" and message.get("version") != VERSION:
                 raise StrettoError(
                     f"{agent.name} has version {message.get('version')} of stretto-net, and this "
@@ -249,12 +252,3 @@ class Agents:
                     finish()
                     end = time.monotonic() + 2
             agent.process.poll()
-
-
-def _did_not_start(agent: Agent, starter: Starter) -> StrettoError:
-    program = net_program()
-    by_hand = shlex.join(starter(agent.name, ["ls", str(program)])[0])
-    return StrettoError(
-        f"the agent on {agent.name} ended: {agent.lost}", agent.name,
-        f"try by hand: {by_hand} (Stretto must be installed there in the same place)",
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which hosts are measured, by which of their addresses."""
+"""Which hosts are measured, by which of their addresses, with which others, and which at once."""
 
 from __future__ import annotations
 
@@ -93,14 +93,8 @@ def _most(text: str) -> int:
 def describe(name: str, hello: Mapping[str, Any], wanted: str | None) -> NetHost:
     """Return a host as its agent describes it.
 
-    Parameters
-    ----------
-    name
-        As the user wrote it.
-    hello
-        What its agent said.
-    wanted
-        The interface's name, or a network that its address is in; None: that of the host's name.
+    `wanted`: the interface's name, or a network that its address is in; None: that of the host's
+    name.
     """
     chosen = _chosen(name, hello["interfaces"], wanted)
     speed = int(chosen["speed_mbits"])
@@ -109,3 +103,56 @@ def describe(name: str, hello: Mapping[str, Any], wanted: str | None) -> NetHost
         speed if speed > 0 else None, int(hello["cores"]), str(hello["kernel"]),
         str(hello["congestion"]), _most(hello["tcp_wmem"]), _most(hello["tcp_rmem"]),
     )  # fmt: skip
+
+
+Pair = tuple[str, str]
+
+
+def chosen_pairs(hosts: Sequence[str], words: Sequence[str], every: bool) -> list[Pair]:
+    """Return pairs, source first: those named ``a:b``, all, or each host and the next one."""
+    if words and every:
+        raise UsageError("both name pairs", "--pairs, --all-pairs", "give one of them")
+    if every:
+        return [(a, b) for a in hosts for b in hosts if a != b]
+    if not words:
+        return [(a, b) for a, b in zip(hosts, [*hosts[1:], hosts[0]], strict=True)]
+    pairs = []
+    for word in (part for text in words for part in text.split(",") if part):
+        source, colon, target = word.partition(":")
+        unknown = [name for name in (source, target) if name not in hosts]
+        if not colon or unknown or source == target:
+            raise UsageError(
+                f"{word!r} is not a pair of two of the hosts", "--pairs",
+                f"write for example --pairs {hosts[0]}:{hosts[1]}",
+            )  # fmt: skip
+        pairs.append((source, target))
+    return list(dict.fromkeys(pairs))
+
+
+def rounds(pairs: Sequence[Pair], at_once: bool) -> list[list[Pair]]:
+    """Return pairs in rounds: all pairs of a round are measured at the same time.
+
+    No host is twice in a round, so that pairs do not share a card, unless all are `at_once`.
+    """
+    if at_once:
+        return [list(pairs)]
+    hosts = list(dict.fromkeys(name for pair in pairs for name in pair))
+    ordered: list[Pair] = []
+    # the circle method: every two hosts meet once in n - 1 rounds
+    circle: list[str | None] = [*hosts, None] if len(hosts) % 2 else [*hosts]
+    half = len(circle) // 2
+    for _ in range(len(circle) - 1):
+        met = [
+            (a, b) for a, b in zip(circle[:half], circle[: half - 1 : -1], strict=True) if a and b
+        ]
+        ordered += [pair for pair in (*met, *((b, a) for a, b in met)) if pair in set(pairs)]
+        circle = [circle[0], circle[-1], *circle[1:-1]]
+    out: list[list[Pair]] = []
+    for pair in ordered:  # into the first round that has neither host: few pairs, few rounds
+        free = (one for one in out if not {name for p in one for name in p} & set(pair))
+        found = next(free, None)
+        if found is None:
+            out.append([pair])
+        else:
+            found.append(pair)
+    return out

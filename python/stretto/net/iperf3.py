@@ -15,8 +15,8 @@ from stretto.errors import StrettoError
 from stretto.files.net import NetHost, StreamRun
 from stretto.files.parse import json_value
 from stretto.net.agents import Starter
+from stretto.net.hosts import Pair
 from stretto.net.measure import NetResults, NetSetting, Plan
-from stretto.net.pairs import Pair
 
 #: from here on it has a thread for each stream
 THREADED = (3, 16)
@@ -64,8 +64,6 @@ def unfit(plan: Plan, versions: Mapping[str, tuple[int, int] | None]) -> str | N
 
 
 class Iperf3:
-    """Measures one pair at a time."""
-
     def __init__(self, hosts: Mapping[str, NetHost], starter: Starter, plan: Plan) -> None:
         self.hosts = hosts
         self.starter = starter

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, NetFile, Streams
 from stretto.measure.hodges_lehmann import ratio_apart
 from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
 from stretto.measure.verdict import ALPHA, THRESHOLD
 from stretto.mpi.settings.openmpi import SPREAD
-from stretto.net.pairs import Pair
+from stretto.net.hosts import Pair
 
 #: a pair or host below this part of the best one is slow
 SLOW = 0.8
@@ -46,7 +46,6 @@ class ComparedRates:
 
     @property
     def tested(self) -> bool:
-        """Whether a test was possible."""
         return self.q is not None
 
     @property
@@ -91,20 +90,6 @@ def rate_words(bytes_s: float) -> str:
         if 8 * bytes_s >= 0.9995 * factor:
             return f"{three(8 * bytes_s / factor)} {unit}"
     return f"{three(8e-3 * bytes_s)} kb/s"
-
-
-def three(value: float) -> str:
-    """Return a number with three digits that count."""
-    decimals = next((n for n, least in enumerate((99.95, 9.995, 0.9995)) if value >= least), 3)
-    return f"{value:.{decimals}f}"
-
-
-def size_words(bytes_: float) -> str:
-    """Return bytes in short: ``16 KiB``."""
-    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if bytes_ >= factor:
-            return f"{three(bytes_ / factor).removesuffix('.0').removesuffix('.00')} {unit}"
-    return f"{bytes_:.0f} B"
 
 
 def middle(point: Streams, value: Callable[..., float]) -> float:
@@ -292,7 +277,7 @@ def _buffers(points: Sequence[Streams], asked: int | None) -> Iterator[NetFindin
         )
         yield NetFinding(
             "buffer", point.pair, (point.pair,),
-            f"{point.source} -> {point.target}: the {side} buffer of {size_words(held)} holds "
+            f"{point.source} -> {point.target}: the {side} buffer of {sized(held)} holds "
             f"each stream back for {100 * waits:.0f} % of the time (bandwidth = buffer / round "
             f"trip of {three(rtt)} us)",
             "leave --buffer out, or give more" if asked else remedy,
@@ -375,7 +360,7 @@ def _latency_answer(result: NetFile) -> NetAnswer:
     title = " -> ".join(points[0].pair) if len(points) == 1 else f"median of {len(points)} pairs"
     words = [word for word in result.command if word != "--latency"]
     return NetAnswer(
-        f"{title}: {three(us)} us one way for {size_words(size)}", None,
+        f"{title}: {three(us)} us one way for {sized(size)}", None,
         f"{shlex.join(['stretto', *words, '--no-latency'])}   (bandwidth)",
     )  # fmt: skip
 

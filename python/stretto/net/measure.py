@@ -10,17 +10,9 @@ from statistics import median
 from typing import Any
 
 from stretto.counted import counted
-from stretto.files.net import (
-    Beside,
-    FailedPair,
-    Latency,
-    LatencyRun,
-    StreamRun,
-    Streams,
-    Tool,
-)
+from stretto.files.net import Beside, FailedPair, Latency, LatencyRun, StreamRun, Streams, Tool
 from stretto.net.agents import Agents, Message
-from stretto.net.pairs import Pair, rounds
+from stretto.net.hosts import Pair, rounds
 
 #: to connect, to agree and to hand over figures; the agents' own limits are shorter
 SLACK_S = 60.0
@@ -90,7 +82,6 @@ class Plan:
 
     @property
     def total_s(self) -> float:
-        """How long all of it takes."""
         return sum(self.seconds_of(setting, len(pairs)) for pairs, setting in self.steps())
 
 
@@ -108,10 +99,7 @@ def parameters(plan: Plan, setting: NetSetting) -> str:
 def stream_run(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> StreamRun:
     """Return the figures of one direction, from what both sides counted.
 
-    Parameters
-    ----------
-    sender, receiver
-        JSON of src/net/stream.c.
+    `sender`, `receiver`: JSON of src/net/stream.c.
     """
     out = [flow for flow in sender["flows"] if flow["sends"]]
     into = [flow for flow in receiver["flows"] if not flow["sends"]]
@@ -168,7 +156,6 @@ class NetResults:
         self.streams.setdefault((pair, setting), made).runs.append(run)
 
     def add(self, pair: Pair, setting: NetSetting, message: Message) -> None:
-        """Add an agent's answer."""
         client, server = message["client"], message["server"]
         if not setting.latency:
             self.add_stream(pair, setting, stream_run(client, server))
@@ -231,16 +218,8 @@ def measure(
 ) -> NetResults:
     """Carry a plan out.
 
-    Parameters
-    ----------
-    agents
-        Of all hosts; they listen already.
-    plan
-        What to measure.
-    progress
-        Called before every step with the seconds of the last one and a note.
-    other
-        Measures the bandwidth of a pair another way, for `Plan.tool`.
+    `progress`: called before every step with the seconds of the last one and a note. `other`:
+    measures the bandwidth of a pair another way, for `Plan.tool`.
     """
     results = NetResults(plan)
     done = 0.0

@@ -34,20 +34,12 @@ SAMPLES, BATCH_US = 5, 10_000.0
 class Point:
     """One thing to measure.
 
-    Attributes
-    ----------
-    test
-        ``latency``, ``bandwidth``, ``bidirectional``, ``sends`` (blocking, in a row), ``threads``
-        (ping-pong of several threads, a communicator each), ``shared`` (on one communicator),
-        ``turns`` (one thread after the other), ``overlap`` and ``overlap-COLLECTIVE``.
-    bytes
-        Of a message; of the vector of a rank for collectives.
-    pairs
-        Pairs of ranks that exchange messages at the same time.
-    window
-        Messages in flight in each direction, or blocking sends in a row.
-    threads
-        Threads of each rank.
+    `test`: ``latency``, ``bandwidth``, ``bidirectional``, ``sends`` (blocking, in a row),
+    ``threads`` (ping-pong of several threads, a communicator each), ``shared`` (on one
+    communicator), ``turns`` (one thread after the other), ``overlap`` and ``overlap-COLLECTIVE``.
+    `bytes`: of a message; of the vector of a rank for collectives. `pairs`: of ranks that exchange
+    messages at the same time. `window`: messages in flight in each direction, or blocking sends in
+    a row. `threads`: of each rank.
     """
 
     test: str
@@ -63,7 +55,6 @@ class Point:
 
     @property
     def level(self) -> Level:
-        """The thread level that it needs."""
         return _LEVELS.get(self.test, "single")
 
 
@@ -84,24 +75,10 @@ class Batch:
 class P2PLaunch:
     """What one launch measured.
 
-    Attributes
-    ----------
-    level
-        Thread level that was asked for; an MPI may give a higher one.
-    library
-        First line of the version of the MPI.
-    hosts
-        Host name of each rank.
-    batches
-        By point, in the order of measurement.
-    cut
-        The budget ended before all batches were measured.
-    progress
-        The ranks had progress threads.
-    sockets
-        TCP connections between the ranks of each pair, where they were counted.
-    traffic
-        Bytes of each interface of each node by point, where they were counted.
+    `level`: thread level that was asked for; an MPI may give a higher one. `library`: first line of
+    the version of the MPI. `hosts`: of each rank. `cut`: the budget ended before all batches were
+    measured. `progress`: the ranks had progress threads. `sockets`: TCP connections between the
+    ranks of each pair; `traffic`: bytes of each interface of each node; where they were counted.
     """
 
     level: Level
@@ -117,14 +94,7 @@ class P2PLaunch:
 def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
     """Return what is measured by default.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of the messages.
-    nranks
-        Ranks: two or more.
-    threads
-        More than one: thread tests with so many.
+    `threads`: more than one: thread tests with so many.
     """
     pairs = nranks // 2
     out: list[Point] = []
@@ -150,13 +120,6 @@ def placement(hosts: Sequence[str], pairs: int) -> str:
     """Return where the pairs are, or refuse a placement under which figures would mislead.
 
     Pair i is rank i and rank i + n/2. Either every pair is on two nodes, or every pair is on one.
-
-    Parameters
-    ----------
-    hosts
-        Host name of each rank.
-    pairs
-        Pairs that exchange messages.
     """
     half = len(hosts) // 2
     ends = [(hosts[i], hosts[i + half]) for i in range(pairs)]
@@ -177,15 +140,7 @@ def placement(hosts: Sequence[str], pairs: int) -> str:
 
 
 def read_launch(output: str, place: str) -> P2PLaunch:
-    """Return what a launch printed; other lines are skipped.
-
-    Parameters
-    ----------
-    output
-        Standard output of the job.
-    place
-        The command, for errors.
-    """
+    """Return what a launch printed; other lines are skipped."""
     head: dict[str, Any] = {}
     batches: dict[Point, list[Batch]] = {}
     traffic: dict[Point, list[RailBytes]] = {}
@@ -231,13 +186,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
 
 
 def with_thread(wanted: Sequence[Point]) -> list[Point]:
-    """Return what is measured with progress threads: overlap, and what they cost a short message.
-
-    Parameters
-    ----------
-    wanted
-        What is measured without.
-    """
+    """Return what is measured with progress threads: overlap, and the cost to a short message."""
     return [PING, *(point for point in wanted if point.test.startswith("overlap"))]
 
 
@@ -251,21 +200,9 @@ def measure(
 ) -> list[P2PLaunch]:
     """Measure points in repeated launches; those of one thread level share a launch.
 
-    Parameters
-    ----------
-    where
-        MPI, ranks and nodes.
-    wanted
-        The points.
-    launches
-        How often each launch is repeated.
-    oversubscribe
-        There are more ranks than cores.
-    progress
-        Variables that start progress threads: then some points are measured in launches with them,
-        too (`with_thread`).
-    report
-        Called before each launch with its number in words, and the part that is done.
+    `progress`: variables that start progress threads: then some points are measured in launches
+    with them, too (`with_thread`). `report`: called before each launch with its number in words,
+    and the part that is done.
     """
     if where.nranks < 2:
         raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
@@ -306,20 +243,9 @@ def launch(
 ) -> P2PLaunch:
     """Measure points in one launch.
 
-    Parameters
-    ----------
-    where, wanted, oversubscribe
-        As in `measure`.
-    level
-        Thread level that is asked for.
-    bind
-        Binding of the ranks.
-    variables
-        Variables of the MPI, for its launcher and the ranks.
-    count
-        Count TCP connections and the bytes of each interface, too.
-    budget_s
-        Seconds after which no further batch is measured; None: by `expected_s`.
+    `level`: thread level that is asked for. `variables`: of the MPI, for its launcher and the
+    ranks. `count`: count TCP connections and the bytes of each interface, too. `budget_s`: seconds
+    after which no further batch is measured; None: by `expected_s`.
     """
     budget = budget_s or 10 * expected_s(wanted, 1) + _START_S
     program = [str(library("p2p", where.installation.abi)), *(["--count"] if count else [])]
@@ -350,17 +276,7 @@ def launch(
 def collected(
     mpi: MPIIdentity, launches: Sequence[P2PLaunch], progress: Mapping[str, str] | None = None
 ) -> Ranks:
-    """Return what launches measured, by point and thread level, as the file has it.
-
-    Parameters
-    ----------
-    mpi
-        The MPI.
-    launches
-        Launches with the same ranks.
-    progress
-        As `measure` was given it.
-    """
+    """Return what launches measured, by point and thread level, as the file has it."""
     return Ranks(
         replace(mpi, library=launches[0].library),
         list(launches[0].hosts),
@@ -386,7 +302,6 @@ def _messages(launches: Sequence[P2PLaunch]) -> list[Messages]:
 
 
 def expected_s(wanted: Sequence[Point], launches: int, progress: bool = False) -> float:
-    """Return about how long `measure` takes, in seconds."""
     if progress:
         return expected_s(wanted, launches) + expected_s(with_thread(wanted), launches)
     levels = len({p.level for p in wanted})

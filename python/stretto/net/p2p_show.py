@@ -1,17 +1,17 @@
-"""The page of messages through an MPI, and the same in the form of the OSU benchmarks."""
+"""The page of messages through an MPI, also with a progress thread; the same in OSU's form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.files.net import Messages, Ranks
 from stretto.files.product import titled
-from stretto.measure.stats import Interval, median_interval
-from stretto.net.judge import size_words, three
-from stretto.net.overlap_show import overlap_lines, progress_answer
+from stretto.measure.show import in_columns
+from stretto.measure.stats import FEWEST, Interval, median_interval
+from stretto.net.judge import compare
 from stretto.net.p2p import LEVELS, PING, RATE_BYTES, WINDOW, Point, placement
-from stretto.net.text import aligned
 
 #: OSU's programs and titles, by test
 _OSU = {
@@ -28,16 +28,12 @@ _THREADS = {
 
 def value(messages: Messages) -> Interval:
     """Return the median over launches with its interval; a launch counts by its median."""
-    return median_interval([median_interval(batches).median for batches in messages.launches])
+    return median_interval(_middles(messages.launches))
 
 
 def by_point(ranks: Ranks, level: str = "single") -> dict[Point, Messages]:
     """Return the measurements of one thread level by their point."""
-    return {
-        Point(m.test, m.bytes, m.pairs, m.window, m.threads): m
-        for m in ranks.messages
-        if m.level == level
-    }
+    return _by_point([m for m in ranks.messages if m.level == level])
 
 
 def _lowest(ranks: Ranks) -> str:
@@ -46,14 +42,13 @@ def _lowest(ranks: Ranks) -> str:
 
 
 def mpi_page(ranks: Ranks) -> list[str]:
-    """Return the lines of the page."""
     found = by_point(ranks, _lowest(ranks))
     pairs = max((p.pairs for p in found), default=1)
     out = [*_answer(ranks, found, pairs), *progress_answer(ranks), ""]
     out.append(
         f"{titled(ranks.mpi)}, {counted(len(ranks.hosts), 'rank')}: {placement(ranks.hosts, pairs)}"
     )
-    out += aligned(_sizes(found, pairs), left=0)
+    out += in_columns(_sizes(found, pairs), left=0)
     threads = [m for m in ranks.messages if m.test in _THREADS]
     if threads:
         out += ["", "Thread levels: latency of 8 B, us"]
@@ -84,12 +79,10 @@ def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterat
     )
     words = []
     if small is not None:
-        words.append(
-            f"{size_words(small)} in {three(value(found[Point('latency', small)]).median)} us"
-        )
+        words.append(f"{sized(small)} in {three(value(found[Point('latency', small)]).median)} us")
     if best is not None:
         words.append(
-            f"{three(value(best).median)} MB/s with one pair ({size_words(best.bytes)} messages)"
+            f"{three(value(best).median)} MB/s with one pair ({sized(best.bytes)} messages)"
         )
         all_pairs = found.get(Point("bandwidth", best.bytes, pairs, WINDOW)) if pairs > 1 else None
         if all_pairs is not None:
@@ -97,7 +90,7 @@ def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterat
     rate = found.get(Point("bandwidth", RATE_BYTES, pairs, WINDOW))
     if rate is not None:
         each = value(rate).median / RATE_BYTES
-        words.append(f"{three(each)} million messages of {size_words(RATE_BYTES)} a second")
+        words.append(f"{three(each)} million messages of {sized(RATE_BYTES)} a second")
     yield f"{titled(ranks.mpi)}: {', '.join(words)}."
     if pairs == 1:
         yield (
@@ -120,7 +113,7 @@ def _sizes(found: Mapping[Point, Messages], pairs: int) -> list[list[str]]:
     rows = [["bytes", *(c[0] for c in columns)]]
     sizes = {p.bytes for p in found if p.test in ("latency", "bandwidth")}
     for size in sorted(sizes):
-        row = [size_words(size)]
+        row = [sized(size)]
         for _, test, of, window in columns:
             messages = found.get(Point(test, size, of, window))
             row.append("" if messages is None else three(value(messages).median))
@@ -158,3 +151,109 @@ def osu_lines(ranks: Ranks) -> list[str]:
             rate = value(messages).median
             out.append(f"{size:<22}{rate:>10.2f}{1e6 * rate / size if size else 0:>23.2f}")
     return out
+
+
+def progress_answer(ranks: Ranks) -> list[str]:
+    """Return whether a progress thread pays: nothing if there were no overlap tests.
+
+    It pays where the transfer costs its rank less time beside a computation. Its price is what a
+    short message takes longer.
+    """
+    overlap = _overlap(ranks.messages)
+    if not overlap:
+        return []
+    if not ranks.progress_thread:
+        return [f"  Progress thread: {ranks.progress_missing or 'not measured'}."]
+    threaded = _by_point(ranks.with_thread)
+    changes = [
+        (f"{_name(m)} of {sized(m.bytes)}", _costs(m), _costs(threaded[_point(m)]))
+        for m in overlap
+        if _point(m) in threaded
+    ]
+    alone = by_point(ranks)
+    if PING in alone and PING in threaded:
+        before, after = (_middles(by[PING].launches) for by in (alone, threaded))
+        changes.append(("latency of 8 B", before, after))
+    name = f"  Progress thread ({ranks.progress_thread})"
+    compared = compare([(before, after) for _, before, after in changes])
+    if not compared or not all(found.tested for found in compared):
+        return [f"{name}: not tested, which takes {FEWEST} launches or more."]
+    words = [
+        (what, f"{what} {three(median(before))} -> {three(median(after))} us", found.ratio.median)
+        for (what, before, after), found in zip(changes, compared, strict=True)
+        if found.differs
+    ]
+    less = [text for what, text, ratio in words if ratio > 1 and what != "latency of 8 B"]
+    more = [text for _, text, ratio in words if ratio < 1]
+    pays = "it pays" if less and not more else "it pays for some" if less else "it does not pay"
+    out = [f"{name}: {pays}. Time that a transfer costs beside a computation:"]
+    out += [f"    less: {', '.join(less)}"] if less else []
+    out += [f"    more: {', '.join(more)}"] if more else []
+    return out if less or more else [f"{name}: it changes nothing that was measured."]
+
+
+def _costs(messages: Messages) -> list[float]:
+    """Return what a transfer costs beside a computation, us: one value a launch.
+
+    That is at least 1 % of the transfer: below it is noise of the clock.
+    """
+    return [
+        median(max(all_ - pure, pure / 100) for all_, pure in zip(*both, strict=True))
+        for both in zip(messages.overall_us, messages.pure_us, strict=True)
+    ]
+
+
+def overlap_lines(ranks: Ranks) -> list[str]:
+    """Return the table: transfer alone, with a computation as long, and the part that overlaps."""
+    overlap = _overlap(ranks.messages)
+    if not overlap:
+        return []
+    threaded = _by_point(ranks.with_thread)
+    head = ["operation", "bytes", "pure us", "compute us", "overall us", "overlap"]
+    with_head = ["pure us, thread", "overall us, thread", "overlap, thread"]
+    rows = [[*head, *(with_head if threaded else [])]]
+    for messages in overlap:
+        row = [_name(messages), sized(messages.bytes)]
+        row += [_us(messages.pure_us), *_figures(messages)]
+        if threaded:
+            other = threaded.get(_point(messages))
+            row += ["", "", ""] if other is None else _figures(other)
+        rows.append(row)
+    return [
+        "",
+        "Overlap: part of a transfer that goes on while its rank computes as long as the transfer "
+        "alone takes",
+        *in_columns(rows, left=1),
+    ]
+
+
+def _figures(messages: Messages) -> list[str]:
+    return [
+        _us(messages.pure_us),
+        _us(messages.overall_us),
+        f"{median(_middles(messages.launches)):.0f} %",
+    ]
+
+
+def _us(launches: Sequence[Sequence[float]]) -> str:
+    return three(median(_middles(launches))) if launches else ""
+
+
+def _middles(launches: Sequence[Sequence[float]]) -> list[float]:
+    return [median(batches) for batches in launches]
+
+
+def _overlap(found: Sequence[Messages]) -> list[Messages]:
+    return [messages for messages in found if messages.test.startswith("overlap")]
+
+
+def _point(m: Messages) -> Point:
+    return Point(m.test, m.bytes, m.pairs, m.window, m.threads)
+
+
+def _by_point(found: Sequence[Messages]) -> dict[Point, Messages]:
+    return {_point(messages): messages for messages in found}
+
+
+def _name(messages: Messages) -> str:
+    return messages.test.partition("-")[2] or "message"

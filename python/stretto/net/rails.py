@@ -58,14 +58,8 @@ def ask_nodes(where: Where) -> Nodes | None:
 def scan(where: Where, found: Nodes | None, environ: Mapping[str, str]) -> list[Setting]:
     """Return the settings of links and rails that this MPI has and these nodes give a choice for.
 
-    Parameters
-    ----------
-    where
-        MPI, ranks and nodes.
-    found
-        What the nodes share; None where they were not asked.
-    environ
-        What the user has set: it is the native case, and not tried again.
+    `found`: what the nodes share; None where they were not asked. `environ`: what the user has set:
+    it is the native case, and not tried again.
     """
     offered, _ = settings(where.installation, where.nodes, where.each, Around(found, environ))
     out: list[dict[str, str]] = []
@@ -97,19 +91,6 @@ def measure(
 
     A setting that fails, or whose connections and shares of the first launch show that the MPI
     ignores it, gets no more launches.
-
-    Parameters
-    ----------
-    where, tried
-        As in `scan`.
-    wanted
-        As of `rows`.
-    launches
-        Launches of each setting.
-    found
-        As in `scan`.
-    report
-        Called before each launch with the setting, and the part that is done.
     """
     native = RailSetting(NATIVE, "no setting", {})
     every = [native, *(RailSetting(s.name, s.what, dict(s.environment)) for s in tried)]
@@ -175,12 +156,10 @@ def _launch(
 
 
 def cost_s(tried: Sequence[Setting], wanted: Sequence[Point], launches: int) -> float:
-    """Return about how long `measure` takes, in seconds."""
     return (1 + len(tried)) * expected_s(wanted, launches)
 
 
 def refuse_nothing(tried: Sequence[Setting], where: Where) -> None:
-    """Raise an error where there is nothing to try."""
     if not tried:
         raise StrettoError(
             f"{where.installation.name} has no setting of links or rails for these nodes, or the "

@@ -1,4 +1,4 @@
-"""What settings of links and rails change: shares of rails, ignored settings, the answer."""
+"""What settings of links and rails change: shares of rails, ignored settings, answer, page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.files.net import Messages, RailBytes, Rails, RailSetting
 from stretto.files.product import titled
+from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, median_interval
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.mpi.settings.openmpi import SPREAD
-from stretto.net.judge import ComparedRates, NetAnswer, NetFinding, compare, size_words, three
+from stretto.net.judge import ComparedRates, NetAnswer, NetFinding, compare
+from stretto.net.p2p import RATE_BYTES, placement
 
 NATIVE = "native"
 #: of connections that all carry messages, each over the next one
@@ -66,13 +68,8 @@ def between(before: Sequence[RailBytes], after: Sequence[RailBytes]) -> list[Rai
 def shares(traffic: Sequence[RailBytes], shared: Sequence[str]) -> dict[str, float]:
     """Return which part of the bytes each rail moved, by name, over all hosts.
 
-    Parameters
-    ----------
-    traffic
-        Of one launch or several.
-    shared
-        Interfaces and ports that all hosts have: rails also where they carry nothing. Others are
-        rails where they carry something.
+    `shared`: interfaces and ports that all hosts have: rails also where they carry nothing. Others
+    are rails where they carry something.
     """
     rdma, net = (
         sum(c.sent + c.received for c in traffic if c.rdma is one) for one in (True, False)
@@ -105,18 +102,11 @@ def shares_of(rails: Rails, setting: RailSetting) -> dict[str, float]:
 
 
 def unused(found: Mapping[str, float]) -> list[str]:
-    """Return the rails that carry nothing."""
     return [name for name, share in found.items() if share < CARRIES]
 
 
 def pulled(traffic: Sequence[RailBytes]) -> dict[str, list[str]]:
-    """Return the interfaces and ports that are down on some hosts and up on others: hosts by name.
-
-    Parameters
-    ----------
-    traffic
-        Of all hosts.
-    """
+    """Return the interfaces and ports that are down on some hosts only: hosts by name."""
     down: dict[str, set[str]] = defaultdict(set)
     up: dict[str, set[str]] = defaultdict(set)
     for one in traffic:
@@ -144,7 +134,6 @@ def connections(setting: RailSetting) -> float:
 
 
 def bandwidth(setting: RailSetting) -> Messages:
-    """Return the bandwidth of the largest messages."""
     found = [m for m in setting.messages if m.test == "bandwidth"]
     return max(found, key=lambda m: m.bytes)
 
@@ -164,15 +153,7 @@ def compared(rails: Rails) -> dict[str, ComparedRates]:
 
 
 def ignored(rails: Rails, setting: RailSetting, verdict: ComparedRates | None = None) -> str | None:
-    """Return why a setting changed nothing that was counted; None: it did, or that is not known.
-
-    Parameters
-    ----------
-    rails, setting
-        What was counted; times are not needed.
-    verdict
-        Its bandwidth against native; None: not known.
-    """
+    """Return why a setting changed nothing that was counted; None: it did, or that is not known."""
     native = rails.settings[0]
     if setting.failed is not None or (verdict is not None and verdict.differs):
         return None
@@ -228,7 +209,7 @@ def rails_answer(rails: Rails) -> NetAnswer:
     """Return which setting moves most, by how much, over which rails, and what to type."""
     native, *others = rails.settings
     verdicts = compared(rails)
-    size = size_words(bandwidth(native).bytes)
+    size = sized(bandwidth(native).bytes)
     base = median(per_launch(bandwidth(native)))
     title = f"{titled(rails.mpi)}, {size} messages"
     rate = {s.name: median(per_launch(bandwidth(s))) for s in others if s.name in verdicts}
@@ -270,3 +251,62 @@ def _rails_words(found: Mapping[str, float]) -> str:
     if len(found) == 1:
         return f"All bytes go over {next(iter(found))}"
     return f"All {len(found)} rails carry bytes: {share_words(found)}"
+
+
+def rails_page(rails: Rails) -> list[str]:
+    said = rails_answer(rails)
+    out = [said.text, *([f"  {said.remedy}"] if said.remedy else [])]
+    out.append(f"  next: {said.next_command}")
+    for finding in rails_findings(rails):
+        word = "WARNING" if finding.topic == "rail" else "note:"
+        out += [f"{word} {finding.text}", f"  -> {finding.remedy}"]
+    first = bandwidth(rails.settings[0])
+    ranks = counted(len(rails.hosts), "rank")
+    out += ["", f"{titled(rails.mpi)}, {ranks}: {placement(rails.hosts, first.pairs)}"]
+    verdicts = compared(rails)
+    rows = [["setting", "MB/s", "range", "to native", "1000 messages/s", "latency us",
+             "connections per pair", "rails"]]  # fmt: skip
+    rows += [_row(rails, s, verdicts.get(s.name)) for s in rails.settings if s.messages]
+    widest = max(len(row[-1]) for row in rows)
+    out += in_columns([[*row[:-1], row[-1].ljust(widest)] for row in rows])
+    if any(SPREAD_WORD in s.name for s in rails.settings):
+        out += ["", f"  {SPREAD_WORD}: with {label(dict(SPREAD))}; without, Open MPI uses few of "
+                "the connections for large messages"]  # fmt: skip
+    runs = max(len(s.sockets) for s in rails.settings)
+    out += [
+        "",
+        f"Medians of {counted(runs, 'launch')}, settings in turn; messages of "
+        f"{sized(first.bytes)}, latency of 8 B; messages/s are of {sized(RATE_BYTES)}. "
+        "Bytes are those of the interfaces, with those of other programs.",
+    ]
+    return out
+
+
+def _row(rails: Rails, setting: RailSetting, verdict: ComparedRates | None) -> list[str]:
+    main = bandwidth(setting)
+    values = per_launch(main)
+    by = {(m.test, m.bytes): median(per_launch(m)) for m in setting.messages}
+    rate = 1e3 * by.get(("bandwidth", RATE_BYTES), 0.0) / RATE_BYTES
+    against = ""
+    if verdict is not None:
+        against = f"{verdict.ratio.median:.2f}x" if verdict.differs else "same"
+        against = against if verdict.tested else "not tested"
+    return [
+        setting.name, three(median(values)),
+        f"{three(min(values))}..{three(max(values))}" if len(values) > 1 else "",
+        against, three(rate), three(by.get(("latency", 8), 0.0)),
+        f"{connections(setting):g}", share_words(shares_of(rails, setting)),
+    ]  # fmt: skip
+
+
+def traffic_lines(traffic: Sequence[RailBytes]) -> list[str]:
+    """Return a line a host for those with several interfaces, empty where none has."""
+    own = [c for c in traffic if not c.rdma and not INTERNAL.match(c.name)]
+    out = []
+    for host in dict.fromkeys(c.host for c in own):
+        here = [c for c in own if c.host == host]
+        found = shares(here, [c.name for c in here if c.up])
+        if len(found) > 1:
+            total = sum(c.sent + c.received for c in here)
+            out.append(f"  {host}: {share_words(found)} of {sized(total)}")
+    return out

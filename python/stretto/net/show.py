@@ -8,28 +8,22 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
 from stretto.files.schema import encode
-from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, size_words, three
-from stretto.net.rails_judge import pulled_findings, rails_answer, rails_findings
-from stretto.net.rails_show import traffic_lines
-from stretto.net.text import aligned
+from stretto.measure.show import in_columns
+from stretto.net.judge import NetFinding, answer, findings, lost_share, middle
+from stretto.net.rails_judge import pulled_findings, rails_answer, rails_findings, traffic_lines
 
 #: more pairs than these are summed up: slowest, median and fastest
 ROWS_MOST = 8
 #: of a kind that are printed
 WARNINGS_MOST = 4
 
-_BESIDE = {
-    "nothing": "",
-    "reverse": ", both directions at once",
-    "all": ", all pairs at once",
-}
+_BESIDE = {"nothing": "", "reverse": ", both directions at once", "all": ", all pairs at once"}
 
 
 def page(result: NetFile) -> list[str]:
-    """Return the lines of the page."""
     out: list[str] = []
     if result.streams or result.latencies:
         said = answer(result)
@@ -97,13 +91,13 @@ def _table(points: Sequence[Streams]) -> list[str]:
 
         rows.append([
             f"{point.source} -> {point.target}", str(point.streams), str(point.threads),
-            size_words(point.bytes), three(8e-9 * point.rate), _spread(point),
+            sized(point.bytes), three(8e-9 * point.rate), _spread(point),
             three(1e-6 * point.rate),
             _lost(lost),
             three(mid(lambda run: run.send_cores)), three(mid(lambda run: run.receive_cores)),
-            size_words(mid(lambda run: run.cwnd_bytes)), three(mid(lambda run: run.rtt_us)),
+            sized(mid(lambda run: run.cwnd_bytes)), three(mid(lambda run: run.rtt_us)),
         ])  # fmt: skip
-    return aligned(rows)
+    return in_columns(rows)
 
 
 def _summed(points: Sequence[Streams]) -> list[str]:
@@ -115,12 +109,12 @@ def _summed(points: Sequence[Streams]) -> list[str]:
     for setting, found in sorted(by_setting.items()):
         ordered = sorted(found, key=lambda p: p.rate)
         rate = median(p.rate for p in found)
-        row = [str(setting[0]), str(setting[1]), size_words(setting[2]), str(len(found))]
+        row = [str(setting[0]), str(setting[1]), sized(setting[2]), str(len(found))]
         row += [three(8e-9 * rate), three(1e-6 * rate)]
         for point in (ordered[0], ordered[-1]):
             row += [three(8e-9 * point.rate), f"{point.source} -> {point.target}"]
         rows.append(row)
-    return aligned(rows, left=0)
+    return in_columns(rows, left=0)
 
 
 def _matrix(result: NetFile, points: Sequence[Streams]) -> list[str]:
@@ -134,7 +128,7 @@ def _matrix(result: NetFile, points: Sequence[Streams]) -> list[str]:
     for source in names:
         cells = (rates.get((source, target)) for target in names)
         rows.append([source, *("" if rate is None else three(8e-9 * rate) for rate in cells)])
-    return ["", f"  Gb/s, {counted(wanted[0], 'stream')}", *aligned(rows)]
+    return ["", f"  Gb/s, {counted(wanted[0], 'stream')}", *in_columns(rows)]
 
 
 def _latency_lines(result: NetFile) -> Iterator[str]:
@@ -146,7 +140,7 @@ def _latency_lines(result: NetFile) -> Iterator[str]:
         return float(median(value(run) for run in runs))
 
     def row(label: str, size: int, runs: Sequence[LatencyRun]) -> list[str]:
-        return [label, size_words(size), three(min(run.min_us for run in runs)),
+        return [label, sized(size), three(min(run.min_us for run in runs)),
                 three(mid(runs, lambda r: r.median_us)), three(mid(runs, lambda r: r.p99_us)),
                 str(sum(run.count for run in runs))]  # fmt: skip
 
@@ -156,7 +150,7 @@ def _latency_lines(result: NetFile) -> Iterator[str]:
         for size in dict.fromkeys(sorted(p.bytes for p in points)):
             runs = [run for p in points if p.bytes == size for run in p.runs]
             rows.append(row(f"{len(pairs)} pairs", size, runs))
-    yield from aligned(rows)
+    yield from in_columns(rows)
 
 
 def _notes(result: NetFile) -> Iterator[str]:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
-from stretto.counted import counted
+from stretto.counted import counted, sized, three
 from stretto.errors import StrettoError, UsageError
 from stretto.files.net import (
-    CorePair,
-    Latency,
     Messages,
     NetFile,
     NodeCores,
     Ranks,
-    Streams,
     read_net,
 )
 from stretto.files.outcome import Verdict
 from stretto.files.product import titled
+from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge
-from stretto.net.judge import compare, size_words, three
+from stretto.net.hosts import Pair
+from stretto.net.judge import ComparedRates, compare
 from stretto.net.p2p import RATE_BYTES, WINDOW, placement
-from stretto.net.pairs import Pair
-from stretto.net.text import aligned
 
+_Part = TypeVar("_Part")
 ENDING = ".net.json"
 #: files beside which a network result does not stand for its directory
 _OTHERS = ("*.bench.jsonl", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
@@ -68,7 +68,7 @@ class NetFigure:
     @property
     def size(self) -> str:
         """The message size in words; a flag has none."""
-        return "" if self.unit == "ns" else size_words(self.bytes)
+        return "" if self.unit == "ns" else sized(self.bytes)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,6 @@ class NetSystem:
 
     @property
     def about(self) -> str:
-        """Which MPI, hosts and software the figures are of."""
         ranks, imported = self.result.ranks, self.result.imported
         words = [] if ranks is None else [titled(ranks.mpi), _placed(ranks)]
         hosts = [host.name for host in self.result.hosts]
@@ -182,83 +181,67 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
             "this directory has several results of net rails", place,
             "give each of them alone: its launches are in one file",
         )  # fmt: skip
-    messages, threaded = (
-        _merged([r.ranks.messages for r in results if r.ranks]),
-        _merged([r.ranks.with_thread for r in results if r.ranks]),
-    )
-    streams: dict[object, Streams] = {}
-    latencies: dict[object, Latency] = {}
-    for result in results:
-        for s in result.streams:
-            stream = streams.setdefault((s.pair, s.setting, s.tool), replace(s, runs=[]))
-            stream.runs.extend(s.runs)
-        for x in result.latencies:
-            latency = latencies.setdefault((x.pair, x.bytes, x.beside), replace(x, runs=[]))
-            latency.runs.extend(x.runs)
     hosts = {host.name: host for result in results for host in result.hosts}
     ranks = next((r.ranks for r in results if r.ranks is not None), None)
     if ranks is not None:
-        ranks = replace(ranks, messages=messages, with_thread=threaded)
+        every = [r.ranks for r in results if r.ranks is not None]
+        ranks = replace(
+            ranks,
+            messages=_messages([m for r in every for m in r.messages]),
+            with_thread=_messages([m for r in every for m in r.with_thread]),
+        )
+    streams = [s for r in results for s in r.streams]
+    latencies = [x for r in results for x in r.latencies]
     return replace(
-        results[0], hosts=list(hosts.values()), ranks=ranks, streams=list(streams.values()),
-        latencies=list(latencies.values()), cores=_cores([r.cores for r in results if r.cores]),
+        results[0], hosts=list(hosts.values()), ranks=ranks,
+        streams=_joined(streams, lambda s: (s.pair, s.setting, s.tool), "runs"),
+        latencies=_joined(latencies, lambda x: (x.pair, x.bytes, x.beside), "runs"),
+        cores=_cores([r.cores for r in results if r.cores]),
         rails=next((r.rails for r in results if r.rails is not None), None),
     )  # fmt: skip
 
 
-def _merged(found: Sequence[Sequence[Messages]]) -> list[Messages]:
-    """Return the messages of several results, launches one after the other."""
-    out: dict[object, Messages] = {}
-    for m in (m for messages in found for m in messages):
-        key = (m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit)
-        first = out.setdefault(key, replace(m, launches=[], pure_us=[], overall_us=[]))
-        first.launches.extend(m.launches)
-        first.pure_us.extend(m.pure_us)
-        first.overall_us.extend(m.overall_us)
+def _joined(found: Sequence[_Part], key: Callable[[_Part], object], *lists: str) -> list[_Part]:
+    """Return one of those with the same key, with the lists of all, one after the other."""
+    out: dict[object, _Part] = {}
+    for one in found:
+        if key(one) not in out:
+            first = out[key(one)] = copy(one)
+            for name in lists:
+                setattr(first, name, [])
+        for name in lists:
+            getattr(out[key(one)], name).extend(getattr(one, name))
     return list(out.values())
 
 
+def _messages(found: Sequence[Messages]) -> list[Messages]:
+    def key(m: Messages) -> object:
+        return m.test, m.bytes, m.pairs, m.window, m.threads, m.level, m.unit
+
+    return _joined(found, key, "launches", "pure_us", "overall_us")
+
+
 def _cores(found: Sequence[NodeCores]) -> NodeCores | None:
-    """Return the cores of several results, runs of a pair one after the other."""
-    pairs: dict[tuple[int, int], CorePair] = {}
-    for pair in (pair for cores in found for pair in cores.pairs):
-        first = pairs.setdefault((pair.a, pair.b), replace(pair, flag_ns=[], copies=[]))
-        first.flag_ns.extend(pair.flag_ns)
-        copies = {(copy.way, copy.bytes): copy for copy in first.copies}
-        for copy in pair.copies:
-            if (copy.way, copy.bytes) not in copies:
-                first.copies.append(replace(copy, bytes_s=list(copy.bytes_s)))
-            else:
-                copies[copy.way, copy.bytes].bytes_s.extend(copy.bytes_s)
-    return replace(found[0], pairs=list(pairs.values())) if found else None
+    pairs = [pair for cores in found for pair in cores.pairs]
+    joined = _joined(pairs, lambda pair: (pair.a, pair.b), "flag_ns", "copies")
+    for pair in joined:
+        pair.copies = _joined(pair.copies, lambda one: (one.way, one.bytes), "bytes_s")
+    return replace(found[0], pairs=joined) if found else None
 
 
 def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, list[float]]:
     """Return a value for each launch or run of everything measured.
 
-    Parameters
-    ----------
-    result
-        Of one system.
-    pairs
-        Of hosts that count in figures of TCP: medians over them; None: all.
+    `pairs`: of hosts that count in figures of TCP: medians over them; None: all.
     """
+    measured = [(m, "") for m in (result.ranks.messages if result.ranks else ())]
+    if result.ranks is not None:
+        measured += [(m, ", progress thread") for m in result.ranks.with_thread]
+    for setting in result.rails.settings if result.rails else ():
+        measured += [(m, f", {setting.name}") for m in setting.messages]
     out = {
-        NetFigure(message_words(m), m.bytes, m.unit): [float(median(run)) for run in m.launches]
-        for m in (result.ranks.messages if result.ranks else ())
-    }
-    out |= {
-        NetFigure(f"{message_words(m)}, progress thread", m.bytes, m.unit): [
-            float(median(run)) for run in m.launches
-        ]
-        for m in (result.ranks.with_thread if result.ranks else ())
-    }
-    out |= {
-        NetFigure(f"{message_words(m)}, {setting.name}", m.bytes, m.unit): [
-            float(median(run)) for run in m.launches
-        ]
-        for setting in (result.rails.settings if result.rails else ())
-        for m in setting.messages
+        NetFigure(message_words(m) + more, m.bytes, m.unit): [float(median(x)) for x in m.launches]
+        for m, more in measured
     }
     runs: dict[NetFigure, list[list[float]]] = defaultdict(list)
     for s in result.streams:
@@ -273,10 +256,10 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
     for pair in result.cores.pairs if result.cores else ():
         near = _SHARING[pair.share]
         runs[NetFigure(f"flag between cores of {near}", 0, "ns")].append(pair.flag_ns)
-        for copy in pair.copies:
-            what = f"copy between cores of {near} ({copy.way})"
-            rates = [1e-9 * rate for rate in copy.bytes_s]
-            runs[NetFigure(what, copy.bytes, "GB/s")].append(rates)
+        for one in pair.copies:
+            what = f"copy between cores of {near} ({one.way})"
+            rates = [1e-9 * rate for rate in one.bytes_s]
+            runs[NetFigure(what, one.bytes, "GB/s")].append(rates)
     for figure, found in runs.items():
         out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
     return dict(sorted(out.items(), key=lambda item: _order(item[0])))
@@ -294,26 +277,20 @@ def compared(a: NetSystem, b: NetSystem) -> NetCompared:
             "measure both with the same command: stretto net mpi -o NAME.net.json",
         )  # fmt: skip
     # the first is divided by the second where less is better, the other way round elsewhere
-    found = compare([
-        (one[f], two[f]) if f.lower_is_better else (two[f], one[f]) for f in shared
-        if all(v > 0 for v in (*one[f], *two[f]))
-    ])  # fmt: skip
+    whole = [f for f in shared if min(*one[f], *two[f]) > 0]
+    cases = [(one[f], two[f]) if f.lower_is_better else (two[f], one[f]) for f in whole]
+    tested = dict(zip(whole, compare(cases), strict=True))
     rows = []
-    tested = iter(found)
     for figure in shared:
         values = median_interval(one[figure]), median_interval(two[figure])
         number = min(v.n for v in values)
-        ratio, q = Interval(1.0, None, None, number), None
-        if all(v > 0 for v in (*one[figure], *two[figure])):
-            now = next(tested)
-            ratio, q = now.ratio, now.q
-        inverse = Interval(1 / ratio.median, None, None, number)  # judge takes ratios of times
-        rows.append(NetRow(figure, values, ratio, judge(inverse, q, number)))
+        now = tested.get(figure, ComparedRates(Interval(1.0, None, None, number), None))
+        inverse = Interval(1 / now.ratio.median, None, None, number)  # judge takes ratios of times
+        rows.append(NetRow(figure, values, now.ratio, judge(inverse, now.q, number)))
     return NetCompared((a, b), tuple(rows), tuple(_notes((a, b), (one, two), rows)))
 
 
 def lines(found: NetCompared) -> list[str]:
-    """Return the page."""
     a, b = found.systems
     out = [found.answer, f"  {a.name}: {a.about}", f"  {b.name}: {b.about}", ""]
     table = [["", "bytes", "", a.name, b.name, f"{b.name} against {a.name}"]]
@@ -321,7 +298,7 @@ def lines(found: NetCompared) -> list[str]:
         figure = row.figure
         values = [three(v.median) for v in row.values]
         table.append([figure.what, figure.size, figure.unit, *values, row.words])
-    return [*out, *aligned(table), "", *(f"note: {note}" for note in found.notes)]
+    return [*out, *in_columns(table), "", *(f"note: {note}" for note in found.notes)]
 
 
 def _order(figure: NetFigure) -> tuple[object, ...]:
@@ -339,7 +316,6 @@ def _placed(ranks: Ranks) -> str:
 
 
 def message_words(m: Messages) -> str:
-    """Return what a measurement of messages is of."""
     base, _, collective = m.test.partition("-")
     words = _WORDS.get(m.test, f"overlap of {collective}" if base == "overlap" else m.test)
     if m.pairs > 1:
@@ -366,7 +342,7 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
     latency = [r for r in rows if r.figure.what == "latency" and r.figure.bytes > 0]
     if latency:
         small = min(latency, key=lambda r: (r.figure.bytes != 8, r.figure.bytes))
-        yield f"{size_words(small.figure.bytes)} latency {_said(small)}"
+        yield f"{sized(small.figure.bytes)} latency {_said(small)}"
     by_what: dict[str, list[NetRow]] = defaultdict(list)
     for row in rows:
         by_what[row.figure.what].append(row)
@@ -376,7 +352,7 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
             yield _bandwidth(what, sorted(by_what[what], key=lambda r: r.figure.bytes))
     rates = [r for w in many for r in by_what[w] if r.figure.bytes == RATE_BYTES]
     if rates:
-        yield f"message rate at {size_words(RATE_BYTES)} {_said(rates[-1])}"
+        yield f"message rate at {sized(RATE_BYTES)} {_said(rates[-1])}"
     tcp = [r for r in rows if r.figure.what.startswith("TCP")]
     for unit, those in (("us", tcp[:1]), ("Gb/s", tcp[-1:])):
         yield from (f"{r.figure.what} {_said(r)}" for r in those if r.figure.unit == unit)
@@ -394,13 +370,13 @@ def _bandwidth(what: str, rows: Sequence[NetRow]) -> str:
     last = rows[-1]
     what += "," if "," in what else ""
     if last.verdict.outcome != "same":
-        return f"{what} at {size_words(last.figure.bytes)} {_said(last)}"
+        return f"{what} at {sized(last.figure.bytes)} {_said(last)}"
     since = last
     for row in reversed(rows):
         if row.verdict.outcome != "same":
             break
         since = row
-    return f"{what} from {size_words(since.figure.bytes)} equal"
+    return f"{what} from {sized(since.figure.bytes)} equal"
 
 
 def _said(row: NetRow) -> str:
@@ -430,7 +406,7 @@ def _notes(
             yield f"only {pair[i].name} has: {', '.join(w for w in _ordered(only) if w in kinds)}"
         if sizes:
             some = ", ".join(
-                f"{what} of {', '.join(size_words(f.bytes) for f in sizes if f.what == what)}"
+                f"{what} of {', '.join(sized(f.bytes) for f in sizes if f.what == what)}"
                 for what in _ordered(sizes)
             )
             yield f"only {pair[i].name} has: {some}"

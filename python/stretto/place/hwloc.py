@@ -68,16 +68,13 @@ def read_machine(path: Path) -> Facts:
         sockets=len(set(found.packages.values())) or 1,
         allowed=tuple(sorted(allowed)) or tuple(threads),
         numa=found.numa,
-        governor=None, clock=None, cpu_quota=None, memory_limit_bytes=None, pids_limit=None,
-        shm_bytes=None, shm_free_bytes=None, ptrace_scope=None, seccomp=False, cma=None, thp=None,
-        thp_shmem=None, numa_balancing=None, memlock_bytes=None, load=0.0,
         product=" ".join(filter(None, map(info.get, ("DMISysVendor", "DMIProductName")))),
         interfaces=tuple(found.interfaces),
         fabrics=tuple(found.fabrics),
         siblings=tuple(sorted(found.siblings)),
         packages=found.packages,
         l3=tuple(sorted(found.l3)),
-    )  # fmt: skip
+    )
 
 
 def _bits(text: str) -> set[int]:

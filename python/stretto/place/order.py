@@ -12,7 +12,6 @@ import numpy as np
 from stretto.errors import StrettoError
 from stretto.files.profile import Profile
 from stretto.model.platform import Platform
-from stretto.place.cores import Core, Seat
 from stretto.place.partition import (
     Array,
     Floats,
@@ -21,10 +20,9 @@ from stretto.place.partition import (
     divide,
     graph_of,
     improve,
-    metis,
     part_of_graph,
 )
-from stretto.place.site import JobNodes
+from stretto.place.site import Core, JobNodes, Seat
 
 #: orders that are tried, for how long a new one may begin, and how long pairs of nodes are refined
 MOST_TRIES, TRY_S, REFINE_S = 20, 6.0, 3.0
@@ -136,9 +134,7 @@ def best_order(
     found += [] if given is None else [given]
     plain = len(found)
     for start in _starts(graph, sizes, tuple(found), seed, tries):
-        part = start()
-        if part is not None:
-            found.append(improve(graph, part, time.monotonic() + REFINE_S))
+        found.append(improve(graph, start(), time.monotonic() + REFINE_S))
         if time.monotonic() - begin > TRY_S:
             break
     best = min(found, key=lambda part: between(graph, part))
@@ -152,11 +148,10 @@ def best_order(
 
 def _starts(
     graph: Graph, sizes: list[int], known: Sequence[Array], seed: int, tries: int
-) -> Iterator[Callable[[], Array | None]]:
+) -> Iterator[Callable[[], Array]]:
     """Yield orders to begin with, those first that tend to be the best."""
     if len(sizes) == 1:
         return
-    yield partial(metis, graph, sizes)
     yield partial(divide, graph, sizes, np.random.default_rng(seed))
     yield from (part.copy for part in known)
     for number in range(tries - len(known) - 1):
@@ -216,7 +211,6 @@ def _sit_within(
 def cost(
     traffic: RankTraffic, site: JobNodes, placed: Placement, platform: Platform | None = None
 ) -> Cost:
-    """Return what an order costs."""
     where = [(n, site.seats[n][s]) for n, s in zip(placed.node, placed.seat, strict=True)]
     cards = _numbers([(n, s and s.card) for n, s in where])
     sockets = _numbers([(n, s and s.cores[0].socket) for n, s in where])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from stretto.check.facts import Facts, collect_facts
 from stretto.check.job import Started, probe
+from stretto.counted import sized
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
 from stretto.files.outcome import Verdict
@@ -29,7 +30,6 @@ from stretto.place.output import LaunchOptions, launch, placed_words, rankmap_of
 from stretto.place.picture import write_picture
 from stretto.place.show import answer
 from stretto.place.site import JobNodes, site_of
-from stretto.profile.show import size
 from stretto.tune import outputs
 from stretto.tune.alone import alone_in
 from stretto.tune.place import keep_input
@@ -178,8 +178,8 @@ def _both_ways(
     text = text.replace("when tuned", "in this order")
     if len(sent) == 2:
         text += (
-            f". Cards sent {size(sent['native'])} in a run, in the best order "
-            f"{size(sent['tuned'])} (interface counters)"
+            f". Cards sent {sized(sent['native'])} in a run, in the best order "
+            f"{sized(sent['tuned'])} (interface counters)"
         )
     if runs:
         text += f". Outputs {outputs.words(compared, session.o.rules)}"

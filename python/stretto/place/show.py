@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from stretto.check.facts import Facts
-from stretto.counted import counted
+from stretto.counted import counted, seconds, sized
 from stretto.files.schema import encode
-from stretto.place.cores import Seat
-from stretto.place.options import TITLES, core_list, options
+from stretto.measure.show import in_columns
 from stretto.place.order import Cost, Ordering, block, placement
-from stretto.place.output import launch_lines
-from stretto.place.site import JobNodes
-from stretto.profile.show import seconds, size
+from stretto.place.output import TITLES, core_list, launch_lines, options
+from stretto.place.site import JobNodes, Seat
 
 
 def seats_lines(
@@ -46,7 +44,7 @@ def seats_lines(
         place = ("?" if n < 0 else str(n) for n in (at.socket, at.numa))
         card = f"{seat.card or '-'}{' (other socket)' if seat.far else ''}"
         rows.append((str(i), core_list(seat.cores), threads, *place, card))
-    out = [first, "", *_columns(rows), ""]
+    out = [first, "", *in_columns(rows, len(rows[0])), ""]
     written: dict[str, str] = {}
     if directory is not None:
         written = dict(launch_lines(directory, site, placement("block", block(site.sizes))))
@@ -61,12 +59,6 @@ def seats_lines(
     ]  # fmt: skip
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in rows]  # fmt: skip
-
-
 def answer(found: Ordering, ranks: int) -> str:
     """Return the first line: what an order gains, or that none does."""
     now, then = found.of(found.given), found.of("best")
@@ -74,18 +66,18 @@ def answer(found: Ordering, ranks: int) -> str:
     tried = f"best of {counted(found.tried, 'tried order')}"
     what = f"ranks 0..{ranks - 1}"
     if not found.gain and not several:
-        return f"nothing to gain: {what} are on one node ({size(now.sockets)} between its sockets)"
+        return f"nothing to gain: {what} are on one node ({sized(now.sockets)} between its sockets)"
     if not found.gain:
         share = f"{_percent(now.share)} of bytes between nodes"
         return f"nothing to gain: {what}, {now.order} order: {share} ({tried})"
     if not several:
         return (
-            f"{what}: {size(now.sockets)} between sockets -> {size(then.sockets)} (one node, "
+            f"{what}: {sized(now.sockets)} between sockets -> {sized(then.sockets)} (one node, "
             f"{now.order} -> best order)"
         )
     return (
         f"{what}: {_percent(now.share)} of bytes between nodes -> {_percent(then.share)} ({tried}; "
-        f"{now.order} order before); busiest card {size(now.card)} -> {size(then.card)}"
+        f"{now.order} order before); busiest card {sized(now.card)} -> {sized(then.card)}"
     )
 
 
@@ -94,19 +86,17 @@ def _percent(share: float) -> str:
 
 
 def cost_lines(costs: Sequence[Cost]) -> list[str]:
-    """Return the orders compared, one a line."""
     priced = any(c.priced_s is not None for c in costs)
     head = ("order", "between nodes", "share", "busiest card", "between sockets", "between caches")
     rows = [(*head, *(["priced"] if priced else []))]
     for c in costs:
-        cells = (c.order, size(c.nodes), _percent(c.share), size(c.card), size(c.sockets),
-                 size(c.caches))  # fmt: skip
+        cells = (c.order, sized(c.nodes), _percent(c.share), sized(c.card), sized(c.sockets),
+                 sized(c.caches))  # fmt: skip
         rows.append((*cells, *([seconds(c.priced_s or 0.0)] if priced else [])))
-    return _columns(rows)
+    return in_columns(rows, len(rows[0]))
 
 
 def order_lines(found: Ordering) -> list[str]:
-    """Return the answer, and how the orders compare."""
     return [answer(found, len(found.best.node)), "", *cost_lines(found.costs)]
 
 
@@ -126,7 +116,6 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
 
 
 def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:
-    """Return what an order is, for programs."""
     return {
         "gain": found.gain,
         "tried": found.tried,

@@ -1,15 +1,16 @@
-"""The nodes that ranks are placed on."""
+"""The nodes that ranks are placed on, and a node's cores for its ranks: spread, near cards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.check.facts import Facts
+from stretto.check.machine import cards_of
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.profile import Profile
-from stretto.place.cores import Seat, cores_of, seats
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,10 @@ class JobNodes:
 
     @property
     def known(self) -> bool:
-        """Whether the cores of all ranks are known."""
         return all(seat is not None for node in self.seats for seat in node)
 
     @property
     def bound(self) -> bool:
-        """Whether each rank has cores of its own."""
         return self.known and all(len(set(node)) == len(node) for node in self.seats)
 
 
@@ -120,3 +119,149 @@ def like_recorded(profile: Profile, facts: Facts) -> str | None:
         f"the recorded nodes have {max(known)} processors, and {facts.name} has {facts.threads}: "
         "without --machine the order ends at the nodes, not at their cores"
     )
+
+
+@dataclass(frozen=True)
+class Core:
+    """One core; `threads` are the kernel's numbers, `number` is hwloc's (Open MPI's) number.
+
+    `socket`, `numa`, `l3`: numbers of what it belongs to, -1 where it is not known.
+    """
+
+    number: int
+    threads: tuple[int, ...]
+    socket: int
+    numa: int
+    l3: int
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The cores of one rank of a node, and the nearest card; `far`: on another socket."""
+
+    cores: tuple[Core, ...]
+    card: str | None = None
+    far: bool = False
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The first hardware thread of each core, as the kernel numbers them."""
+        return tuple(core.threads[0] for core in self.cores)
+
+
+def cores_of(facts: Facts) -> list[Core]:
+    """Return the cores of a node that may be used, in hwloc's order.
+
+    hwloc orders what shares something together, and by the lowest number of the kernel in it.
+    """
+    inside = set(facts.cpuset) or {cpu for core in facts.siblings for cpu in core}
+    every = facts.siblings or tuple((cpu,) for cpu in facts.allowed)
+    here = [kept for core in every if (kept := tuple(c for c in core if c in inside or not inside))]
+    numa = {cpu: n for n, cpus in facts.numa.items() for cpu in cpus}
+    l3 = {cpu: i for i, cpus in enumerate(facts.l3) for cpu in cpus}
+    found = [
+        Core(0, t, facts.packages.get(t[0], -1), numa.get(t[0], -1), l3.get(t[0], -1)) for t in here
+    ]
+    lowest: dict[tuple[int, ...], int] = {}
+    for core in found:
+        for key in _keys(core):
+            lowest[key] = min(lowest.get(key, core.threads[0]), core.threads[0])
+    found.sort(key=lambda c: (*(lowest[k] for k in _keys(c)), c.threads[0]))
+    allowed = set(facts.allowed)
+    return [
+        Core(i, mine, c.socket, c.numa, c.l3)
+        for i, c in enumerate(found)
+        if (mine := tuple(t for t in c.threads if t in allowed))
+    ]
+
+
+def _keys(core: Core) -> list[tuple[int, ...]]:
+    return [
+        (core.socket,), (core.socket, core.numa), (core.socket, core.numa, core.l3),
+    ]  # fmt: skip
+
+
+_LEVELS: tuple[Callable[[Core], int], ...] = (
+    lambda c: c.socket, lambda c: c.numa, lambda c: c.l3,
+)  # fmt: skip
+
+
+def seats(facts: Facts, ranks: int, width: int = 1) -> list[Seat]:
+    """Return where the ranks of a node go, the first rank first.
+
+    `width`: cores of each rank. The ranks are spread evenly over sockets, then NUMA domains, then
+    level-3 caches; ranks that follow one another are near one another. A rank's cores share a cache
+    where they fit.
+    """
+    cores = cores_of(facts)
+    if ranks * width > len(cores):
+        raise UsageError(
+            f"{counted(ranks, 'rank')} of {counted(width, 'core')} need {ranks * width} cores, and "
+            f"{facts.name} has {len(cores)} to use",
+            "--ppn",
+            f"give at most {len(cores) // width}, or another --machine",
+        )
+    near = {
+        cpu for card in cards_of(facts) if card.numa is not None
+        for cpu in facts.numa.get(card.numa, ())
+    }  # fmt: skip
+    chosen = _spread(cores, ranks, width, near)
+    if len(chosen) < ranks:  # what shares a cache has room for no further rank: cross caches
+        starts = [i * len(cores) // ranks for i in range(ranks)]
+        chosen = [tuple(cores[at : at + width]) for at in starts]
+    return _with_cards(facts, chosen)
+
+
+def _spread(
+    cores: Sequence[Core], ranks: int, width: int, near: Collection[int], level: int = 0
+) -> list[tuple[Core, ...]]:
+    """Return the cores of each rank; of groups with equal shares, one `near` a card comes first."""
+    groups: dict[int, list[Core]] = {}
+    if level < len(_LEVELS):
+        for core in cores:
+            groups.setdefault(_LEVELS[level](core), []).append(core)
+    if len(groups) == 1:
+        return _spread(cores, ranks, width, near, level + 1)
+    if not groups or max(map(len, groups.values())) < width:
+        ranks = min(ranks, len(cores) // width)
+        starts = [i * len(cores) // max(ranks, 1) for i in range(ranks)]
+        return [tuple(cores[at : at + width]) for at in starts]
+    close = [g for g, mine in groups.items() if any(c.threads[0] in near for c in mine)]
+    away = [g for g in groups if g not in close]
+    first = _evenly(close, ranks) + _evenly(away, ranks - len(close))
+    turn = {g: first.index(g) if g in first else len(groups) for g in groups}
+    shares = dict.fromkeys(groups, 0)
+    for _ in range(ranks):
+        free = [g for g in groups if (shares[g] + 1) * width <= len(groups[g])]
+        if not free:
+            break
+        shares[min(free, key=lambda g: (shares[g] / len(groups[g]), turn[g]))] += 1
+    return [
+        seat
+        for g, mine in groups.items()
+        for seat in _spread(mine, shares[g], width, near, level + 1)
+    ]
+
+
+def _evenly(groups: Sequence[int], number: int) -> list[int]:
+    """Return so many of the groups, or all, at equal distances."""
+    number = max(0, min(number, len(groups)))
+    return [groups[i * len(groups) // number] for i in range(number)]
+
+
+def _with_cards(facts: Facts, chosen: Sequence[tuple[Core, ...]]) -> list[Seat]:
+    """Give each rank the nearest card; several that are equally near share the ranks evenly."""
+    cards = cards_of(facts) or [i for i in facts.interfaces if i.driver and i.numa is not None]
+    socket_of = {n: {facts.packages.get(cpu, -1) for cpu in cpus} for n, cpus in facts.numa.items()}
+    used: Counter[str] = Counter()
+    out = []
+    for mine in chosen:
+        near = {}
+        for card in cards:
+            sockets = socket_of.get(-1 if card.numa is None else card.numa)
+            other = sockets is not None and mine[0].socket not in sockets
+            near[card.name] = 0 if card.numa == mine[0].numa else 2 if other else 1
+        best = min(near, key=lambda name: (near[name], used[name]), default=None)
+        used[best or ""] += 1
+        out.append(Seat(mine, best, best is not None and near[best] == 2))
+    return out

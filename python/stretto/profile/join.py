@@ -25,7 +25,6 @@ from stretto.files.profile import (
     Profile,
 )
 from stretto.kinds import Abi, Family
-from stretto.profile.barriers import Row, evidence_words
 from stretto.profile.paths import file_bytes, file_seconds, join_files
 from stretto.profile.raw import (
     FINALIZED,
@@ -37,7 +36,7 @@ from stretto.profile.raw import (
     read_raw,
     split_key,
 )
-from stretto.profile.waiting import Samples, collect_samples
+from stretto.profile.waiting import Row, Samples, collect_samples, evidence_words
 
 KINDS = CALL_KINDS
 ORIGINS = (

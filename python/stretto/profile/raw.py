@@ -110,8 +110,6 @@ def split_key(key: int) -> Key:
 
 @dataclass
 class RawFile:
-    """One rank's file."""
-
     path: Path
     header: Any
     functions: list[tuple[str, int]]

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from stretto.counted import counted
+from stretto.counted import counted, seconds, sized
 from stretto.files.profile import Call, Communicator, Profile
 from stretto.files.usage import usage_of, usage_words
 from stretto.profile.join import rank_words
@@ -34,8 +34,6 @@ def tools_note(profile: Profile) -> str | None:
 
 @dataclass
 class TimePart:
-    """One part of the run's time, per rank."""
-
     name: str
     seconds: list[float]
     calls: int = 0
@@ -147,26 +145,6 @@ def group_of(call: Call) -> str:
     if call.kind == "neighborhood":
         return "collective"
     return call.kind
-
-
-def _digits(value: float) -> str:
-    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
-
-
-def seconds(value: float) -> str:
-    """Return a time with a unit that fits: 1.23 s, 45.6 ms, 0.78 us."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if value >= factor:
-            return f"{_digits(value / factor)} {unit}"
-    return f"{value * 1e6:.2f} us" if value > 0 else "0"
-
-
-def size(value: float) -> str:
-    """Return a number of bytes: 8 B, 64 KiB, 1.5 MiB."""
-    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if value >= factor:
-            return f"{_digits(value / factor)} {unit}"
-    return f"{_digits(value)} B"
 
 
 def _percent(value: float, whole: float) -> str:
@@ -285,7 +263,9 @@ def _call_table(profile: Profile, wall: float, top: int) -> Table:
             ""
             if call.communicator is None
             else where + "".join(f"\n{' '.join(words)}" * bool(words)),
-            size(sum(call.bytes) / call.total_calls) if call.bytes_max and call.total_calls else "",
+            sized(sum(call.bytes) / call.total_calls)
+            if call.bytes_max and call.total_calls
+            else "",
             str(round(call.total_calls / ranks)),
             seconds(mean),
             _percent(mean, wall),
@@ -306,11 +286,11 @@ def _file_table(profile: Profile) -> Table:
         table.add_row(
             use.path or "(all others)",
             use.system,
-            size(use.size) if use.path else "",
+            sized(use.size) if use.path else "",
             str(len(use.ranks)),
             f"{sum(use.opens) + sum(use.mpi_opens)}",
-            size(sum(use.read_bytes)),
-            size(sum(use.written_bytes)),
+            sized(sum(use.read_bytes)),
+            sized(sum(use.written_bytes)),
             "by MPI-IO" if use.mpi_io and not use.total_s else seconds(use.total_s),
         )
     return table
@@ -328,7 +308,7 @@ def _message_table(profile: Profile) -> Table:
             profile.nodes[source].name,
             profile.nodes[target].name,
             str(messages),
-            size(volume),
-            size(volume / messages) if messages else "",
+            sized(volume),
+            sized(volume / messages) if messages else "",
         )
     return table

@@ -10,11 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
+from stretto.counted import sized, three
 from stretto.files.net import NetFile
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
-from stretto.net.cores_show import cores_answer, cores_findings
-from stretto.net.judge import answer, fastest_setting, findings, size_words, three
+from stretto.net.cores import cores_answer, cores_findings
+from stretto.net.judge import answer, fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES
 from stretto.net.p2p_show import mpi_page
 from stretto.net.rails_judge import bandwidth, per_launch, rails_answer, rails_findings, shares_of
@@ -290,7 +291,7 @@ def _rails(system: net.NetSystem, several: bool) -> list[Figure]:
             small = [m for m in s.messages if (m.test, m.bytes) == ("bandwidth", RATE_BYTES)]
             if small:
                 rates[s.name] = 1e6 / RATE_BYTES * float(median(per_launch(small[0]))), {}
-    title = f"Message rate, {size_words(RATE_BYTES)}{whose}"
+    title = f"Message rate, {sized(RATE_BYTES)}{whose}"
     return [
         draw.rails_bars(f"net-rails{key}", f"Bandwidth by rail{whose}", bars),
         *([draw.rails_bars(f"net-rails-rate{key}", title, rates, "messages/s")] if rates else []),
@@ -309,7 +310,7 @@ def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:
     found = (
         draw.pairs_heat(f"net-pairs-bandwidth{key}", f"Bandwidth{whose}", best, "Gb/s"),
         draw.pairs_heat(
-            f"net-pairs-latency{key}", f"Latency of {size_words(least)}{whose}", latency, "us"
+            f"net-pairs-latency{key}", f"Latency of {sized(least)}{whose}", latency, "us"
         ),
     )
     return [figure for figure in found if figure is not None]

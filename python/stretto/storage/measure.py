@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.built import library
+from stretto.counted import sized
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.parse import json_value
 from stretto.files.storage import Way
 from stretto.launch.execute import run
 from stretto.measure.request import Where
 from stretto.profile.paths import system_name
-from stretto.profile.show import size
 
 #: by name, in words; the first of a kind is what the others are compared with
 READ = {
@@ -110,7 +110,7 @@ def measure(
         free = facts.f_bavail * facts.f_frsize
         if free < needed:
             raise StrettoError(
-                f"{size(free)} are free, {size(needed)} are needed",
+                f"{sized(free)} are free, {sized(needed)} are needed",
                 target.path,
                 "name another --dir, or a smaller --bytes",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from stretto.counted import counted
+from stretto.counted import counted, seconds, sized
 from stretto.files.outcome import Verdict
 from stretto.files.product import titled
 from stretto.files.storage import IoFile, Way
@@ -13,7 +13,6 @@ from stretto.measure.compare import compare_times
 from stretto.measure.show import columns
 from stretto.measure.stats import Interval, benjamini_hochberg, median_interval
 from stretto.measure.verdict import judge
-from stretto.profile.show import seconds, size
 from stretto.storage.measure import READ, WORDS
 
 #: a file of which more than this part was in memory was not read from the file system
@@ -97,7 +96,7 @@ def answer(result: IoFile) -> list[str]:
             words += f"; {WORDS[best.way.name]}: {seconds(best.value.median)}, {words_of(best)}"
         else:
             words += f"; {_unproven([r.verdict for r in alike if r.verdict is not None])}"
-        out.append(f"To {verb} {size(result.bytes)} on {result.system}: {words}.")
+        out.append(f"To {verb} {sized(result.bytes)} on {result.system}: {words}.")
         parts = next((r for r in mine if r.way.name == "read-parts"), None)
         if parts is not None and parts.verdict is not None and parts.verdict.outcome == "faster":
             out.append(
@@ -163,10 +162,9 @@ def table(result: IoFile) -> list[list[str]]:
 
 
 def about(result: IoFile) -> str:
-    """Return what was measured where, in a line."""
     nodes = counted(len(set(result.hosts)), "node")
-    what = f"a file of {size(result.bytes)} in {result.path}" if result.made else (
-        f"{result.path} ({size(result.bytes)})"
+    what = f"a file of {sized(result.bytes)} in {result.path}" if result.made else (
+        f"{result.path} ({sized(result.bytes)})"
     )  # fmt: skip
     settings = ", ".join(f"{n}={v}" for n, v in result.environment.items())
     return (
@@ -177,7 +175,6 @@ def about(result: IoFile) -> str:
 
 
 def page(result: IoFile) -> list[str]:
-    """Return the lines of the page."""
     launches = max(len(w.launches) for w in result.ways)
     out = [*answer(result), *(f"  {line}" for line in change_lines(result)), "", about(result)]
     out += columns(table(result), left=1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from stretto.profile.show import seconds
+from stretto.counted import seconds
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import DESCRIBED, layer

@@ -1,0 +1,666 @@
+"""From numbers of a profile to causes, a verdict, what to type: no MPI runs here."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from profiles import WHOLE, N, many, of_four, profile, row, used
+from stretto.cli import main
+from stretto.counted import seconds, sized
+from stretto.diagnose import MINOR, Network, diagnose
+from stretto.diagnose.causes import Cause
+from stretto.diagnose.judged import part_needless
+from stretto.diagnose.programs import other_program, others_words, ranks_apart
+from stretto.files.identity import Host, MPIIdentity
+from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
+from stretto.profile.show import parts, show, wide_console
+
+
+def allreduce(seconds: float, **values: Any) -> Call:
+    base = {"wait_s": [0.0] * 2, "transfer_s": [seconds] * 2, "sampled": 1000}
+    more = {"time_s": [seconds] * 2, "typical_s": seconds / 1000}
+    return row("MPI_Allreduce", "collective", **(base | more | values))
+
+
+def barriers(calls: int, detail: str | None = None, communicator: int = 0) -> Call:
+    return row(
+        "MPI_Barrier", "collective", detail=detail, communicator=communicator,
+        calls=[calls, calls], bytes=[0, 0], bytes_min=0, bytes_max=0, time_s=[0.5, 0.5],
+        wait_s=[0.4, 0.4], transfer_s=[0.1, 0.1], sampled=calls,
+    )  # fmt: skip
+
+
+def waits(detail: str | None, time_s: float = 0.5, calls: int = 1000) -> Call:
+    return row(
+        "MPI_Wait", "wait", communicator=None, detail=detail, calls=[calls] * 2, bytes=[0, 0],
+        bytes_min=0, bytes_max=0, time_s=[time_s] * 2,
+    )  # fmt: skip
+
+
+LATE = row("MPI_Recv", "p2p", time_s=[0.5, 0.5])
+WAITED = {"time_s": [0.001, 1.001], "wait_s": [0.0, 1.0], "transfer_s": [0.001, 0.001]}
+VOLUME = 100 << 20
+LARGE = {"calls": [100, 100], "bytes": [VOLUME, VOLUME], "bytes_min": 1 << 20,
+         "bytes_max": (1 << 21) - 1, "sampled": 100}  # fmt: skip
+FITS = VOLUME / Network().node_bandwidth
+
+
+def large(seconds: float) -> Profile:
+    return profile([allreduce(seconds, typical_s=seconds / 100, **LARGE)], (0.001, 0.001))
+
+
+def messages(function: str, bytes_: int, number: int, time_s: float) -> Profile:
+    call = row(function, "p2p", calls=[number, 0], bytes=[bytes_, 0], time_s=[time_s] * 2)
+    return profile([call], matrix=Matrix([(0, 1, number, bytes_)]))
+
+
+#: profile, first cause, what is lost to it (s), whether tuning can help, what is said
+CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
+    (profile([allreduce(0, typical_s=1e-6, **WAITED)], (2.0, 1.0)), "imbalance", 0.5, False,
+     ["cannot help"]),
+    (large(FITS), "bandwidth", None, False, []),
+    (large(10 * FITS), "collective", None, True, ["stretto tune -- mpirun -n 2 './a b'"]),
+    (profile([replace(allreduce(5.0), function="MPI_Alltoallw")], (0.1, 0.1)), "collective", None,
+     False, ["leaves these collectives to the MPI"]),
+    (profile([allreduce(1.0)], communicators=[Communicator(0, "MPI_COMM_SELF", 1, 1, 1, 2)]),
+     "collective", None, False, []),
+    (profile([allreduce(0.01, typical_s=1e-6)], (0.001, 0.001)), "interruption", None, True,
+     ["an interrupted rank is late"]),
+    (profile([barriers(1000), barriers(250, "after files")]), "barrier", 0.375, True,
+     ["750 MPI_Barrier a rank"]),
+    (profile([barriers(1000, "not joined")]), "moving_imbalance", None, True, []),
+    (messages("MPI_Recv", 8000, 1000, 1.0), "late_sender", None, False, []),
+    (messages("MPI_Recv", 8000, 1000, 0.001), None, None, False, []),
+    (messages("MPI_Send", 8000000, 1000000, 1.001), "messages", 1.0, False,
+     ["1000000 messages of 8 B on average should take 1 s"]),
+    (messages("MPI_Send", 8 << 30, 1, 1.1), "bandwidth", None, False, []),
+    (profile([replace(LATE, function="MPI_Ssend")]), "late_sender", 0.5, False,
+     ["receivers", "most of it in MPI_Ssend"]),
+    # waits for collectives and files are no late senders
+    (profile([waits("MPI_Iallreduce", 0.01), waits("MPI_File_iread", 4.0), LATE]), "late_sender",
+     0.5, False, ["most of it in MPI_Recv"]),
+    (profile([row("MPI_Comm_idup", "comm", calls=[3, 3], time_s=[0.1, 0.1]),
+              waits("MPI_Comm_idup", 0.4)]), "communicators", 0.5, False,
+     ["3 calls a rank, 500 ms"]),
+    (profile([row("MPI_Comm_rank", "other")]), None, None, False,
+     ["100.0 % of the run is computing"]),
+    (profile([waits("MPI_Iallreduce", 0.02)]), None, None, False, []),
+    (profile([waits("MPI_Iallreduce", 0.5), allreduce(0.5)]), "collective", None, True,
+     ["not counted: nonblocking and persistent collectives 500 ms (25.0 %)"]),
+    # two percent are not nothing
+    (profile([LATE, allreduce(0.03)]), "late_sender", None, False,
+     ["tuning can gain an estimated 29.9 ms", "late senders"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "first", "lost", "helps", "said"), CAUSES)
+def test_diagnose_names_the_first_cause_and_whether_tuning_can_help(
+    given: Profile, first: str | None, lost: float | None, helps: bool, said: list[str]
+) -> None:
+    found = diagnose(given)
+    large = [c for c in found.causes if c.share >= MINOR]
+    assert (large[0].name if large else None) == first, [(c.name, c.lost_s) for c in found.causes]
+    assert lost is None or found.causes[0].lost_s == pytest.approx(lost, rel=0.01)
+    assert found.can_help is helps and ("stretto tune" in found.next_command) == helps
+    words = [found.verdict, found.next_command]
+    for cause in large:
+        words += [cause.title, cause.because or "", *cause.evidence]
+    assert all(text in "\n".join(words) for text in said), words
+
+
+WORLD = Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)
+
+
+OTHER = Communicator(2, "dup", 2, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("calls", "part"),
+    [
+        ([barriers(100)], 1.0),
+        ([barriers(100), barriers(100, "after one-sided")], 0.0),  # read, barrier, put
+        ([barriers(100), barriers(25, "after files")], 0.75),
+        ([barriers(100), barriers(25, "after files", 2)], 0.5),
+        ([barriers(100), replace(barriers(25, "after files", 2), sampled=0)], 0.0),
+        ([barriers(100), barriers(25, "not joined", 2)], 1.0),
+        ([barriers(100), barriers(100, "shared memory", 2)], 1.0),
+    ],
+)
+def test_so_many_barriers_may_be_needed(calls: list[Call], part: float) -> None:
+    assert part_needless(calls, [WORLD, OTHER])[0] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("detail", "part"),
+    [
+        (None, "messages: waiting"),
+        ("MPI_Rsend_init", "messages: waiting"),
+        ("MPI_Rget", "one-sided"),
+        ("MPI_Raccumulate", "one-sided"),
+        ("MPI_Comm_idup", "making communicators"),
+        ("MPI_Iallreduce", "nonblocking collectives: waiting"),
+        ("MPI_File_iwrite", "files"),
+    ],
+)
+def test_waiting_is_told_by_what_is_waited_for(detail: str | None, part: str) -> None:
+    given = profile([waits(detail)], io_s=[0.5, 0.5] if part == "files" else [0.0, 0.0])
+    assert [p.name for p in parts(given)][1:] == [part]
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (sized(1000), "1000 B"), (sized(1023.9), "1024 B"), (sized(1000 << 20), "1000 MiB"),
+        (sized(3 << 50), "3072 TiB"), (sized(15.625 * 1024), "15.6 KiB"), (sized(8), "8 B"),
+        (seconds(86400.0), "86400 s"), (seconds(0.9999e-3), "1000 us"), (seconds(1.2345), "1.23 s"),
+    ],
+)  # fmt: skip
+def test_no_number_has_an_exponent(told: str, text: str) -> None:
+    assert told == text
+
+
+def test_profile_with_a_row_without_calls_and_a_name_in_brackets_is_shown() -> None:
+    empty = row("MPI_Bcast", "collective", calls=[0, 0], bytes=[0, 0])
+    named = [Communicator(0, "[/grid]", 2, 1, 2)]
+    console = wide_console()
+    with console.capture() as shown:
+        show(profile([empty], communicators=named), console)
+    assert "Bcast" in shown.get() and "[/grid], 2" in shown.get()
+
+
+DARK = {
+    "nonblocking and persistent collectives": [
+        row("MPI_Iallreduce", "nonblocking_collective", time_s=[0.2, 0.2]),
+        waits("MPI_Iallreduce", 0.3),
+    ],
+    "neighbourhood collectives": [
+        row("MPI_Neighbor_alltoall", "neighborhood", time_s=[0.2, 0.2]),
+        waits("MPI_Ineighbor_alltoall", 0.3),
+    ],
+    "one-sided communication": [
+        row("MPI_Win_fence", "rma", time_s=[0.2, 0.2]),
+        waits("MPI_Rput", 0.3),
+    ],
+    "collectives whose calls could not be joined": [
+        row("MPI_Allreduce", "collective", time_s=[0.5, 0.5])
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DARK)
+def test_no_verdict_on_what_was_not_judged(name: str) -> None:
+    found = diagnose(profile(DARK[name]))
+    assert found.can_help is None and "is not known" in found.verdict
+    assert f"{name} 500 ms (33.3 %)" in found.verdict
+    assert [(u.name, u.spent_s) for u in found.unjudged] == [(name, 0.5)]
+    assert "stretto tune" not in found.next_command
+
+
+def test_threads_lose_no_more_than_the_run() -> None:
+    late = row("MPI_Recv", "p2p", time_s=[1.0, 1.0])
+    given = profile([late, allreduce(1.0)], (0.0, 0.0), wall_s=[1.0, 1.0])
+    found = diagnose(given)
+    assert (found.wall_s, found.mpi_share, found.compute_share) == (1.0, 1.0, 0.0)
+    assert all(c.share <= 1 for c in found.causes)
+    assert any("several threads of a rank" in w for w in found.warnings)
+    hidden = diagnose(profile([waits("MPI_Iallreduce", 1.0), late], (0, 0), wall_s=[1.0, 1.0]))
+    assert [u.share for u in hidden.unjudged] == [0.5]
+    with (console := Console(width=120)).capture() as shown:
+        show(given, console)
+    assert "note: several threads" in shown.get() and "100.0 %" not in shown.get()
+
+
+def waiting(function: str, wait: float) -> Call:
+    return row(
+        function, "collective", time_s=[wait, wait], wait_s=[wait, wait], transfer_s=[0.0, 0.0]
+    )
+
+
+def test_no_rank_is_named_where_the_late_one_changes() -> None:
+    some = [waiting("MPI_Allreduce", 0.3), waiting("MPI_Allreduce", 0.2), waiting("MPI_Bcast", 0.1)]
+    cause = diagnose(profile(some)).causes[0]
+    assert cause.name == "moving_imbalance"
+    assert [e.partition(":")[0] for e in cause.evidence] == [
+        "the late rank changes from call to call",
+        "most of the waiting is in MPI_Allreduce (500 ms a rank) and MPI_Bcast (100 ms a rank)",
+    ]
+    uneven = diagnose(profile([waiting("MPI_Allreduce", 0.5)], (2.0, 1.0))).causes[0]
+    assert uneven.evidence[0].startswith("rank 0 computes 2 s, the mean is 1.5 s")
+
+
+def busy(share: float, calls: list[Call], **values: Any) -> Profile:
+    """Make a profile of a second or so, of which ranks waited a share for a core."""
+    made = profile(calls, **values)
+    return replace(
+        made,
+        cpu_s=[(1 - share) * w for w in made.wall_s],
+        core_wait_s=[share * w for w in made.wall_s],
+        involuntary=[1000, 1000],
+        nodes=[Node("h", [0, 1], 18.2, 2)],
+    )
+
+
+LATE_9 = [row("MPI_Recv", "p2p", time_s=[9.0, 9.0])]
+UNEVEN = replace(allreduce(9.5), typical_s=1e-6)
+
+
+RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
+
+
+@pytest.mark.parametrize(
+    ("share", "calls", "verdict", "first"),
+    [
+        (0.9, LATE_9, "inconclusive: the machine was busy", "busy_machine"),  # LAMMPS at load 18
+        (0.9, [allreduce(9.0)], "inconclusive: the machine was busy", "busy_machine"),
+        (0.2, [allreduce(0.01)], "inconclusive: the machine was busy", "busy_machine"),
+        (0.9, [UNEVEN], "inconclusive: the machine was busy", "busy_machine"),
+        (0.0, [UNEVEN], "tuning cannot help, because an interrupted rank", "interruption"),
+        (0.1, LATE_9, "tuning cannot help, because messages", "late_sender"),
+        (0.1, [allreduce(9.0)], "tuning can help: an estimated", "collective"),
+        (0.02, LATE_9, "tuning cannot help, because messages", "late_sender"),
+        (0.0, RARE, "not known, because this was not judged: collectives of fewer than 20", None),
+    ],
+)
+def test_verdict_on_busy_machine_or_few_calls_is_withheld(
+    share: float, calls: list[Call], verdict: str, first: str | None
+) -> None:
+    found = diagnose(busy(share, calls))
+    assert verdict in found.verdict
+    assert (found.causes[0].name if found.causes else None) == first
+    assert first == "interruption" or "interruption" not in [c.name for c in found.causes]
+    told = [w for w in found.warnings if "the machine was busy" in w]
+    assert bool(told) == (share >= 0.05)
+    if told:
+        assert f"waited {100 * share:.0f} % of the time for a core" in told[0]
+        assert "load 18.2 on 2 processors" in told[0]
+    if "inconclusive" in verdict or first is None:
+        assert found.can_help is None
+
+
+def alone(command: list[str], executables: list[str] | None = None) -> Profile:
+    part = profile([]).recorded_part()
+    return replace(
+        part, nranks=1, nodes=[replace(part.nodes[0], ranks=[0])], wall_s=[1.0], mpi_s=[0.0],
+        io_s=[0.0], clock_error_s=[0.0], command=command, executables=executables,
+    )  # fmt: skip
+
+
+ONE_MACHINE = [Node("h", [0], 1.0, 1, 0), Node("i", [1], 1.0, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("share", "nodes", "found_busy", "first"),
+    [
+        (0.5, [Node("h", [0, 1], 1.0, 1)], False, "more_ranks_than_cores"),
+        (0.5, ONE_MACHINE, False, "more_ranks_than_cores"),  # two nodes in name
+        (0.5, [Node("h", [0], 1.0, 1, 0), Node("i", [1], 1.0, 1, 1)], True, "busy_machine"),
+        (0.7, [Node("h", [0, 1], 1.0, 1)], True, "more_ranks_than_cores"),
+        (0.04, [Node("h", [0, 1], 1.0, 1)], False, "late_sender"),  # they sleep when they wait
+    ],
+)
+def test_ranks_more_than_cores_are_a_cause_of_their_own(
+    share: float, nodes: list[Node], found_busy: bool, first: str
+) -> None:
+    found = diagnose(replace(busy(share, LATE_9), nodes=nodes))
+    causes = {c.name: c for c in found.causes}
+    assert found.causes[0].name == first
+    assert ("busy_machine" in causes) == found_busy
+    assert any("the machine was busy" in w for w in found.warnings) == found_busy
+    if first == "more_ranks_than_cores":
+        assert causes[first].share == pytest.approx(0.5)
+        assert "2 ranks share 1 core" in causes[first].evidence[0]
+        assert found.verdict.startswith("inconclusive: ranks are more than cores")
+
+
+SH = str(Path("/bin/sh").resolve())
+
+
+@pytest.mark.parametrize(
+    ("command", "executable", "question", "following"),
+    [
+        (["/bin/sh", "a b"], SH, "forgotten?", "stretto diagnose -- mpirun -n 4 /bin/sh 'a b'"),
+        (["/bin/sh", "job"], "/app", "here or in the script?", "stretto profile --show x.json"),
+        (["mpirun", "./app"], "/app", "ask for more (-n)?", "stretto profile --show x.json"),
+    ],
+)
+def test_diagnose_of_one_rank_asks_for_the_launcher(
+    command: list[str], executable: str, question: str, following: str
+) -> None:
+    found = diagnose(alone(command, [executable]), Path("x.json"))
+    assert "one rank only" in found.verdict and found.verdict.endswith(question)
+    assert found.next_command == following and found.can_help is False
+
+
+def test_diagnose_of_a_profile_that_lacks_calls_gives_no_verdict() -> None:
+    heavy = profile([allreduce(9.0)])
+    cases = [
+        (replace(heavy, tools=["/x/tool.so"]), "tool.so takes MPI calls before the recorder"),
+        (replace(heavy, tools=["/x/a", "/x/t.so"], executables=["/x/a"]),
+         "a tool linked into a and t.so take MPI calls before the recorder"),
+        (profile([]), "no MPI call was recorded"),
+        (replace(heavy, complete=False, incomplete_ranks=[0, 1]),
+         "no rank was recorded to its MPI_Finalize"),
+    ]  # fmt: skip
+    for made, why in cases:
+        found = diagnose(made)
+        assert found.verdict.startswith(f"whether tuning can help is not known, because {why}")
+        assert found.can_help is None
+        assert (found.compute_share is None and not found.causes) == bool(made.tools)
+        assert found.next_command.startswith(f"stretto {'check' if made.tools else 'diagnose'} --")
+    one_cut = diagnose(replace(heavy, complete=False, incomplete_ranks=[1]))
+    assert "tuning can help" in one_cut.verdict
+
+
+def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:
+    mine = alone(["mpirun", "-n", "2", "./app"], ["/x/app"])
+    assert "2 ranks of app each ran as a job of one rank" in (ranks_apart([mine, mine]) or "")
+    script = replace(mine, command=["./job.sh"])
+    other = replace(mine, executables=["/x/other"])
+    for profiles in ([mine], [mine, profile([])], [script, script], [mine, other]):
+        assert ranks_apart(profiles) is None
+
+
+def test_diagnose_of_many_programs_lists_five() -> None:
+    one = other_program(alone(["./job.sh"], ["/x/a", "/x/b"]), Path("o p.json"), "verdict")
+    assert others_words("app", []) == []
+    lines = others_words("app", [one] * 7)
+    assert len(lines) == 7 and "ran 8 MPI programs" in lines[0] and "2 more" in lines[-1]
+    assert lines[1] == (
+        "   a, b, 1 rank, 1 s: verdict\n   see: stretto diagnose --profile 'o p.json'"
+    )
+
+
+def test_serial_files_explain_the_waiting() -> None:
+    bcast = row(
+        "MPI_Bcast", "collective", time_s=[0.0, 1.0], wait_s=[0.0, 1.0], transfer_s=[0.0, 0.0]
+    )
+    for reads in (False, True):
+        use = used(WHOLE, reads=reads)
+        found = diagnose(profile([bcast], (1.0, 1.0), io_s=[1.0, 0.0], file_uses=[use]))
+        assert found.causes[0].name == "serial_io"
+        assert "1 GiB" in " ".join(found.causes[0].evidence)
+        assert (" reading: " in found.causes[0].title) == reads
+        assert ("read in parallel" in found.causes[0].advice) == reads
+        assert ("write in parallel" in found.causes[0].advice) != reads
+    # both ranks write alike: nothing serial
+    even = diagnose(profile([], (1.0, 1.0), io_s=[1.0, 1.0]))
+    assert "serial_io" not in [c.name for c in even.causes]
+
+
+ONE_NODE = [Node("h", [0, 1])]
+TWO_NODES = [Node("h", [0]), Node("i", [1])]
+
+
+FILES_OF_ALL = [
+    (used(WHOLE, WHOLE), ONE_NODE, "shared_read"),
+    (used(WHOLE, WHOLE, time_s=0.0, mpi_io=True), ONE_NODE, "shared_read"),
+    (used(0xFFFF, WHOLE - 0xFFFF, time_s=0.0, mpi_io=True), ONE_NODE, "files"),
+    (used(WHOLE, WHOLE), TWO_NODES, "shared_read"),
+    (used(WHOLE, WHOLE, system="ext4"), TWO_NODES, "files"),  # two files of the same name
+    (used(0xFFFF, WHOLE - 0xFFFF), ONE_NODE, "files"),  # each its own part
+    (used(WHOLE, WHOLE, reads=False), ONE_NODE, "files"),
+]
+
+
+READ_ALL = {"kind": "io", "communicator": None, "time_s": [0.5, 0.5]}
+
+
+@pytest.mark.parametrize(("use", "nodes", "cause"), FILES_OF_ALL)
+def test_files_of_all_ranks_are_no_interruption(
+    use: FileUse, nodes: list[Node], cause: str
+) -> None:
+    calls = [row("MPI_File_read_at", "io", communicator=None, time_s=[1.0, 1.0])] * use.mpi_io
+    found = diagnose(profile(calls, io_s=[1.0, 1.0], file_uses=[use], nodes=nodes))
+    assert [c.name for c in found.causes] == [cause]
+    assert found.causes[0].lost_s == pytest.approx(0.5 if cause == "shared_read" else 1.0)
+    assert "/data/in" in " ".join(found.causes[0].evidence)
+    assert not found.can_help
+
+
+#: what is done, to which file, by which MPI, and what the lines to type or change then hold
+ADVICE = [
+    ("/d/in", {}, "4.1.4", ["read in on rank 0, then MPI_Bcast", "MPI_File_open for in",
+                            '"romio_cb_read" = "enable"']),
+    ("/d/in.h5", {}, "4.1.4", ["HDF5: open with H5Pset_fapl_mpio", "HDF5_USE_FILE_LOCKING=FALSE",
+                               'driver="mpio"']),
+    ("/d/in.NC", {}, "4.1.4", ["netCDF: open with nc_open_par", "NC_COLLECTIVE"]),
+    ("/d/in", {"mpi_io": True, "call": "MPI_File_read_at"}, "4.1.4",
+     ["MPI_File_read_at_all instead of MPI_File_read_at", "romio_cb_read enable",
+      "OMPI_MCA_io=romio321 ROMIO_HINTS=$PWD/hints"]),
+    ("/d/in.h5", {"mpi_io": True, "call": "MPI_File_read"}, "5.0.8",
+     ["HDF5: transfer with H5Pset_dxpl_mpio", "OMPI_MCA_io=romio341"]),
+    ("/d/in", {"mpi_io": True, "call": "MPI_File_read_all"}, "4.1.4", ["romio_cb_read enable"]),
+    ("/d/a b", {"system": "lustre"}, "4.1.4",
+     ["lfs getstripe '/d/a b' shows its stripes; a shared file of this size needs 8",
+      "lfs setstripe -c 8 '/d/a b.new' && cp '/d/a b' '/d/a b.new' && mv '/d/a b.new' '/d/a b'"]),
+    ("/d/out", {"reads": False, "system": "lustre"}, "4.1.4",
+     ["MPI_File_write_at_all", "lfs setstripe -c 8 /d before the run"]),
+    ("/d/out.nc", {"reads": False, "mpi_io": True, "call": "MPI_File_write_at"}, "4.1.4",
+     ["netCDF: access variables with nc_var_par_access", "romio_cb_write enable"]),
+    ("out (deleted)", {}, "4.1.4", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "access", "version", "lines"), ADVICE)
+def test_causes_in_files_end_with_what_to_type(
+    path: str, access: dict[str, Any], version: str, lines: list[str]
+) -> None:
+    options = {k: v for k, v in access.items() if k != "call"}
+    calls = [row(access["call"], **READ_ALL)] if "call" in access else []
+    use = replace(used(WHOLE, WHOLE, **options), path=path)
+    made = profile(
+        calls, io_s=[1.0, 1.0], file_uses=[use], mpi=MPIIdentity("openmpi", "openmpi", version)
+    )
+    cause = diagnose(made).causes[0]
+    steps = "\n".join(cause.steps)
+    assert all(line in steps for line in lines) and bool(steps) == bool(lines), steps
+    library = path.lower().endswith((".h5", ".nc"))
+    assert ("MPI_File_" in steps) <= (not library)  # its functions are the library's to call
+    assert ("lfs" in steps) == (access.get("system") == "lustre")
+    assert ("HDF5_USE_FILE_LOCKING" in steps) == (
+        path.lower().endswith((".h5", ".nc")) and not calls
+    )
+    if not lines:
+        assert cause.next_command.startswith("stretto profile ")
+    elif access.get("reads", True):
+        assert cause.next_command == f"stretto io -n 2 --file {shlex.quote(path)}"
+    else:
+        assert cause.next_command == "stretto io -n 2 --write --dir /d --bytes 2147483648"
+
+
+@pytest.mark.parametrize(("node", "crowded"), [("h", True), ("h.site.org", True), ("n1", False)])
+def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> None:
+    host = Host("h", "c", 1, "k", 1)
+    warnings = diagnose(profile([], host=host, nodes=[Node(node, [0, 1])])).warnings
+    assert any("2 ranks share 1 core:" in w for w in warnings) == crowded
+
+
+@pytest.mark.parametrize("words", [["--bandwidth", "nan"], ["--latency", "nan", "--json"]])
+def test_numbers_that_are_none(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--profile", "x", *words]) == 2
+    error = capsys.readouterr().err
+    assert "nan is no number to go by" in error and f"at: {words[0]}" in error
+
+
+def late_by(*seconds: float) -> Call:
+    """Return an allreduce in which ranks wait so long."""
+    return of_four(
+        "MPI_Allreduce", "collective", [s + 1e-5 for s in seconds], wait_s=list(seconds),
+        transfer_s=[1e-5] * N, sampled=100, typical_s=1e-7,
+    )  # fmt: skip
+
+
+def named(found: list[Cause]) -> dict[str, Cause]:
+    return {c.name: c for c in found if c.share >= MINOR}
+
+
+def test_late_ranks_that_stay_are_named_and_weighted_and_others_are_not() -> None:
+    last = [0.0, 0.0, 0.02, 0.98]
+    same = named(diagnose(many([late_by(1, 1, 1, 0)], (1, 1, 1, 2), last_share=last)).causes)
+    assert list(same) == ["imbalance"]
+    seen, do = "\n".join(same["imbalance"].evidence), "\n".join(same["imbalance"].steps)
+    assert "rank 3 computes 2 s, the mean is 1.25 s (1.60 times)" in seen
+    assert "98 % of the waiting in collectives ended when this rank came" in seen
+    assert "vwgt" in do and "from rank 0 on: 0.80 0.80 0.80 1.60" in do
+    two = diagnose(many([late_by(1, 1, 0, 0)], (1, 1, 2, 2), last_share=[0, 0, 0.5, 0.5])).causes[0]
+    assert "ranks 2-3 compute 2 s on average" in two.evidence[0]
+    even = [0.25] * N
+    moving = named(diagnose(many([late_by(1, 1, 1, 1)], last_share=even)).causes)
+    assert list(moving) == ["moving_imbalance"] and not moving["moving_imbalance"].steps
+    assert "the last in 25 % of the waiting" in moving["moving_imbalance"].evidence[1]
+    # the sums differ by chance: who computes longest is not who the others wait for
+    chance = many([late_by(1, 1, 1, 0.8)], (1, 1, 1, 1.2), last_share=even)
+    assert list(named(diagnose(chance).causes)) == ["moving_imbalance"]
+    both = many([late_by(1, 1, 1, 0.7)], (1, 1, 1, 1.4), last_share=[0.1, 0.1, 0.1, 0.7])
+    assert set(named(diagnose(both).causes)) == {"imbalance", "moving_imbalance"}
+
+
+RING = [(r, (r + 1) % N, 100, 800) for r in range(N)]
+
+
+BOTH = [*RING, *((r, (r - 1) % N, 100, 800) for r in range(N))]
+
+
+EVERY = [(s, t, 100, 800) for s in range(N) for t in range(N) if s != t]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "compute", "messages", "cause", "step"),
+    [
+        ("MPI_Recv", "p2p", 0.25, RING, "chain", "smaller pieces"),
+        ("MPI_Recv", "p2p", 0.25, BOTH, "late_sender", "instead of MPI_Recv"),
+        ("MPI_Recv", "p2p", 0.6, RING, "late_sender", "instead of MPI_Recv"),  # side by side
+        ("MPI_Recv", "p2p", 0.05, RING, "late_sender", "instead of MPI_Recv"),  # nobody works
+        ("MPI_Waitall", "wait", 0.25, RING, "late_sender", None),
+    ],
+)
+def test_late_senders_are_told_by_their_calls_and_by_who_works_meanwhile(
+    function: str, kind: Any, compute: float, messages: Any, cause: str, step: str | None
+) -> None:
+    call = of_four(function, kind, [1 - compute] * N, communicator=None)
+    found = diagnose(many([call], (compute,) * N, messages)).causes[0]
+    assert found.name == cause
+    assert [step in s for s in found.steps] == [True] if step else found.steps == []
+    if cause == "chain":
+        assert "on average 1.0 of 4 ranks compute at a time" in found.evidence[-1]
+
+
+@pytest.mark.parametrize(
+    ("messages", "serves"),
+    [(BOTH, True), (RING, False), (EVERY, False), ([(0, 1, 900, 800), *BOTH[1:]], False)],
+)
+def test_neighbourhood_collective_is_offered_to_equal_exchanges_alone(
+    messages: Any, serves: bool
+) -> None:
+    often = [(s, t, 10**4 * m, v) for s, t, m, v in messages]
+    found = diagnose(many([of_four("MPI_Isend", "p2p", [4.0] * N)], messages=often))
+    cause = next(c for c in found.causes if c.name == "messages")
+    assert ("MPI_Neighbor_alltoallv" in " ".join(cause.steps)) == serves
+
+
+def vectors(
+    function: str, senders: list[int], root: int | None = None, **values: Any
+) -> list[Call]:
+    """Return rows of a v-collective in which only some ranks have a block."""
+    full = [100 * (r in senders) for r in range(N)]
+    none = [100 - n for n in full]
+    common = {"sampled": 100, "typical_s": 5e-3, "roots": [] if root is None else [root]}
+
+    def part(counts: list[int], **more: Any) -> Call:
+        seconds = [n * 5e-3 for n in counts]
+        return of_four(
+            function, "collective", seconds, calls=counts, wait_s=[0.0] * N, transfer_s=seconds,
+            **(common | more),
+        )  # fmt: skip
+
+    return [
+        part(full, bytes=[8 * n for n in full]),
+        part(none, bytes=[0] * N, bytes_min=0, bytes_max=0, **values),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "ranks"),
+    [
+        (vectors("MPI_Gatherv", [1], root=0), "ranks 2-3"),  # the root has what it receives
+        (vectors("MPI_Scatterv", [0, 1], root=0), "ranks 2-3"),
+        (vectors("MPI_Alltoallv", [0, 1, 2]), "rank 3"),
+        (vectors("MPI_Bcast", []), "ranks 0-3"),  # of no bytes at all
+        (vectors("MPI_Alltoallv", [0, 1, 2], detail="receives only"), None),
+        (vectors("MPI_Alltoallv", [0, 1, 2, 3])[:1], None),
+        (vectors("MPI_Allgatherv", [0, 1]), None),  # the others receive it
+        (vectors("MPI_Bcast", [0, 1]), None),  # two sizes of a call
+        (vectors("MPI_Gatherv", [1]), None),  # the root is not known
+        ([replace(vectors("MPI_Gatherv", [], root=0)[1], calls=[5] * N)], None),  # too few
+        (vectors("MPI_Barrier", []), None),
+    ],
+)
+def test_ranks_with_empty_blocks_are_named_where_they_need_nothing(
+    calls: list[Call], ranks: str | None
+) -> None:
+    found = {c.name: c for c in diagnose(many(calls)).causes}
+    assert ("empty_blocks" in found) == (ranks is not None)
+    if ranks is not None:
+        cause = found["empty_blocks"]
+        assert cause.evidence[0].endswith(f"in 100 calls of {ranks}")
+        silent = 1 + int(ranks[-1]) - int(ranks.split()[1][0])
+        assert cause.lost_s == pytest.approx(0.5 * silent / N)
+
+
+@pytest.mark.parametrize(
+    ("busy", "allowed", "cores", "cause", "seen", "do"),
+    [
+        ([4] * N, [1] * N, 64, "more_threads_than_cores", "4 busy threads is bound to 1 core",
+         "mpirun --map-by slot:PE=4 --bind-to core, or srun -c 4"),
+        ([4] * N, [8] * N, 8, "more_threads_than_cores", "4 ranks with 16 busy threads share 8",
+         "OMP_NUM_THREADS=2"),
+        ([1] * N, [2] * N, 2, "more_ranks_than_cores", "4 ranks share 2 cores", ""),
+        ([4] * N, [4] * N, 64, "busy_machine", "load", ""),
+        ([0] * N, [0] * N, 64, "busy_machine", "load", ""),
+    ],
+)  # fmt: skip
+def test_threads_that_share_cores_are_no_busy_machine(
+    busy: list[int], allowed: list[int], cores: int, cause: str, seen: str, do: str
+) -> None:
+    made = many(
+        [late_by(0, 0, 0, 0)], busy_threads=busy, allowed_cores=allowed, core_wait_s=[0.4] * N,
+        cpu_s=[0.6] * N, involuntary=[100] * N,
+    )  # fmt: skip
+    found = diagnose(replace(made, nodes=[Node("h", [*range(N)], 9.0, cores)]))
+    assert list(named(found.causes)) == [cause]
+    assert seen in found.causes[0].evidence[0] and do in " ".join(found.causes[0].steps)
+    assert bool(found.causes[0].steps) == bool(do)
+    assert found.verdict.startswith("inconclusive: " + cause.split("_")[1].replace(
+        "machine", "the machine"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("busy", "cores", "noted"), [([1] * N, 64, True), ([1] * N, 8, False), ([0] * N, 64, False),
+                                 ([8] * N, 64, False)]
+)  # fmt: skip
+def test_idle_cores_are_noted_where_three_of_four_are(
+    busy: list[int], cores: int, noted: bool
+) -> None:
+    found = diagnose(many([], busy_threads=busy, nodes=[Node("h", [*range(N)], 1.0, cores)]))
+    assert any("stretto scale measures it" in w for w in found.warnings) == noted
+
+
+def test_long_job_is_sent_to_learn_by_verdict_and_by_cause() -> None:
+    for times, tool in ((1.0, "tune"), (700.0, "learn")):
+        call = of_four("MPI_Allreduce", "collective", [times] * N, wait_s=[0.0] * N,
+                       transfer_s=[times] * N, sampled=100, typical_s=times / 100)  # fmt: skip
+        found = diagnose(many([call]))
+        assert found.next_command.startswith(f"stretto {tool} -- ")
+        assert found.causes[0].next_command == found.next_command
+        small = [replace(call, time_s=[t / 50 for t in call.time_s], typical_s=times / 5000,
+                         transfer_s=[times / 50] * N)]  # fmt: skip
+        late = of_four("MPI_Recv", "p2p", [times] * N, communicator=None)
+        little = diagnose(many([*small, late]))
+        assert little.causes[0].name == "late_sender" and not little.can_help
+        assert little.next_command.startswith("stretto learn -- ") == (tool == "learn")
