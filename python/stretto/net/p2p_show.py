@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from stretto.counted import counted
+from stretto.files.identity import titled
 from stretto.files.net import Messages, Ranks
-from stretto.files.product import titled
 from stretto.measure.stats import Interval, median_interval
 from stretto.net.judge import size_words, three
 from stretto.net.overlap_show import overlap_lines, progress_answer

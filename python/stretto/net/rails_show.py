@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from stretto.counted import counted
+from stretto.files.identity import titled
 from stretto.files.net import RailBytes, Rails, RailSetting
-from stretto.files.product import titled
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.mpi.settings.openmpi import SPREAD
 from stretto.net.judge import ComparedRates, size_words, three

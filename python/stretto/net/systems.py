@@ -10,6 +10,7 @@ from statistics import median
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.files.identity import titled
 from stretto.files.net import (
     CorePair,
     Latency,
@@ -21,7 +22,6 @@ from stretto.files.net import (
     read_net,
 )
 from stretto.files.outcome import Verdict
-from stretto.files.product import titled
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge
 from stretto.net.judge import compare, size_words, three
