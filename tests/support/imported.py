@@ -33,9 +33,9 @@ class Import:
         self.code = -1
         self.said = self.printed = ""
 
-    def __call__(self, place: Path | str, *words: str | int | Path, kind: str = "osu") -> Import:
+    def __call__(self, *words: str | int | Path, kind: str = "osu") -> Import:
         out = [] if "-o" in words else ["-o", str(self.out)]
-        self.code = main(["import", kind, str(place), *map(str, words), *out])
+        self.code = main(["import", kind, *map(str, words), *out])
         captured = self.capsys.readouterr()
         self.said, self.printed = " ".join(captured.err.split()), captured.out
         return self

@@ -133,9 +133,9 @@ def test_import_of_threads_has_their_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (C5N, "on how many nodes the 144 ranks were is not known"),
+        (C5N, "on how many nodes and ranks this was measured is not known (ranks 144)"),
         (("osu", "LOG", "--mpi", "openmpi@4"), "the number of nodes of osu_latency is not known"),
-        (("osu", "LOG", "--mpi", "openmpi@4", "--nodes", "3"), "of osu_latency is given as 3"),
+        (("osu", "LOG", "--mpi", "openmpi@4", "--nodes", "3"), "2 ranks, and 3 nodes"),
         (("osu", "LOG", "--nodes", "2"), "with which MPI"),
         ((*C5N, str(DATA / "links-osu.log"), "--nodes", "2"),
          "osu_bw was measured in two ways (no settings; btl_tcp_links=36)"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from imported import HEADING
 from stretto.imports import imb, osu
@@ -185,3 +187,62 @@ def test_reader_of_all_columns_takes_largest_times_and_calls() -> None:
     assert [(t.datatype, t.place) for t in osu.read(text, "f").tables] == [
         ("MPI_CHAR", "f:2"), ("MPI_INT", "f:6"),
     ]  # fmt: skip
+
+
+@given(st.sets(st.integers(1, 1 << 30), min_size=1), st.data())
+def test_reader_of_a_cut_file_takes_whole_lines_only(sizes: set[int], data: st.DataObject) -> None:
+    text = (
+        title().lstrip() + HEADING + "".join(f"{n}  {n % 997 + 0.25:.2f}\n" for n in sorted(sizes))
+    )
+    whole = osu.read(text, "f").tables[0].lines
+    assert len(whole) == len(sizes)
+    at = data.draw(st.integers(0, len(text)))
+    found = [x for t in osu.read(text[:at], "f").tables for x in t.lines]
+    assert found == whole[: max(0, text[:at].count("\n") - 2)]
+
+
+@given(st.text(alphabet="# OSUMPIAllreduce LatencyTestv7.\n\r0123456789.-xnan\x00[]_():\u00e9"))
+def test_readers_of_any_text_take_times_above_zero(text: str) -> None:
+    for head in ("", title("Bcast"), "# Benchmarking Bcast\n#bytes t_max[usec]\n"):
+        for read in (osu.read, imb.read):
+            for table in read(head + text, "f").tables:
+                assert all((x.average or x.largest or 0) >= 0 for x in table.lines)
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "mode", "root_stays"),
+    [
+        ("(R) MPI Benchmarks 2021.11", "", "latency", True),
+        ("(R) MPI Benchmarks 2019 Update 3", "", "latency", True),
+        ("(R) MPI Benchmarks 2021.11", " -sync off", "throughput", True),
+        ("(R) MPI Benchmarks 2021.11", " -a 2 \n\n# -sync 0", "throughput", True),
+        (" (R) MPI Benchmarks 2017", "", "throughput", False),
+        (" (R) MPI Benchmarks 2018", " -sync on", "latency", False),
+        ("(R) MPI Benchmarks 2021.11", " -root_shift off", "latency", True),
+        ("(R) MPI Benchmarks 2021.11", " -root_shift on", "latency", False),
+    ],
+)
+def test_imb_reader_takes_synchronization_and_root_from_version_and_options(
+    version: str, words: str, mode: str, root_stays: bool
+) -> None:
+    text = IMB.format(words).replace("(R) MPI Benchmarks 2021.11", version) + "".join(
+        BLOCK.replace("Allreduce", name) for name in ("Bcast", "Allreduce", "Barrier")
+    )
+    reading = imb.read(text, "f")
+    assert [t.collective for t in reading.tables] == ["bcast"] * root_stays + [
+        "allreduce", "barrier",
+    ]  # fmt: skip
+    assert sum("root moves" in problem for problem in reading.problems) == (not root_stays)
+    assert [t.mode for t in reading.tables][-2:] == [mode, "throughput"]
+    assert all(t.tool == f"IMB {version.split('Benchmarks ')[1]}" for t in reading.tables)
+
+
+def test_readers_keep_results_that_the_benchmark_found_wrong() -> None:
+    """IMB by its own tolerance, a hundredth."""
+    heading = "# Size       Avg Latency(us)        Validation\n"
+    osus = title() + heading + "4        1.0      Pass\n8        1.1      Fail\n"
+    imbs = BLOCK.replace("t_avg[usec]", "t_avg[usec]      defects")
+    imbs = imbs.replace("11.69", "11.69  0.01").replace("12.69", "12.69  1.00")
+    for read, text in ((osu.read, osus), (imb.read, imbs)):
+        (table,) = read(text, "f").tables
+        assert [x.correct for x in table.lines] == [True, False]

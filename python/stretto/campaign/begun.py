@@ -11,7 +11,7 @@ from stretto.campaign.layout import Layout, ordered, parse_layout
 from stretto.campaign.plan import FILE, refuse_elimination
 from stretto.campaign.request import Request
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import check_schema, dump_json, parse_json, read_text, write_atomic
+from stretto.files.io import dump_json, parse_body, read_text, write_atomic
 from stretto.files.room import try_writing
 
 CAMPAIGN = "campaign.json"
@@ -24,8 +24,7 @@ def read_about(directory: Path) -> dict[str, Any]:
     text = read_text(path, _WHAT, "give the directory of: stretto campaign run FILE")
     remedy = "the file is damaged; the command that measures writes it anew"
     try:
-        value = parse_json(text, str(path), _WHAT)
-        check_schema(value, "stretto-campaign", 1, str(path), _WHAT)
+        value = parse_body(text, str(path), _WHAT, "stretto-campaign")
     except StrettoError as error:
         error.remedy = remedy
         raise

@@ -16,7 +16,6 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files.bench import (
     SCHEMA,
-    VERSION,
     WHAT,
     Bench,
     Excluded,
@@ -30,7 +29,7 @@ from stretto.files.bench import (
     parse_record,
 )
 from stretto.files.identity import Identity
-from stretto.files.io import check_schema, parse_json
+from stretto.files.io import parse_body
 from stretto.files.schema import decode
 
 #: of the files of one start each; the merged one beside the folder has the same ending
@@ -100,9 +99,7 @@ class Session:
 
     def _take(self, line: str, place: str) -> None:
         if self.header is None:
-            value = parse_json(line, str(self.path), WHAT)
-            check_schema(value, SCHEMA, VERSION, str(self.path), WHAT)
-            body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+            body = parse_body(line, str(self.path), WHAT, SCHEMA)
             self.header = decode(Header, body, place)
             return
         record = parse_record(line, place)

@@ -16,7 +16,7 @@ from stretto.campaign.request import OWN, Request
 from stretto.campaign.times import Shape
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity
-from stretto.files.io import check_schema, parse_json, read_text
+from stretto.files.io import parse_body, read_text
 from stretto.files.once import write_once
 from stretto.files.schema import decode, encode
 from stretto.measure import settings as s
@@ -31,7 +31,7 @@ from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.surroundings import deciding, differing
 
-SCHEMA, VERSION = "stretto-layout", 1
+SCHEMA = "stretto-layout"
 FILE = "layout.json"
 WHAT = "the plan of a layout"
 #: of a plan, what is kept with the results
@@ -178,7 +178,7 @@ def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: s
 def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        "version": VERSION,
+        "version": 1,
         **encode(identity),
         "environment": deciding(identity.mpi.family, os.environ),
         "nodes": plan.layout.nodes,
@@ -288,8 +288,7 @@ def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | No
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        value = parse_json(read_text(path, WHAT), str(path), WHAT)
-        check_schema(value, SCHEMA, VERSION, str(path), WHAT)
+        value = parse_body(read_text(path, WHAT), str(path), WHAT, SCHEMA)
         if lost := [k for k in (*FROZEN, "mpi", "environment", "eliminate") if k not in value]:
             raise StrettoError(f"this is not {WHAT}: it lacks {lost[0]}", path)
     except StrettoError as error:

@@ -21,8 +21,7 @@ from stretto.campaign.site import Site, Unit, gains
 from stretto.campaign.standing import Standing
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Excluded
-from stretto.files.identity import Identity
-from stretto.files.product import titled
+from stretto.files.identity import Identity, titled
 from stretto.measure.ledger import Ledger
 from stretto.measure.settings import Settings
 from stretto.mpi.algorithms.base import PREFIX

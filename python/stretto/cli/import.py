@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -16,9 +17,8 @@ from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
 
 if TYPE_CHECKING:
+    from stretto.files.bench import Bench
     from stretto.files.net import NetFile
-    from stretto.imports.convert import Imported
-    from stretto.imports.placing import Item
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\
@@ -194,63 +194,82 @@ def _import(
         everywhere,
         value,  # type: ignore[arg-type]
         Host(host, cpu, 0, mpis.UNKNOWN, 0),
+        tuple(hosts.split(",")) if hosts else (),
+        window,
     )
     left_out: list[str] = []
-    notes: list[str] = []
+    notes: dict[str, None] = {}  # each once, in their order
     naming = natives.Naming(
-        templates(setting or [], by_name),
-        lambda text: None if text in notes else notes.append(text),
+        templates(setting or [], by_name), lambda text: notes.update({text: None})
     )
     gathered = gather.gather(paths, read, asked, naming, left_out)
     items, command = gathered.items, ["stretto", *sys.argv[1:]]
-    pairs = messages.PairsAsked(tuple(hosts.split(",")) if hosts else (), window)
-    networks = messages.collect(gathered.messages, asked, pairs, command, left_out)
-    messages.refuse_existing(networks, out)
+    networks = messages.collect(gathered.messages, asked, command, left_out)
     if any(i.table.cold for i in items):
-        notes.append(
+        naming.note(
             "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
             "--cold; most results are of buffers that are used again"
         )
-    nothing = convert.of_no_bytes(items)
-    if nothing is not None:
-        notes.append(nothing)
+    if nothing := convert.of_no_bytes(items):
+        naming.note(nothing)
     wrong = convert.found_wrong(items)
     try:
-        which = convert.choose_value(items, asked.value, left_out) if items else "avg"
+        which = convert.choose_value(items, asked.value, left_out)
     finally:
-        _tell(notes, left_out, wrong)
+        _tell(list(notes), left_out, wrong)
     if not items and not networks:
         raise StrettoError(
             f"there was nothing to import in {', '.join(map(str, paths))}",
             None,
             f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
         )
-    done = convert.write(items, out, asked, which, form, command) if items else None
-    found = messages.write(networks, out)
+    found = convert.collect(items, asked, which, form, command)
+    benches = {out / f"{layout.name}.bench.jsonl": bench for layout, bench in found.items()}
+    nets = {out / f"{layout.name}.net.json": net for layout, net in networks.items()}
+    _write(benches, nets)
+    fewest = convert.fewest_launches(benches.values()) if benches else None
     if as_json:
         print_json(
             {
                 "files": [
-                    {"file": str(p), "launches": n, "samples": s}
-                    for p, (n, s) in (done.files.items() if done else ())
+                    {"file": str(p), "launches": len(b.launches), "samples": len(b.samples)}
+                    for p, b in benches.items()
                 ],
                 "networks": [
                     {"file": str(p), "messages": len(n.ranks.messages) if n.ranks else 0}
-                    for p, n in found.items()
+                    for p, n in nets.items()
                 ],
-                "value": done.value if done else None,
-                "fewest_launches": done.fewest if done else None,
+                "value": which if benches else None,
+                "fewest_launches": fewest,
                 "left_out": left_out,
                 "found_wrong": wrong,
-                "notes": notes,
+                "notes": list(notes),
             }
         )
         return
-    if done:
-        _show(done, "largest over the ranks" if which == "max" else "mean over the ranks")
-        _show_next(done, items, out)
-    if found:
-        _show_networks(found)
+    if fewest is not None:
+        _show(benches, fewest, convert.WORDS[which])
+        print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
+    if nets:
+        _show_networks(nets)
+
+
+def _write(benches: dict[Path, Bench], nets: dict[Path, NetFile]) -> None:
+    """Write all files, or none: what stood there already would be refused the next time."""
+    from stretto.files.bench import format_bench
+    from stretto.files.io import write_together
+    from stretto.files.net import DOCUMENT
+
+    for path in (*benches, *nets):
+        if os.path.lexists(path):
+            raise StrettoError(
+                "this file exists already, and results are not overwritten", path,
+                "name another directory (--out), or remove the file; files named in several ways "
+                "are imported at once: --pattern A --pattern B",
+            )  # fmt: skip
+    texts = {path: format_bench(bench) for path, bench in benches.items()}
+    texts |= {path: DOCUMENT.format(net) for path, net in nets.items()}
+    write_together(texts, "the results")
 
 
 def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
@@ -264,42 +283,33 @@ def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
         say(f"stretto: warning: {text}")
 
 
-def _show(done: Imported, kind: str) -> None:
+def _show(benches: dict[Path, Bench], fewest: int, kind: str) -> None:
     from stretto.measure.stats import FEWEST
 
-    if done.fewest < FEWEST:
+    if fewest < FEWEST:
         say(
-            f"stretto: warning: somewhere there {_only(done.fewest)} of a candidate; "
-            f"with fewer than {FEWEST} no test can be made, so nothing will be called faster or "
-            "slower"
+            f"stretto: warning: the fewest launches of a candidate are {fewest}; with fewer than "
+            f"{FEWEST} no test can be made, so nothing will be called faster or slower"
         )
-    for path, (launches, samples) in done.files.items():
-        print(f"{path}: {counted(launches, 'launch')}, {counted(samples, 'value')} ({kind})")
-
-
-def _show_next(done: Imported, items: list[Item], out: Path) -> None:
-    mpis_of = {out / i.layout.name: i.layout.mpi for i in items}
-    for found in dict.fromkeys(mpis_of[path] for path in done.files):  # a table is for one MPI
-        mine = [str(path) for path in done.files if mpis_of[path] == found]
-        print(f"next: {shlex.join(['stretto', 'table', 'decide', *mine])}")
-    print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
+    of_one: dict[object, list[str]] = {}  # a table is for one MPI
+    for path, bench in benches.items():
+        launches = counted(len(bench.launches), "launch")
+        print(f"{path}: {launches}, {counted(len(bench.samples), 'value')} ({kind})")
+        of_one.setdefault(bench.header.mpi, []).append(str(path))
+    for paths in of_one.values():
+        print(f"next: {shlex.join(['stretto', 'table', 'decide', *paths])}")
 
 
 def _show_networks(found: dict[Path, NetFile]) -> None:
     for path, result in found.items():
         assert result.ranks is not None and result.imported is not None
         runs = [len(m.launches) for m in result.ranks.messages]
-        several = f"{min(runs)} to {max(runs)} launches" if min(runs) < max(runs) else counted(
-            runs[0], "launch")  # fmt: skip
+        several = counted(min(runs), "launch") + (" or more" if min(runs) < max(runs) else "")
         print(f"{path}: {counted(len(runs), 'figure')} of messages, {several} of each, measured by "
               f"{', '.join(result.imported.software)}")  # fmt: skip
         if result.imported.unknown:
             print(f"  not known: {', '.join(result.imported.unknown)}")
     print(f"next: {shlex.join(['stretto', 'report', str(next(iter(found)))])}")
-
-
-def _only(launches: int) -> str:
-    return "is only 1 launch" if launches == 1 else f"are only {launches} launches"
 
 
 #: warnings that are printed one by one

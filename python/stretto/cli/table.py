@@ -173,7 +173,7 @@ def _labels(one: DecidedFile) -> dict[str, str]:
 
 def _target(mpi: MPIIdentity) -> str:
     from stretto.files.export import TARGETS
-    from stretto.files.product import product
+    from stretto.files.identity import product
 
     name = product(mpi)
     fits = [t for t in TARGETS if t in (name, f"{name}-{mpi.version.split('.')[0]}")]

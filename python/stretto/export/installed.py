@@ -9,8 +9,7 @@ from pathlib import Path
 
 from stretto.campaign.begun import earlier
 from stretto.errors import StrettoError
-from stretto.files.identity import MPIIdentity
-from stretto.files.product import product_of
+from stretto.files.identity import MPIIdentity, product_of
 from stretto.kinds import Family
 from stretto.mpi import MPIInstallation, find_installation, installations
 from stretto.mpi.detect import TITLES

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import check_schema, parse_json
+from stretto.files.io import parse_body
 from stretto.files.regular import open_to_write
 from stretto.files.schema import decode, encode
 
@@ -27,12 +27,11 @@ class LineDocument(Generic[H]):
     """One kind of file of lines; `header` is the dataclass that its first line is."""
 
     schema: str
-    version: int
     header: type[H]
     what: str
 
     def first(self, header: H) -> str:
-        return line_of(header, schema=self.schema, version=self.version)
+        return line_of(header, schema=self.schema, version=1)
 
     def parse(self, text: str, place: str) -> tuple[H, list[str], bool]:
         """Return the header, the other whole lines, and whether one without its end was dropped."""
@@ -46,9 +45,7 @@ class LineDocument(Generic[H]):
                 "it was cut off at the very start; remove it and measure again",
             )
         head, *lines = complete.split("\n")
-        value = parse_json(head, place, self.what.rpartition(" ")[0])
-        check_schema(value, self.schema, self.version, place, self.what.rpartition(" ")[0])
-        body = {k: v for k, v in value.items() if k not in ("schema", "version")}
+        body = parse_body(head, place, self.what.rpartition(" ")[0], self.schema)
         return decode(self.header, body, f"{place}:1"), lines, bool(rest)
 
 

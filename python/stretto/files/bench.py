@@ -21,7 +21,6 @@ from stretto.files.usage import Usage
 from stretto.kinds import Source
 
 SCHEMA = "stretto-bench"
-VERSION = 1
 WHAT = "bench results"
 _DAMAGED = "the file is damaged here; remove the line, or measure again into a new file"
 
@@ -131,7 +130,7 @@ class LaunchEnd:
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
-LINES = LineDocument(SCHEMA, VERSION, Header, f"{WHAT} were")
+LINES = LineDocument(SCHEMA, Header, f"{WHAT} were")
 
 _TYPES: dict[str, type[Record]] = {
     "launch": Launch,
@@ -268,6 +267,10 @@ def format_record(record: Record | Header) -> str:
     if isinstance(record, Header):
         return LINES.first(record)
     return line_of(record, type=_NAMES[type(record)])
+
+
+def format_bench(bench: Bench) -> str:
+    return "".join(format_record(record) for record in (bench.header, *bench.records))
 
 
 def parse_bench(text: str, place: str) -> Bench:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import MPIIdentity
 from stretto.files.table import TUNABLE
@@ -117,26 +117,23 @@ class ExportManifest:
         return self.target in ("mpich", "mvapich")
 
 
-def _check(value: ExportManifest, place: str) -> None:
+def _problems(value: ExportManifest) -> Iterator[str]:
     for row in value.rows:
         if row.collective not in TUNABLE:
-            raise StrettoError(f"there is no rule for {row.collective!r}", place, REMEDY)
-        if (
-            min(row.nranks, row.nodes, row.ppn) < 1
-            or row.low < 0
-            or (row.high is not None and row.high < row.low)
-        ):
-            raise StrettoError(f"a row makes no sense: {row.words}", place, REMEDY)
+            yield f"there is no rule for {row.collective!r}"
+        high = row.low if row.high is None else row.high
+        if min(row.nranks, row.nodes, row.ppn) < 1 or not 0 <= row.low <= high:
+            yield f"a row makes no sense: {row.words}"
         if any(len(pair) != 2 for pair in row.settings):
-            raise StrettoError(f"settings are names and values: {row.words}", place, REMEDY)
+            yield f"settings are names and values: {row.words}"
         for point in row.measured:
             inside = row.covers(row.collective, row.nranks, point.bytes)
             if not inside or point.root < 0 or (point.ratio is not None and point.ratio <= 0):
-                words = f"what was measured is not of the row: {row.words}"
-                raise StrettoError(words, place, REMEDY)
+                yield f"what was measured is not of the row: {row.words}"
 
 
-REMEDY = "write the export again: stretto export --to TARGET --out DIR RESULTS"
+_COMMAND = "stretto export --to TARGET --out DIR RESULTS"
+REMEDY = f"write the export again: {_COMMAND}"
 
 
 def filled(remedy: str, target: str, directory: Path) -> str:
@@ -144,4 +141,4 @@ def filled(remedy: str, target: str, directory: Path) -> str:
     return remedy.replace("TARGET", target).replace("DIR", shlex.quote(str(directory)))
 
 
-EXPORT = Document("stretto-export", 1, ExportManifest, "an export's list of rows", REMEDY, _check)
+EXPORT = Document("stretto-export", ExportManifest, "an export's list of rows", _COMMAND, _problems)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from stretto.counted import counted
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 
-SCHEMA = "stretto-forecast"
-VERSION = 1
-WHAT = "a forecast"
 #: a gain is claimed at so many times the recorded ranks at most: 64 ranks for 4096
 REACH = 64
 #: and of a run on fewer ranks none is: its calls, sizes and waiting say little of many ranks
@@ -131,27 +128,22 @@ class ForecastFile:
         return self.scales[best] if best + 1 < len(times) else None
 
 
-def check(forecast: ForecastFile, place: str) -> None:
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(
-            problem, place, "the file is damaged; run stretto simulate --profile again"
-        )
-
+def _problems(forecast: ForecastFile) -> Iterator[str]:
     if not forecast.scales:
-        raise refuse("the forecast is of no layout")
+        yield "the forecast is of no layout"
     for s in forecast.scales:
         if s.nodes < 1 or s.ppn < 1:
-            raise refuse(f"a layout has {s.nodes} nodes of {s.ppn} ranks")
+            yield f"a layout has {s.nodes} nodes of {s.ppn} ranks"
         for times, (low, high) in (
             (s.native, s.native_interval_s),
             (s.tuned, s.tuned_interval_s),
         ):
             if not 0 < low <= times.total_s * (1 + 1e-9) or not times.total_s <= high * (1 + 1e-9):
-                raise refuse(f"a time of {s.nodes} x {s.ppn} is outside its interval")
+                yield f"a time of {s.nodes} x {s.ppn} is outside its interval"
 
 
 DOCUMENT = Document(
-    SCHEMA, VERSION, ForecastFile, WHAT, "make one with: stretto simulate --profile FILE", check
+    "stretto-forecast", ForecastFile, "a forecast", "stretto simulate --profile FILE", _problems
 )
 read_forecast, parse_forecast = DOCUMENT.read, DOCUMENT.parse
 format_forecast, write_forecast = DOCUMENT.format, DOCUMENT.write

@@ -171,3 +171,22 @@ def cpu_slug(cpu: str) -> str:
     text = re.sub(r"\((r|tm|c)\)", " ", cpu.lower())
     text = re.sub(r"@.*$|\b\d+-core\b|\bprocessor\b|\bcpu\b", " ", text)
     return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or UNKNOWN_CPU
+
+
+#: how MVAPICH's MPI_Get_library_version begins; it is made of MPICH
+_MVAPICH = re.compile(r"\s*MVAPICH", re.IGNORECASE)
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "mvapich": "MVAPICH"}
+
+
+def product_of(family: str, library: str) -> str:
+    """Return ``mvapich`` where the library says that it is this, else the family."""
+    return "mvapich" if family == "mpich" and _MVAPICH.match(library) else family
+
+
+def product(mpi: MPIIdentity) -> str:
+    return product_of(mpi.family, mpi.library)
+
+
+def titled(mpi: MPIIdentity) -> str:
+    """Return an MPI in words: ``Open MPI 4.1.4``."""
+    return f"{TITLES[product(mpi)]} {mpi.version}"

@@ -64,13 +64,13 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
     """
     staged: list[tuple[Path, Path]] = []
     *_, last = files
-    for path in files:  # what a rename would fail at, or what must not be given another name
-        if path.exists() and not path.is_file():
-            raise StrettoError(
-                f"cannot write {what}: something of this name is there that is not a file", path,
-                "name another directory",
-            )  # fmt: skip
     try:
+        for path in files:  # what a rename would fail at, or what must not be given another name
+            if path.exists() and not path.is_file():
+                raise StrettoError(
+                    f"cannot write {what}: something of this name is there that is not a file",
+                    path, "name another directory",
+                )  # fmt: skip
         for path, text in files.items():
             staged.append((_filled(path, text.encode(errors="backslashreplace")), path))
         path = last
@@ -210,9 +210,10 @@ def _object(pairs: list[tuple[str, Any]]) -> JSON:
     return out
 
 
-def check_schema(value: JSON, schema: str, version: int, place: str, what: str) -> None:
-    """Refuse a foreign file or one of another version."""
-    found = value.get("schema")
+def parse_body(text: str, place: str, what: str, schema: str) -> JSON:
+    """Parse a JSON object of one kind, and return it without the keys that say which it is."""
+    value = parse_json(text, place, what)
+    found = value.pop("schema", None)
     if found != schema:
         says = "does not state its kind" if found is None else f"is a {found!r}"
         raise StrettoError(
@@ -220,13 +221,14 @@ def check_schema(value: JSON, schema: str, version: int, place: str, what: str) 
             place,
             f"give a file of schema {schema!r}; `stretto report` shows what a file holds",
         )
-    number = value.get("version")
-    if isinstance(number, bool) or number != version:
+    number = value.pop("version", None)
+    if isinstance(number, bool) or number != 1:
         raise StrettoError(
-            f"this is version {number!r} of {schema}, and this Stretto reads version {version}",
+            f"this is version {number!r} of {schema}, and this Stretto reads version 1",
             place,
             "use the Stretto that wrote it, or make the file again with this one",
         )
+    return value
 
 
 def dump_json(value: JSON) -> str:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 
 def user_tables(environ: Mapping[str, str] | None = None) -> Path:
-    env = os.environ if environ is None else environ
-    data = env.get("XDG_DATA_HOME") or ""
+    data = (os.environ if environ is None else environ).get("XDG_DATA_HOME") or ""
     base = Path(data) if Path(data).is_absolute() else home() / ".local" / "share"
     return base / "stretto" / "tables"
 
@@ -43,41 +42,13 @@ def site_tables(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def table_path(
-    mpi: HasVersion,
-    cpu: str,
-    nodes: int | None,
-    ppn: int | None,
-    base: Path | None = None,
+    mpi: HasVersion, cpu: str, nodes: int | None, ppn: int | None, base: Path | None = None
 ) -> Path:
     """Return where the table for an MPI, a kind of node and a layout lies."""
     root = user_tables() if base is None else base
-    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(cpu) / _file_name(nodes, ppn)
-
-
-def _file_name(nodes: int | None, ppn: int | None) -> str:
-    if nodes is None and ppn is None:
-        return "any.table"
-    return f"{nodes or 'any'}x{ppn or 'any'}.table"
-
-
-def candidate_paths(
-    mpi: HasVersion,
-    cpu: str,
-    nodes: int | None,
-    ppn: int | None,
-    environ: Mapping[str, str] | None = None,
-) -> list[Path]:
-    """Return the places where `find_table` looks, in order.
-
-    The exact layout in the user's and then the site's directory, then the same with ``any`` for
-    the nodes, for the ranks per node, and for both.
-    """
-    layouts = [(nodes, ppn), (None, ppn), (nodes, None), (None, None)]
-    return [
-        table_path(mpi, cpu, n, p, base)
-        for n, p in dict.fromkeys(layouts)
-        for base in (user_tables(environ), site_tables(environ))
-    ]
+    known = nodes is not None or ppn is not None
+    name = f"{nodes or 'any'}x{ppn or 'any'}" if known else "any"
+    return root / f"{mpi.family}-{mpi.version}" / cpu_slug(cpu) / f"{name}.table"
 
 
 def find_table(
@@ -87,8 +58,14 @@ def find_table(
     ppn: int | None,
     environ: Mapping[str, str] | None = None,
 ) -> Path | None:
-    """Return the table for a job, or None when there is none."""
-    for path in candidate_paths(mpi, cpu, nodes, ppn, environ):
-        if path.is_file():
-            return path
+    """Return the table for a job, or None when there is none.
+
+    It is looked for in the user's and then the site's directory: for the exact layout, then with
+    ``any`` for the nodes, for the ranks per node, and for both.
+    """
+    for n, p in ((nodes, ppn), (None, ppn), (nodes, None), (None, None)):
+        for base in (user_tables(environ), site_tables(environ)):
+            path = table_path(mpi, cpu, n, p, base)
+            if path.is_file():
+                return path
     return None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
-
-SCHEMA = "stretto-net"
-VERSION = 1
-WHAT = "a result of stretto net"
 
 Tool = Literal["own", "iperf3"]
 #: what else was measured at the same time
@@ -309,51 +305,46 @@ class NetFile:
     traffic: list[RailBytes] = field(default_factory=list)
 
 
-def check(found: NetFile, place: str) -> None:
-    """Raise a `StrettoError` when the parts of a result do not fit together."""
-
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(problem, place, "the file is damaged; run stretto net again")
-
+def _problems(found: NetFile) -> Iterator[str]:
     names = {host.name for host in found.hosts}
     if len(names) < len(found.hosts):
-        raise refuse("a host is listed twice")
+        yield "a host is listed twice"
     points: list[Streams | Latency] = [*found.streams, *found.latencies]
     for source, target in [
         *(p.pair for p in points),
         *((f.source, f.target) for f in found.failed),
     ]:
         if source == target or not {source, target} <= names:
-            raise refuse(f"{source} -> {target} is not a pair of its hosts")
+            yield f"{source} -> {target} is not a pair of its hosts"
     for point in points:
         if not point.runs:
-            raise refuse(f"{' -> '.join(point.pair)} has no runs")
-    if found.ranks is not None:
-        for messages in [*found.ranks.messages, *found.ranks.with_thread]:
-            if not messages.launches or not all(messages.launches):
-                raise refuse(f"{messages.test} of {messages.bytes} bytes has no values")
-            if 2 * messages.pairs > len(found.ranks.hosts):
-                raise refuse(f"{messages.pairs} pairs are more than its ranks")
-    if found.cores is not None:
-        known = {core.cpu for core in found.cores.cores}
-        for pair in found.cores.pairs:
-            if pair.a == pair.b or not {pair.a, pair.b} <= known:
-                raise refuse(f"{pair.a} and {pair.b} are not a pair of its cores")
-            if not pair.flag_ns or not all(copy.bytes_s for copy in pair.copies):
-                raise refuse(f"the pair {pair.a}, {pair.b} has no values")
+            yield f"{' -> '.join(point.pair)} has no runs"
+    ranks, cores = found.ranks, found.cores
+    for messages in [*ranks.messages, *ranks.with_thread] if ranks else ():
+        if not messages.launches or not all(messages.launches):
+            yield f"{messages.test} of {messages.bytes} bytes has no values"
+        if ranks and 2 * messages.pairs > len(ranks.hosts):
+            yield f"{messages.pairs} pairs are more than its ranks"
+    known = {core.cpu for core in cores.cores} if cores else set()
+    for pair in cores.pairs if cores else ():
+        if pair.a == pair.b or not {pair.a, pair.b} <= known:
+            yield f"{pair.a} and {pair.b} are not a pair of its cores"
+        if not pair.flag_ns or not all(copy.bytes_s for copy in pair.copies):
+            yield f"the pair {pair.a}, {pair.b} has no values"
     if found.rails is not None:
         for setting in found.rails.settings:
             counts = {len(setting.sockets), len(setting.traffic)}
             counts |= {len(m.launches) for m in setting.messages}
             if len(counts) > 1 or not all(all(m.launches) for m in setting.messages):
-                raise refuse(f"{setting.name} has not as many values as launches")
+                yield f"{setting.name} has not as many values as launches"
         if not found.rails.settings or found.rails.settings[0].name != "native":
-            raise refuse("the first setting is not native")
+            yield "the first setting is not native"
     if any(run.rate_bytes_s < 0 for streams in found.streams for run in streams.runs):
-        raise refuse("a rate is below zero")
+        yield "a rate is below zero"
 
 
-DOCUMENT: Document[NetFile] = Document(
-    SCHEMA, VERSION, NetFile, WHAT, "stretto net tcp --hosts a,b -o NAME.net.json", check
-)
+DOCUMENT = Document(
+    "stretto-net", NetFile, "a result of stretto net",
+    "stretto net tcp --hosts a,b -o NAME.net.json", _problems,
+)  # fmt: skip
 read_net, write_net = DOCUMENT.read, DOCUMENT.write

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from stretto.counted import counted
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
 from stretto.files.program import ProgramFile
-
-SCHEMA = "stretto-profile"
-VERSION = 1
-WHAT = "a profile"
 
 CallKind = Literal[
     "collective",
@@ -317,59 +313,57 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
     return _Part(**values, numbers=kept)
 
 
-def check(profile: Profile, place: str) -> None:
+def _per_rank(name: str, values: Sequence[float] | None, n: int) -> Iterator[str]:
+    if values is not None and len(values) != n:
+        yield f"{name} has {counted(len(values), 'value')} for {counted(n, 'rank')}"
+    elif values is not None and min(values) < 0:
+        yield f"{name} holds a negative value"
+
+
+def _problems(profile: Profile) -> Iterator[str]:
     n = profile.nranks
-
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(problem, place, "the file is damaged; record the profile again")
-
     if n < 1:
-        raise refuse(f"nranks is {n}; a profile has at least one rank")
-
-    def check_ranks(values: list[float] | None, name: str) -> None:
-        if values is not None and len(values) != n:
-            raise refuse(f"{name} has {counted(len(values), 'value')} for {counted(n, 'rank')}")
-        if values is not None and min(values) < 0:
-            raise refuse(f"{name} holds a negative value")
-
+        yield f"nranks is {n}; a profile has at least one rank"
     for name in _PER_RANK:
-        check_ranks(getattr(profile, name), name)
+        yield from _per_rank(name, getattr(profile, name), n)
     if sorted(r for node in profile.nodes for r in node.ranks) != list(range(n)):
-        raise refuse("the nodes do not hold every rank exactly once")
-    if any(not 0 <= r < n for r in profile.incomplete_ranks):
-        raise refuse("incomplete_ranks names a rank that does not exist")
+        yield "the nodes do not hold every rank exactly once"
+    named = {
+        "incomplete_ranks": profile.incomplete_ranks,
+        "file_uses": [r for use in profile.file_uses or [] for r in use.ranks],
+        "timeline": [event.rank for event in profile.timeline or []],
+    }
+    for name, ranks in named.items():
+        if any(not 0 <= r < n for r in ranks):
+            yield f"{name} names a rank that does not exist"
     if not set(profile.unrecorded_ranks or []) <= set(profile.incomplete_ranks):
-        raise refuse("unrecorded_ranks names a rank that incomplete_ranks does not")
+        yield "unrecorded_ranks names a rank that incomplete_ranks does not"
     known = {c.id for c in profile.communicators}
     if len(known) != len(profile.communicators):
-        raise refuse("two communicators have the same id")
+        yield "two communicators have the same id"
     for i, call in enumerate(profile.calls):
         where = f"calls[{i}] ({call.function})"
         for name in _PER_RANK_OF_CALLS:
-            check_ranks(getattr(call, name), f"{where}: {name}")
+            yield from _per_rank(f"{where}: {name}", getattr(call, name), n)
         if any(size < 0 or number < 1 for size, number in call.blocks or []):
-            raise refuse(f"{where}: blocks holds an impossible entry")
+            yield f"{where}: blocks holds an impossible entry"
         if not 0 <= call.bytes_min <= call.bytes_max:
-            raise refuse(f"{where}: the size class {call.bytes_min} to {call.bytes_max} is empty")
+            yield f"{where}: the size class {call.bytes_min} to {call.bytes_max} is empty"
         if call.communicator is not None and call.communicator not in known:
-            raise refuse(f"{where}: there is no communicator {call.communicator}")
+            yield f"{where}: there is no communicator {call.communicator}"
     for name, matrix, size in (
         ("matrix", profile.matrix, n),
         ("node_matrix", profile.node_matrix, len(profile.nodes)),
     ):
         for source, target, messages, volume in matrix.messages:
             if not (0 <= source < size and 0 <= target < size and messages >= 0 and volume >= 0):
-                raise refuse(f"{name} holds an impossible entry [{source}, {target}, ...]")
+                yield f"{name} holds an impossible entry [{source}, {target}, ...]"
     for use in profile.file_uses or []:
-        counts = (use.opens, use.mpi_opens, use.reads, use.writes, use.touched)
-        columns = (*counts, use.read_bytes, use.written_bytes)
-        lengths = {len(c) for c in (*columns, use.read_s, use.write_s, use.other_s)}
-        if lengths != {len(use.ranks)} or any(not 0 <= r < n for r in use.ranks):
-            raise refuse(f"file_uses: the lists of {use.path or 'the rest'} do not fit its ranks")
-    if any(not 0 <= e.rank < n for e in profile.timeline or []):
-        raise refuse("timeline names a rank that does not exist")
+        lists = [value for value in vars(use).values() if isinstance(value, list)]
+        if any(len(values) != len(use.ranks) for values in lists):
+            yield f"file_uses: the lists of {use.path or 'the rest'} do not fit its ranks"
 
 
-DOCUMENT = Document(SCHEMA, VERSION, Profile, WHAT, "make one with: stretto profile -- CMD", check)
+DOCUMENT = Document("stretto-profile", Profile, "a profile", "stretto profile -- CMD", _problems)
 read_profile, parse_profile = DOCUMENT.read, DOCUMENT.parse
 format_profile, write_profile = DOCUMENT.format, DOCUMENT.write

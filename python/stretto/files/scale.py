@@ -14,8 +14,6 @@ from stretto.files.program import ProgramFile, changed
 from stretto.files.schema import decode
 from stretto.files.verdict import Metric
 
-SCHEMA = "stretto-scale"
-VERSION = 1
 WHAT = "measured scaling"
 Kind = Literal["native", "tuned"]
 _ANEW = "begin again with --restart (the old file is kept), or name another --out"
@@ -71,7 +69,7 @@ class ScaleFile:
     truncated: bool = False
 
 
-LINES = LineDocument(SCHEMA, VERSION, ScaleHeader, f"{WHAT} was")
+LINES = LineDocument("stretto-scale", ScaleHeader, f"{WHAT} was")
 
 
 def parse_scale(text: str, place: str) -> ScaleFile:

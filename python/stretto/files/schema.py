@@ -75,32 +75,28 @@ def _decode(kind: Any, value: Any, place: str, path: str) -> Any:
     return _decode_plain(kind, value, place, path)
 
 
-def _decode_plain(kind: Any, value: Any, place: str, path: str) -> Any:
-    if kind is type(None):
-        good = value is None
-    elif kind is bool:
-        good = isinstance(value, bool)
-    elif kind is int:
-        good = (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and -LARGEST_INT <= value <= LARGEST_INT
-        )
-    elif kind is float:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if good:
-            try:
-                return float(value)
-            except OverflowError:
-                good = False
-    elif kind is str:
-        good = isinstance(value, str)
-    else:
-        raise TypeError(f"no rule for {kind!r} in a file")
+#: what a plain value must be: in words, and as JSON's parser gives it
+_PLAIN: dict[type, tuple[str, tuple[type, ...]]] = {
+    type(None): ("null", (type(None),)),
+    bool: ("true or false", (bool,)),
+    int: ("a whole number", (int,)),
+    float: ("a number", (int, float)),
+    str: ("text", (str,)),
+}
+
+
+def _decode_plain(kind: type, value: Any, place: str, path: str) -> Any:
+    words, parsed = _PLAIN[kind]
+    good = isinstance(value, parsed) and (kind is bool or not isinstance(value, bool))
+    if good and kind is int:
+        good = -LARGEST_INT <= value <= LARGEST_INT
+    if good and kind is float:
+        try:
+            return float(value)
+        except OverflowError:
+            good = False
     if not good:
-        names = {type(None): "null", bool: "true or false", int: "a whole number"}
-        names |= {float: "a number", str: "text"}
-        raise _refuse(f"must be {names[kind]}, not {_short(value)}", place, path)
+        raise _refuse(f"must be {words}, not {_short(value)}", place, path)
     return value
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.outcome import Outcome
 from stretto.files.program import ProgramFile
 from stretto.files.verdict import Compared, GainInterval, Metric
 
-SCHEMA = "stretto-settings"
-VERSION = 1
-WHAT = "tried settings"
 NATIVE = "native"
 
 
@@ -90,35 +87,28 @@ class SettingsFile:
     environment: dict[str, str] | None = None
 
 
-def check(found: SettingsFile, place: str) -> None:
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(problem, place, "the file is damaged; run stretto settings again")
-
+def _problems(found: SettingsFile) -> Iterator[str]:
     names = {t.name: t for t in found.tried}
     if len(names) != len(found.tried) or NATIVE in names:
-        raise refuse("a setting stands in it twice, or is called native")
+        yield "a setting stands in it twice, or is called native"
     for run in found.runs:
-        if run.setting != NATIVE and run.setting not in names:
-            raise refuse(f"a run is of {run.setting!r}, which was not tried")
-        if run.beside is not None and run.beside not in names:
-            raise refuse(f"a run was made for {run.beside!r}, which was not tried")
+        for name in (run.setting, run.beside):
+            if name not in (None, NATIVE, *names):
+                yield f"a run is of {name!r}, which was not tried"
         if run.wall_s < 0:
-            raise refuse("a run has a negative wall time")
+            yield "a run has a negative wall time"
     for t in found.tried:
         if not names.keys() >= set(t.parts):
-            raise refuse(f"{t.name!r} puts together what was not tried")
+            yield f"{t.name!r} puts together what was not tried"
     if min(found.nodes or 1, found.ppn or 1) < 1:
-        raise refuse("nodes and ppn must be at least 1")
-    if bool(found.chosen) != (found.setting is not None):
-        raise refuse("what was chosen, and its name, do not fit together")
-    if found.setting is not None:
-        tried = names.get(found.setting)
-        if tried is None or tried.environment != found.chosen:
-            raise refuse(f"{found.setting!r} was chosen, but not tried like that")
+        yield "nodes and ppn must be at least 1"
+    chosen = names.get(found.setting or "")
+    if found.chosen != (chosen.environment if chosen else {}) or (found.setting and not chosen):
+        yield f"{found.setting!r} was chosen, but not tried like that"
 
 
 DOCUMENT = Document(
-    SCHEMA, VERSION, SettingsFile, WHAT, "make one with: stretto settings -- CMD", check
+    "stretto-settings", SettingsFile, "tried settings", "stretto settings -- CMD", _problems
 )
 read_settings, parse_settings = DOCUMENT.read, DOCUMENT.parse
 format_settings, write_settings = DOCUMENT.format, DOCUMENT.write

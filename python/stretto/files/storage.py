@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, MPIIdentity
 
@@ -47,18 +47,14 @@ class IoFile:
     ways: list[Way]
 
 
-def _check(found: IoFile, place: str) -> None:
+def _problems(found: IoFile) -> Iterator[str]:
     for way in found.ways:
         counts = [len(samples) for samples in way.launches]
         if not counts or 0 in counts or counts != [len(samples) for samples in way.cached]:
-            raise StrettoError(
-                f"the values of {way.name} do not fit together",
-                place,
-                "the file is damaged; run stretto io again",
-            )
+            yield f"the values of {way.name} do not fit together"
 
 
-DOCUMENT: Document[IoFile] = Document(
-    "stretto-io", 1, IoFile, "a result of stretto io", "stretto io -o NAME.io.json", _check
+DOCUMENT = Document(
+    "stretto-io", IoFile, "a result of stretto io", "stretto io -o NAME.io.json", _problems
 )
 read_io, write_io = DOCUMENT.read, DOCUMENT.write

@@ -20,71 +20,27 @@ from stretto.files.rows import Row, Table, merge_rows, star
 from stretto.kinds import Family
 
 __all__ = [
-    "COLLECTIVES",
-    "NEIGHBORHOODS",
-    "TUNABLE",
-    "WITHOUT_SIZE",
-    "Row",
-    "Table",
-    "check_choice",
-    "check_choices",
-    "format_table",
-    "merge_rows",
-    "parse_table",
-    "read_table",
-    "write_table",
-]
+    "COLLECTIVES", "NEIGHBORHOODS", "TUNABLE", "WITHOUT_SIZE", "Row", "Table", "check_choice",
+    "check_choices", "format_table", "merge_rows", "parse_table", "read_table", "write_table",
+]  # fmt: skip
 
 VERSION = 1
 WHAT = "a table"
-COLLECTIVES = (
-    "allreduce",
-    "bcast",
-    "reduce",
-    "allgather",
-    "barrier",
-    "alltoall",
-    "alltoallv",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgatherv",
-    "reduce_scatter_block",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-)
-#: those that the measuring program measures: the interposer carries out all of the above
+#: those that the measuring program measures: the interposer carries out all below
 TUNABLE = (
-    "allreduce",
-    "bcast",
-    "reduce",
-    "allgather",
-    "alltoall",
-    "gather",
-    "scatter",
-    "reduce_scatter_block",
-    "allgatherv",
-    "alltoallv",
-    "gatherv",
-    "scatterv",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "barrier",
-)
+    "allreduce", "bcast", "reduce", "allgather", "alltoall", "gather", "scatter",
+    "reduce_scatter_block", "allgatherv", "alltoallv", "gatherv", "scatterv", "reduce_scatter",
+    "scan", "exscan", "barrier",
+)  # fmt: skip
 #: measured on a graph, where one is named or recorded; not in campaigns
 NEIGHBORHOODS = (
-    "neighbor_allgather",
-    "neighbor_allgatherv",
-    "neighbor_alltoall",
-    "neighbor_alltoallv",
-)
+    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+)  # fmt: skip
+COLLECTIVES = (
+    "allreduce", "bcast", "reduce", "allgather", "barrier", "alltoall", "alltoallv", "gather",
+    "gatherv", "scatter", "scatterv", "allgatherv", "reduce_scatter_block", "reduce_scatter",
+    "scan", "exscan", *NEIGHBORHOODS,
+)  # fmt: skip
 #: no rank knows the others' sizes: only a row for every size is used (docs/explanation/calls.md)
 WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv", *NEIGHBORHOODS)
 _REMEDY = "correct the line, or make the table again with: stretto tune"
@@ -96,6 +52,10 @@ _CHOICE = re.compile(
 )
 
 
+def _wrong(problem: str, place: str) -> StrettoError:
+    return StrettoError(problem, place, _REMEDY)
+
+
 def check_choice(collective: str, choice: str, place: str) -> None:
     """Refuse a choice that cannot be: bad grammar, or an algorithm that Stretto does not have.
 
@@ -103,14 +63,12 @@ def check_choice(collective: str, choice: str, place: str) -> None:
     (a source tree that is not built) only the grammar is.
     """
     if not _CHOICE.match(choice):
-        raise StrettoError(
-            f"{choice!r} is not a choice; examples: native, ring, bruck_k(8), shm+bruck_k(8)",
-            place,
-            _REMEDY,
+        raise _wrong(
+            f"{choice!r} is not a choice; examples: native, ring, bruck_k(8), shm+bruck_k(8)", place
         )
     problem = _plan_says(collective, choice)
     if problem is not None:
-        raise StrettoError(problem, place, _REMEDY)
+        raise _wrong(problem, place)
 
 
 def check_choices(text: str, place: str = "--choice") -> None:
@@ -160,7 +118,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
         keyword = words[0]
         if keyword == "row":
             if "layout" not in header or "mpi" not in header:
-                raise StrettoError("rows come after the mpi and layout lines", where, _REMEDY)
+                raise _wrong("rows come after the mpi and layout lines", where)
             rows.append(_parse_row(words, where, check_names))
         elif keyword == "end":
             _check_end(words, rows, lines[number:], number, place)
@@ -170,7 +128,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
         elif keyword in ("mpi", "layout", "created") and keyword not in header and not rows:
             header[keyword] = words[1:]
         else:
-            raise StrettoError(f"{_short(line)} is not a line of a table", where, _REMEDY)
+            raise _wrong(f"{_short(line)} is not a line of a table", where)
     raise StrettoError(
         "the table is truncated: it does not end in 'end N'",
         f"{place}:{len(lines)}",
@@ -208,7 +166,7 @@ def _words(line: str, place: str) -> list[str]:
         lexer.commenters = ""
         return list(lexer)
     except ValueError as error:
-        raise StrettoError("a quotation mark is not closed", place, _REMEDY) from error
+        raise _wrong("a quotation mark is not closed", place) from error
 
 
 def _check_end(words: list[str], rows: list[Row], rest: list[str], at: int, place: str) -> None:
@@ -221,32 +179,29 @@ def _check_end(words: list[str], rows: list[Row], rest: list[str], at: int, plac
         )
     for offset, line in enumerate(rest, start=1):
         if line.strip():
-            raise StrettoError("nothing may follow the end line", f"{place}:{at + offset}", _REMEDY)
+            raise _wrong("nothing may follow the end line", f"{place}:{at + offset}")
 
 
 def _parse_row(words: list[str], place: str, check_names: bool) -> Row:
     if len(words) < 7:
-        raise StrettoError(
-            "a row is: row COLLECTIVE NODES PPN LOW-HIGH CHOICE EVIDENCE", place, _REMEDY
-        )
+        raise _wrong("a row is: row COLLECTIVE NODES PPN LOW-HIGH CHOICE EVIDENCE", place)
     _, collective, nodes, ppn, size, choice, *evidence = words
     if collective not in COLLECTIVES:
-        raise StrettoError(
+        raise _wrong(
             f"there is no collective {_short(collective)}; there are {', '.join(COLLECTIVES)}",
             place,
-            _REMEDY,
         )
     low_text, dash, high_text = size.partition("-")
     if not dash:
-        raise StrettoError(f"{_short(size)} is not a range of bytes such as 0-2047", place, _REMEDY)
+        raise _wrong(f"{_short(size)} is not a range of bytes such as 0-2047", place)
     low = _number(low_text, "a size in bytes", place)
     high = None if high_text == "inf" else _number(high_text, "a size in bytes or inf", place)
     if high is not None and high < low:
-        raise StrettoError(f"the range {size} is empty", place, _REMEDY)
+        raise _wrong(f"the range {size} is empty", place)
     if check_names:
         check_choice(collective, choice, place)
     elif not _CHOICE.match(choice):
-        raise StrettoError(f"{_short(choice)} is not a choice", place, _REMEDY)
+        raise _wrong(f"{_short(choice)} is not a choice", place)
     return Row(
         collective,
         _layout_number(nodes, "nodes", place),
@@ -265,14 +220,14 @@ def _evidence(words: list[str], place: str) -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not (key and equals and value) or key in out:
-            raise StrettoError(f"{_short(word)} is not evidence (key=value)", place, _REMEDY)
+            raise _wrong(f"{_short(word)} is not evidence (key=value)", place)
         out[key] = value
     return out
 
 
 def _number(text: str, what: str, place: str) -> int:
     if not _NUMBER.match(text) or int(text) > 2**63 - 1:
-        raise StrettoError(f"{_short(text)} is not {what}", place, _REMEDY)
+        raise _wrong(f"{_short(text)} is not {what}", place)
     return int(text)
 
 
@@ -281,29 +236,26 @@ def _layout_number(text: str, what: str, place: str) -> int | None:
         return None
     value = _number(text, f"a number of {what} or *", place)
     if not 1 <= value <= 2**24:
-        raise StrettoError(f"{what} must be from 1 to {2**24}", place, _REMEDY)
+        raise _wrong(f"{what} must be from 1 to {2**24}", place)
     return value
 
 
 def _table(header: dict[str, list[str]], rows: list[Row], place: str) -> Table:
     for name in ("mpi", "layout", "created"):
         if name not in header:
-            raise StrettoError(f"the table has no {name} line", place, _REMEDY)
+            raise _wrong(f"the table has no {name} line", place)
     mpi, layout, created = header["mpi"], header["layout"], header["created"]
     if len(mpi) != 2 or mpi[0] not in get_args(Family):
-        raise StrettoError(
+        raise _wrong(
             f"the mpi line is: mpi FAMILY VERSION, with FAMILY {' or '.join(get_args(Family))}",
             place,
-            _REMEDY,
         )
     settings = dict(w.partition("=")[::2] for w in layout)
     if len(layout) != 2 or set(settings) != {"nodes", "ppn"}:
-        raise StrettoError("the layout line is: layout nodes=N ppn=N", place, _REMEDY)
+        raise _wrong("the layout line is: layout nodes=N ppn=N", place)
     if len(created) != 7 or created[1::2] != ["stretto", "host", "cpu"]:
-        raise StrettoError(
-            'the created line is: created TIME stretto VERSION host NAME cpu "MODEL"',
-            place,
-            _REMEDY,
+        raise _wrong(
+            'the created line is: created TIME stretto VERSION host NAME cpu "MODEL"', place
         )
     return Table(
         family=cast(Family, mpi[0]),

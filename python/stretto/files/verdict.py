@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stretto.errors import StrettoError
 from stretto.files.document import Document
 from stretto.files.identity import Host, Identity, MPIIdentity
 from stretto.files.outcome import Outcome
-
-SCHEMA = "stretto-verdict"
-VERSION = 1
-WHAT = "a verdict"
 
 
 @dataclass
@@ -119,23 +115,20 @@ class VerdictFile:
         return Identity(self.stretto, self.created, self.host, self.mpi)
 
 
-def check(verdict: VerdictFile, place: str) -> None:
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(problem, place, "the file is damaged; run stretto tune -- CMD again")
-
+def _problems(verdict: VerdictFile) -> Iterator[str]:
     if len({r.order for r in verdict.runs}) != len(verdict.runs):
-        raise refuse("two runs have the same order number")
+        yield "two runs have the same order number"
     if any(r.wall_s < 0 for r in verdict.runs):
-        raise refuse("a run has a negative wall time")
+        yield "a run has a negative wall time"
     for name, gain in (("predicted", verdict.predicted), ("measured", verdict.measured)):
         if gain is None:
             continue
         if not gain.low <= gain.median <= gain.high:
-            raise refuse(f"the {name} gain is not low <= median <= high")
+            yield f"the {name} gain is not low <= median <= high"
         if gain.p is not None and not 0 <= gain.p <= 1:
-            raise refuse(f"the {name} gain has p = {gain.p}, which is not a probability")
+            yield f"the {name} gain has p = {gain.p}, which is not a probability"
 
 
-DOCUMENT = Document(SCHEMA, VERSION, VerdictFile, WHAT, "make one with: stretto tune -- CMD", check)
+DOCUMENT = Document("stretto-verdict", VerdictFile, "a verdict", "stretto tune -- CMD", _problems)
 read_verdict, parse_verdict = DOCUMENT.read, DOCUMENT.parse
 format_verdict, write_verdict = DOCUMENT.format, DOCUMENT.write

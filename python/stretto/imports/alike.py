@@ -1,9 +1,9 @@
-"""Launches of one candidate were measured alike, as far as the log says: else it asks."""
+"""Launches of one candidate were measured alike, as far as the log says, and each counts once."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from stretto.errors import StrettoError
 from stretto.imports.evidence import Context, Said
 from stretto.imports.pattern import FileFacts
 from stretto.imports.placing import Item
-from stretto.imports.printed import Printed
+from stretto.imports.printed import Printed, file_of
 from stretto.imports.templates import default_for
 
 #: names of directories that differ from launch to launch
@@ -33,13 +33,15 @@ def refuse_unlike(items: Sequence[Item]) -> None:
     for group in groups.values():
         _check("the size of the job", group, lambda c: c.size, _SIZES)
         free = [i for i in group if not i.said]
-        template = default_for(group[0].layout.mpi)
-        _check("the algorithm", free, lambda c: c.algorithm, f"--setting '{template}' says which "
-               "setting chose it, and the algorithms are taken from the log; if all are of the MPI "
-               "by itself: --algorithm default", alone=True)  # fmt: skip
+        _check("the algorithm", free, lambda c: c.algorithm,
+               f"--setting '{default_for(group[0].layout.mpi)}' says which setting chose it; if "
+               "all are of the MPI by itself: --algorithm default", alone=True)  # fmt: skip
         _check("the set of the launcher's options", free, _options, _SAME)
         _check("the launcher's or the program's directory", free, _paths, _SAME)
-        for one in _by_file(free):
+        by_file: dict[str, list[Item]] = defaultdict(list)
+        for item in free:
+            by_file[file_of(item.table.place)].append(item)
+        for one in by_file.values():
             _check("the heading line", one, lambda c: c.headline, _SAME)
             _check("the line before the table", one, lambda c: c.before, _SAME)
 
@@ -65,22 +67,21 @@ def _check(
     alone: bool = False,
 ) -> None:
     """Refuse tables of which two things are said; `alone`: or something and nothing."""
-    found: dict[str | None, tuple[Item, Said | None]] = {}
+    found: dict[str, Said] = {}
     for item in group:
         one = said(item.table.context)
-        found.setdefault(one.value if one else None, (item, one))
-    known = [(item, one) for item, one in found.values() if one is not None]
-    if len(known) < 2 and not (alone and known and None in found):
+        if one is not None:
+            found.setdefault(one.value, one)
+        elif alone:
+            found.setdefault("nothing", Said("nothing", item.table.place))
+    if len(found) < 2:
         return
-    (first, one), (second, two) = [*known, *([found[None]] if None in found else [])][:2]
-    assert one is not None
-    other = f"{two.value} ({two.place})" if two else f"nothing ({second.table.place})"
+    one, two = list(found.values())[:2]
     raise StrettoError(
         f"{what} differs between tables that would be launches of one candidate of "
-        f"{first.collective} ({first.candidate}): {one.value} ({one.place}), {other}",
-        first.table.place if one.place == first.table.place else one.place,
-        remedy,
-    )
+        f"{group[0].collective} ({group[0].candidate}): {one.value} ({one.place}), {two.value} "
+        f"({two.place})", one.place, remedy,
+    )  # fmt: skip
 
 
 def _options(context: Context) -> Said | None:
@@ -94,15 +95,7 @@ def _paths(context: Context) -> Said | None:
     if context.launch is None:
         return None
     words = " and ".join(p for p in context.launch.paths if p not in ("", "."))
-    words = _RUNS.sub("*", words)
-    return Said(words or "none", context.place)
-
-
-def _by_file(items: Sequence[Item]) -> list[list[Item]]:
-    out: dict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        out[item.table.place.rpartition(":")[0]].append(item)
-    return list(out.values())
+    return Said(_RUNS.sub("*", words) or "none", context.place)
 
 
 #: two launches do not print so many digits of times alike; a table of one line they might
@@ -112,45 +105,25 @@ DIGITS = 20
 def copied(files: Sequence[tuple[FileFacts, Sequence[Printed]]]) -> dict[str, str]:
     """Return, by its place, each table that is a copy, and the place of what it is a copy of.
 
-    A table of many digits identifies itself. Of a short one (a barrier has one line) chance can
-    be the reason: it is a copy of one in a file of which a long table was copied as well, or in a
-    file that holds nothing but copies. The files with the fewest tables are the originals, as it
-    is these that are joined to larger ones.
+    A table of many digits identifies itself. A short one (a barrier has one line) is a copy where
+    its file has a copy of a long one of the same other file, or holds nothing but copies. The files
+    with the fewest tables are the originals, as it is these that are joined to larger ones.
     """
-    originals: dict[object, list[str]] = {}
+    originals: dict[object, list[str]] = defaultdict(list)
     copies: dict[str, str] = {}
     for facts, tables in sorted(files, key=lambda f: len(f[1])):
         keyed = [(t, _key(t, facts)) for t in tables]
-        sources = {
-            _file(originals[key][0]) for table, key in keyed if _is_long(table) and key in originals
-        }
-        everywhere, among = Counter[object](), Counter[object]()
-        same: dict[str, str] = {}
-        beside: dict[str, str] = {}
+        sources = {file_of(p) for t, key in keyed if _is_long(t) for p in originals[key][:1]}
+        whole = all(originals[key] for _, key in keyed) and sum(map(_digits, tables)) >= DIGITS
         for table, key in keyed:
-            others = originals.get(key, [])
-            for found, seen, known in (
-                (same, everywhere, others),
-                (beside, among, [o for o in others if _file(o) in sources]),
-            ):
-                if seen[key] < len(known):
-                    found[table.place] = known[seen[key]]
-                seen[key] += 1
-        if len(same) == len(tables) and sum(_digits(t) for t in tables) >= DIGITS:
-            beside = same
-        for table, key in keyed:
-            known = originals.setdefault(key, [])
-            if _is_long(table) and known:
-                copies[table.place] = known[0]
-            elif table.place in beside:
-                copies[table.place] = beside[table.place]
+            anyone = whole or _is_long(table)
+            known = (p for p in originals[key] if anyone or file_of(p) in sources)
+            original = next(known, None)
+            if original is None:
+                originals[key].append(table.place)
             else:
-                known.append(table.place)
+                copies[table.place] = original
     return copies
-
-
-def _file(place: str) -> str:
-    return place.rpartition(":")[0]
 
 
 def _is_long(table: Printed) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.files.identity import MPIIdentity
-from stretto.files.product import TITLES, product
+from stretto.files.identity import TITLES, MPIIdentity, product
 from stretto.imports.evidence import DEFAULT_WORDS, Said
 from stretto.mpi.algorithms.base import PREFIX
 

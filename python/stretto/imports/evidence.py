@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from stretto.imports.launches import VARIABLE, LaunchLine, launch_in, matters
@@ -112,7 +112,7 @@ class Said:
     place: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
     """All that was said before a table.
 
@@ -307,8 +307,8 @@ class StreamEvidence:
                 return mine[-1], Said("which of several commands printed it", mine[0].place)
         return mine[-1], None
 
-    def finish(self) -> Iterator[tuple[int, Said]]:
-        """Yield, by their numbers, the tables of which something was said behind them alone."""
+    def finish(self) -> None:
+        """Mark tables of which something was said behind them alone."""
         if not self._given:
             return
         first, last = self._given[0], self._given[-1]
@@ -321,15 +321,14 @@ class StreamEvidence:
         if not (first.headline or first.before):
             behind = behind or _alike(last.headline or last.before, self._heads, self._others)
         if behind is not None:
-            words = replace(behind, value="whether it stands before or behind its table")
-            yield from ((i, words) for i in range(len(self._given)))
+            for context in self._given:
+                context.unclear = replace(behind, value="whether it stands before or behind its "
+                                          "table")  # fmt: skip
             return
-        later = next((c for c in self._given if c.launch and c.launch.settings), None)
-        for i, context in enumerate(self._given):
-            if context is later or later is None:
-                return
+        at = next((i for i, c in enumerate(self._given) if c.launch and c.launch.settings), 0)
+        for context in self._given[:at]:
             if context.launch is None:
-                yield i, Said("which command printed it", later.place)
+                context.unclear = Said("which command printed it", self._given[at].place)
 
 
 def _alike(said: Said | None, *behind: deque[Said]) -> Said | None:

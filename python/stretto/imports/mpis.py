@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stretto.errors import UsageError
-from stretto.files.identity import MPIIdentity
-from stretto.files.product import product
+from stretto.files.identity import MPIIdentity, product
 from stretto.kinds import Abi, Family
 
 UNKNOWN = "unknown"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import MPIIdentity
-from stretto.files.product import product, product_of
+from stretto.files.identity import MPIIdentity, product, product_of
 from stretto.imports.mpis import UNKNOWN
 from stretto.imports.pattern import DEFAULTS
 from stretto.imports.templates import BESIDE, SETTINGS, Template, chosen, default_for

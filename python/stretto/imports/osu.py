@@ -10,70 +10,60 @@ The calls of a size are timed one by one, a barrier between them; what is printe
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from stretto.imports.evidence import StreamEvidence
 from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
+    Columns,
     MessageKind,
     Printed,
     Reading,
+    StreamReader,
     TableLine,
-    conclude,
-    count,
-    decimals,
     foreign,
     number,
+    row_of,
 )
 
 #: some who copy an output leave out the #
 _TITLE = re.compile(
-    r"(?:#\s*)?OSU MPI(-\w+)?\s+(.+?)\s+(Latency|Bandwidth|Bi-Directional).*?(?:v(\S+))?$"
+    r"(?:#\s*OSU|OSU(?= (?:MPI|Open|UPC|NCCL|RCCL)))\s+(\S+)\s+(.*?)\s*\bTest\b(?:\s+v(\S+))?$"
 )
-#: of messages between ranks
-_PAIRS_TITLE = re.compile(
-    r"(?:#\s*)?OSU MPI\s+(Multi |Multi-threaded |Bi-Directional |Multiple |)(Latency|Bandwidth)"
-    r"(?: / Message Rate)? Test(?:\s+v(\S+))?$"
-)
-#: program and what it measures, by the words of its title; all but these two take two ranks
-_PAIRS = {
-    ("", "Latency"): ("latency", MessageKind("latency", "us", 1)),
-    ("Multi", "Latency"): ("multi_lat", MessageKind("latency", "us")),
-    ("Multi-threaded", "Latency"): (
+#: what no other program prints
+_MARK = re.compile(r"(?:#\s*)?OSU (?:MPI|Open|UPC|NCCL)\S*\s.*\bTest\b|(?:#\s*)?Size\s+Avg Latency")
+#: what is measured, by the words of the title: a collective, or a program and its messages; all but
+#: two of these take two ranks
+_TESTS: dict[str, tuple[str, MessageKind | None]] = {
+    **{f"{name} latency": (name, None) for name in SAME_SIZES},
+    "broadcast latency": ("bcast", None),
+    "all-to-all personalized exchange latency": ("alltoall", None),
+    "all-to-all latency": ("alltoall", None),
+    "all-to-allv personalized exchange latency": ("alltoallv", None),
+    "latency": ("latency", MessageKind("latency", "us", 1)),
+    "multi latency": ("multi_lat", MessageKind("latency", "us")),
+    "multi-threaded latency": (
         "latency_mt", MessageKind("latency-mt", "us", 1, 1, None, "multiple")
     ),
-    ("", "Bandwidth"): ("bw", MessageKind("bandwidth", "MB/s", 1, None)),
-    ("Bi-Directional", "Bandwidth"): ("bibw", MessageKind("bidirectional", "MB/s", 1, None)),
-    ("Multiple", "Bandwidth"): ("mbw_mr", MessageKind("bandwidth", "MB/s", None, None)),
+    "bandwidth": ("bw", MessageKind("bandwidth", "MB/s", 1, None)),
+    "bi-directional bandwidth": ("bibw", MessageKind("bidirectional", "MB/s", 1, None)),
+    "multiple bandwidth / message rate": ("mbw_mr", MessageKind("bandwidth", "MB/s", None, None)),
 }  # fmt: skip
+_KNOWN = ", ".join(dict.fromkeys(name for name, _ in _TESTS.values()))
 _PAIRS_FACTS = re.compile(
     r"(?:#\s*)?(?:\[ (pairs): (\d+) \] \[ window size: (\d+) \]"
     r"|Number of (Receiver) threads:\s*(\d+))"
 )
-#: of whatever it is: what was read until then has ended
-_ANY_TITLE = re.compile(
-    r"#\s*OSU\b.*\bTest\b|OSU (?:MPI|OpenSHMEM|UPC|NCCL|RCCL)\S*\s(?:.*\s)?Test(?:\s+v\S+)?$"
-)
 _DATATYPE = re.compile(r"#?\s*Datatype:\s*(\w+)")
-#: what no other program prints
-_MARK = re.compile(r"(?:#\s*)?OSU (?:MPI|Open|UPC|NCCL)\S*\s.*\bTest\b|(?:#\s*)?Size\s+Avg Latency")
-_NAMES = {
-    "broadcast": "bcast",
-    "all-to-all personalized exchange": "alltoall",
-    "all-to-all": "alltoall",
-    "all-to-allv personalized exchange": "alltoallv",
-}
-_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES = "size", "avg latency(us)", "min latency(us)", (
-    "max latency(us)"
-), "iterations"  # fmt: skip
+#: what a table may print, the first of them that it has
+_VALUES = ("avg latency(us)", "latency(us)", "bandwidth(mb/s)", "mb/s")
+_COLUMNS = Columns("size", _VALUES, "max latency(us)", "iterations", ("validation", "pass"))
+_PLAIN = ("size", _VALUES[0])
+_FULL = (*_PLAIN, "min latency(us)", "max latency(us)", "iterations")
 #: what was sent of a derived datatype; the size is that of its extent
 _DERIVED = "transmit size"
-#: what a table may print, the first of them that it has
-_VALUES = (_AVERAGE, "latency(us)", "bandwidth(mb/s)", "mb/s")
-_PLAIN = (_SIZE, _AVERAGE)
-_FULL = (_SIZE, _AVERAGE, _SMALLEST, _LARGEST, _TIMES)
 #: what stands in no row: "4 nodes", "4x8"
 _WORDS = re.compile(r"(?<![\w.])(?!(?:nan|inf|pass|fail)\b)[A-Za-z]{2,}|\b\d+x\d+\b", re.IGNORECASE)
 #: a column with its unit, which begins the heading of a table without sizes
@@ -81,40 +71,24 @@ _UNIT = re.compile(r"[a-z. ]+\((?:[nmu\u00b5]?s|[kmg]i?b/s)\)")
 
 
 @dataclass
-class _Reader:
-    """Where in a text the reading is.
+class _Reader(StreamReader):
+    """`run`: what the last title says, for as long as its program goes on printing.
 
-    `run`: what the last title says, for as long as its program goes on printing: a table for each
-    datatype. None: there was no title. `skipping`: what is printed is of a benchmark, or of a kind,
-    that is not taken. `ended`: the last table has, and neither a title nor a heading followed;
-    `told`: its first line was reported.
+    That is a table for each datatype; None: there was no title. `skipping`: what is printed is of a
+    benchmark, or of a kind, that is not taken. `ended`: the last table has, and neither a title nor
+    a heading followed; `told`: its first line was reported.
     """
 
-    out: Reading
-    evidence: StreamEvidence = field(default_factory=StreamEvidence)
     run: Printed | None = None
-    table: Printed | None = None
-    columns: tuple[str, ...] | None = None
     skipping: bool = False
-    ended: bool = False
     told: bool = False
-    placed: list[Printed] = field(default_factory=list)
 
     def line(self, line: str, place: str) -> None:
         text = line.strip()
-        if pairs := _PAIRS_TITLE.match(text):
-            self.run, self.skipping = _pairs_run(pairs, place), False
-            self._begin(self.run, place)
+        if title := _TITLE.match(text):
+            self._title(title, place)
         elif self._pairs_facts(text):
             return
-        elif title := _TITLE.match(text):
-            self.run = _run(title, place, self.out)
-            self._begin(self.run, place)
-            self.skipping = self.run is None
-            if self.skipping:
-                self.evidence.passed()
-        elif _ANY_TITLE.match(text):
-            self._skip(_left_out(place, text))
         elif datatype := _DATATYPE.match(text):
             self._datatype(datatype.group(1), place)
         elif text.startswith("#") or _is_heading(text):
@@ -127,6 +101,25 @@ class _Reader:
             self._numbers(line, place)
         else:
             self.evidence.line(text, place)
+
+    def _title(self, title: re.Match[str], place: str) -> None:
+        library, name, version = title.groups()
+        test = _TESTS.get(" ".join(name.lower().split())) if library == "MPI" else None
+        if test is None:
+            device = library.startswith("MPI-")
+            why = "of device memory, which is the MPI's" if device else f"not one of {_KNOWN}"
+            self._skip(place, f"{title.group(0).lstrip('# ')}: {why}; left out")
+            return
+        program, kind = test
+        # Before version 7 reductions were of floats, and no line said so.
+        datatype = "MPI_FLOAT" if program in REDUCTIONS else "MPI_CHAR"
+        self.run = Printed(
+            program, 2 if kind and kind.pairs else None, None if kind else datatype,
+            "throughput" if kind else "latency", f"OSU {version or ''}".strip(), place,
+            exchange=kind,
+        )  # fmt: skip
+        self.skipping = False
+        self._begin(self.run, place)
 
     def _begin(self, like: Printed | None, place: str) -> None:
         """Begin a table; one without a title is begun by its first line."""
@@ -142,18 +135,18 @@ class _Reader:
             return False
         exchange = self.table.exchange
         if found[1]:
-            exchange = replace(exchange, pairs=int(found[2]), window=int(found[3]))
+            self.table.exchange = replace(exchange, pairs=int(found[2]), window=int(found[3]))
             self.table.nranks = 2 * int(found[2])
         else:
-            exchange = replace(exchange, threads=int(found[5]))
-        self.table.exchange = exchange
+            self.table.exchange = replace(exchange, threads=int(found[5]))
         return True
 
-    def _skip(self, problem: str) -> None:
-        self.run = self.table = self.columns = None
+    def _skip(self, place: str, problem: str) -> None:
+        self.run = None
+        self._begin(None, place)
         self.skipping = True
         self.evidence.passed()
-        self.out.problems.append(problem)
+        self.problem(place, problem)
 
     def _end(self) -> None:
         self.table, self.ended = None, True
@@ -161,7 +154,7 @@ class _Reader:
     def _datatype(self, name: str, place: str) -> None:
         """Since version 7 a program prints a table for each datatype, and its title but once."""
         if self.table is not None and self.table.lines and self.table.exchange is not None:
-            self._skip(f"{place}: another datatype ({name}); left out")
+            self._skip(place, f"another datatype ({name}); left out")
             return
         if self.run is not None:
             self.run, self.skipping = replace(self.run, datatype=name), False
@@ -173,36 +166,37 @@ class _Reader:
     def _heading(self, text: str, place: str) -> bool:
         """Take a line that names columns; return whether it does."""
         pairs = self.table is not None and self.table.exchange is not None and not self.ended
-        named = _columns(text, _VALUES if pairs else _VALUES[:1])
-        if self.skipping:
-            return named is not None or _is_heading(text)
-        if named is None:
+        names = _names(text)
+        known = any(value in names for value in (_VALUES if pairs else _VALUES[:1]))
+        if self.skipping or not (known or _is_heading(text)):
+            return known or _is_heading(text)
+        if not known:
             # Another program's table, or of another time or unit: numbers like any others.
-            if _is_heading(text):
-                self._skip(_unknown_columns(place, text))
-            return _is_heading(text)
+            words = text.lstrip("# ")[:60]
+            self._skip(place, f"{words}: no columns of a collective's mean latency in "
+                       "microseconds; left out, as far as the next title")  # fmt: skip
+            return True
         if self.ended:  # whose table this is, no title says
             self.run = None
         if self.ended or (self.table is not None and self.table.lines):
             self._begin(self.run, place)
-        self.columns = named
-        if _DERIVED in named:
+        self.columns = names
+        if _DERIVED in names:
             self.skipping = True
-            self.out.problems.append(
-                f"{place}: of a derived datatype (-D), whose packing is in the times; left out"
-            )
+            self.problem(place, "of a derived datatype (-D), whose packing is in the times; left "
+                         "out")  # fmt: skip
         return True
 
     def _numbers(self, line: str, place: str) -> None:
         words = line.split()
         if self.ended and self.evidence.names_program and _guess(words, None):
-            self.run = self.table = self.columns = None  # the next of some without titles
-            self.ended = self.told = False
+            self.run = None
+            self._begin(None, place)  # the next of some without titles
         if self.ended:
             if _line(words, self.columns) is None:
                 self._other(line, place)
             elif not self.told:
-                self.out.behind(place, line)
+                self.behind(place, line)
                 self.told = True
             return
         if self.columns is None and (self.table is None or self.table.exchange is None):
@@ -214,8 +208,8 @@ class _Reader:
                 return
             self.table = _untitled(place, None)
             self.out.tables.append(self.table)
-        if not self.table.lines:
-            self._first(self.table)
+        if not self.table.lines and self.first(self.table):
+            self._named_by_command(self.table)
         found = _line(words, self.columns)
         if found is None or self.table.is_cut(found):
             if _WORDS.search(line):
@@ -223,7 +217,7 @@ class _Reader:
                 return
             if len(words) == 1 and words[0].isdecimal():
                 self.evidence.number(line, place)
-            self.out.problems.append(f"{place}: this line of the table is broken: {line[:60]}")
+            self.broken(place, line)
         elif self.table.goes_on_with(found):
             self.table.lines.append(replace(found, place=place))
         else:
@@ -237,17 +231,13 @@ class _Reader:
         else:
             self.evidence.line(line, place)
 
-    def _first(self, table: Printed) -> None:
-        """Take what was said before a table."""
-        if self.placed and table is self.placed[-1]:
-            return
-        table.context = self.evidence.at_table(table.collective)
-        self.placed.append(table)
+    def _named_by_command(self, table: Printed) -> None:
         program = table.context.program
         if table.collective is None and program is not None:
             table.collective = program
             if program not in SAME_SIZES:
-                self.out.problems.append(_left_out(table.place, f"osu_{program}, without a title"))
+                self.problem(table.place, f"osu_{program}, without a title: not one of {_KNOWN}; "
+                             "left out")  # fmt: skip
 
 
 def read(text: str, place: str) -> Reading:
@@ -259,7 +249,7 @@ def read(text: str, place: str) -> Reading:
         reader = _Reader(out)
         for at, line in stream:
             reader.line(line, f"{place}:{at}")
-        conclude(reader.evidence, reader.placed)
+        reader.evidence.finish()
     taken = (None, *SAME_SIZES)
     out.tables = [t for t in out.tables if t.exchange is not None or t.collective in taken]
     out.part()
@@ -268,44 +258,6 @@ def read(text: str, place: str) -> Reading:
 
 def _untitled(place: str, datatype: str | None) -> Printed:
     return Printed(None, None, datatype, "latency", "OSU", place)
-
-
-def _run(title: re.Match[str], place: str, out: Reading) -> Printed | None:
-    """Return what a title says of the tables below it; None for a benchmark that is not taken."""
-    device, name, kind, version = title.groups()
-    name = name.lower()
-    collective = _NAMES.get(name, name)
-    if device:
-        out.problems.append(f"{place}: {title.group(0)[2:]}: of device memory, which is the MPI's")
-    elif kind != "Latency" or collective not in SAME_SIZES:
-        out.problems.append(_left_out(place, title.group(0)))
-    else:
-        # Before version 7 reductions were of floats, and no line said so.
-        datatype = "MPI_FLOAT" if collective in REDUCTIONS else "MPI_CHAR"
-        tool = f"OSU {version or ''}".strip()
-        return Printed(collective, None, datatype, "latency", tool, place)
-    return None
-
-
-def _pairs_run(title: re.Match[str], place: str) -> Printed:
-    kind, value, version = title.groups()
-    program, exchange = _PAIRS[kind.strip(), value]
-    return Printed(
-        program, None if exchange.pairs is None else 2, None, "throughput",
-        f"OSU {version or ''}".strip(), place, exchange=exchange,
-    )  # fmt: skip
-
-
-def _left_out(place: str, title: str) -> str:
-    known = ", ".join((*SAME_SIZES, *(program for program, _ in _PAIRS.values())))
-    return f"{place}: {title.lstrip('# ')}: not one of {known}; left out"
-
-
-def _unknown_columns(place: str, heading: str) -> str:
-    return (
-        f"{place}: {heading.lstrip('# ')[:60]}: no columns of a collective's mean latency in "
-        "microseconds; left out, as far as the next title"
-    )
 
 
 def _names(line: str) -> tuple[str, ...]:
@@ -320,11 +272,6 @@ def _is_heading(line: str) -> bool:
     return line.lstrip("#").split()[:1] == ["Size"] or bool(_UNIT.fullmatch(_names(line)[0]))
 
 
-def _columns(line: str, values: tuple[str, ...]) -> tuple[str, ...] | None:
-    names = _names(line)
-    return names if any(value in names for value in values) else None
-
-
 def _guess(words: list[str], table: Printed | None) -> tuple[str, ...] | None:
     """Return the columns of a table whose heading was cut away."""
     if table is not None and table.collective == "barrier":
@@ -332,17 +279,6 @@ def _guess(words: list[str], table: Printed | None) -> tuple[str, ...] | None:
     return {len(_PLAIN): _PLAIN, len(_FULL): _FULL}.get(len(words))
 
 
-def _line(words: list[str], columns: tuple[str, ...] | None) -> TableLine | None:
-    if columns is None or len(words) != len(columns):
-        return None
-    row = dict(zip(columns, words, strict=True))
-    word = next(row[value] for value in _VALUES if value in row)
-    average, times = number(word), row.get(_TIMES, "")
-    size, calls = count(row.get(_SIZE, "0")), count(times) if times else None
-    if size is None or average is None or (times and calls is None):
-        return None
-    largest = number(row[_LARGEST]) if _LARGEST in row else None
-    if _LARGEST in row and largest is None:
-        return None
-    correct = row.get("validation", "pass").lower() == "pass"
-    return TableLine(size, average, largest, calls, correct, decimals(word))
+def _line(words: Sequence[str], columns: Sequence[str] | None) -> TableLine | None:
+    row = row_of(words, columns)
+    return None if row is None else _COLUMNS.line(row)

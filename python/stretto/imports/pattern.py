@@ -37,30 +37,14 @@ class Pattern:
     expression: re.Pattern[str]
 
 
-@dataclass(frozen=True)
-class Misfit:
-    """Where a path leaves a pattern."""
-
-    matched: tuple[int, int]
-    words: str
-
-
 def compile_pattern(text: str) -> Pattern:
     """Return a pattern with named fields, ready to be matched with paths.
 
     `text`: fields in braces, ``*`` for anything within one directory or file name, ``{}`` likewise;
     a field that stands twice must be the same in both places.
     """
-    return Pattern(text, re.compile(rf"(?:^|.*/){_expression(_parts(text))}$"))
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in re.split(r"(\{\w*\}|\*)", text) if part]
-
-
-def _expression(parts: Sequence[str]) -> str:
     out, seen = "", set()
-    for part in parts:
+    for part in re.split(r"(\{\w*\}|\*)", text):
         name = part.strip("{}*")
         if part in ("*", "{}"):
             out += r"[^/]*"
@@ -75,7 +59,7 @@ def _expression(parts: Sequence[str]) -> str:
         else:
             seen.add(name)
             out += f"(?P<{name}>{r'[0-9]+' if name in NUMBERS else r'[^/]+?'})"
-    return out
+    return Pattern(text, re.compile(rf"(?:^|.*/){out}$"))
 
 
 def match(patterns: Sequence[Pattern], path: Path) -> FileFacts | None:
@@ -88,26 +72,8 @@ def match(patterns: Sequence[Pattern], path: Path) -> FileFacts | None:
     return FileFacts(**values)  # type: ignore[arg-type]
 
 
-def misfit(pattern: Pattern, path: Path) -> Misfit:
-    """Return where a path leaves a pattern; names are compared from the last."""
-    wanted, names = pattern.text.split("/"), path.as_posix().split("/")
-    fits = next(
-        n
-        for n in range(len(wanted))
-        if n >= len(names)
-        or not re.fullmatch(
-            _expression(_parts("/".join(wanted[-n - 1 :]))), "/".join(names[-n - 1 :])
-        )
-    )
-    form = wanted[-fits - 1]
-    if fits >= len(names):
-        return Misfit((fits, 0), f"no directory is left for {form!r}")
-    name, parts = names[-fits - 1], _parts(form)
-    for good in range(len(parts)):
-        fit = re.fullmatch if good + 1 == len(parts) else re.match
-        if fit(_expression(parts[: good + 1]), name) is None:
-            number = " (a number)" if parts[good].strip("{}") in NUMBERS else ""
-            start = f" from {parts[good]!r} on" if len(parts) > 1 else ""
-            return Misfit((fits, good), f"{name!r} does not fit {form!r}{start}{number}")
-    # by itself it fits
-    return Misfit((fits, len(parts)), f"{name!r} is not what its field is in the names behind it")
+def misfit(pattern: Pattern, path: Path) -> str:
+    """Return the shortest end of a pattern that a path does not fit."""
+    parts = pattern.text.split("/")
+    ends = ("/".join(parts[n:]) for n in reversed(range(len(parts))))
+    return next(end for end in ends if match([compile_pattern(end)], path) is None)

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.product import product
+from stretto.files.identity import Host, MPIIdentity, product
 from stretto.imports.chosen import Chosen, chosen_by
 from stretto.imports.evidence import DEFAULT_WORDS, Said
-from stretto.imports.layout import layout_of
-from stretto.imports.mpis import agree, agreed, identity_of, plainly, version_of, versioned, written
-from stretto.imports.natives import Naming, NoSuchAlgorithm
+from stretto.imports.mpis import (
+    UNKNOWN,
+    agree,
+    agreed,
+    identity_of,
+    plainly,
+    version_of,
+    versioned,
+    written,
+)
+from stretto.imports.natives import Naming
 from stretto.imports.pattern import FileFacts, Pattern
-from stretto.imports.printed import Printed
+from stretto.imports.printed import Printed, file_of
 from stretto.imports.templates import default_for
 from stretto.mpi.algorithms.base import PREFIX
 
 Which = Literal["max", "avg"]
+Pairs = tuple[tuple[str, str], ...]
+_APART = "give each algorithm's tables in a file of their own, and {algorithm} in --pattern"
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,8 @@ class Asked:
     """What the user said of the files.
 
     `patterns`: what their places say, the first of them that fits; empty: nothing. `value`: which
-    of the printed times; None: the largest over the ranks where all files have it.
+    of the printed times; None: the largest over the ranks where all files have it. `hosts`,
+    `window`: of point-to-point tables.
     """
 
     patterns: Sequence[Pattern]
@@ -42,6 +53,17 @@ class Asked:
     mpi: MPIIdentity | None
     value: Which | None
     host: Host
+    hosts: tuple[str, ...] = ()
+    window: int | None = None
+
+    def origin(self, tables: Sequence[Printed], mpi: MPIIdentity) -> tuple[Host, list[str]]:
+        """Return the host of tables, and the names of the facts that are not known."""
+        kernels = {t.kernel for t in tables} - {None}
+        host = self.host
+        if host.kernel == UNKNOWN and len(kernels) == 1:
+            host = replace(host, kernel=str(kernels.pop()))
+        unknown = [f"host.{k}" for k, v in vars(host).items() if v in (UNKNOWN, 0)]
+        return host, unknown + ["mpi.version"] * (mpi.version == UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -55,9 +77,26 @@ class FileLayout:
 
     @property
     def name(self) -> str:
-        """The file's name; the version stands in it, or nodes x ranks would be read as one."""
+        """The begin of the file's name; the version stands in it, or it would be read as nodes."""
         ranks = "" if self.nranks == self.nodes * self.ppn else f".{self.nranks}"
-        return f"{product(self.mpi)}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}.bench.jsonl"
+        return f"{product(self.mpi)}-{self.mpi.version}-{self.nodes}x{self.ppn}{ranks}"
+
+
+def refuse_two_builds(found: Iterable[tuple[FileLayout, str | None]]) -> None:
+    """Refuse two builds whose results would be one file; `found`: each with its name at {mpi}."""
+    first: dict[str, tuple[FileLayout, str | None]] = {}
+    for layout, called in found:
+        other, name = first.setdefault(layout.name, (layout, called))
+        if other.mpi == layout.mpi:
+            continue
+        builds = sorted(m.library.removesuffix(" (imported)") for m in (other.mpi, layout.mpi))
+        names = sorted({n for n in (name, called) if n is not None})
+        say = " ".join(f"--mpi {n}={written(layout.mpi)}" for n in names)
+        raise StrettoError(
+            f"{' and '.join(builds)} would both be {layout.name}; builds are never mixed", None,
+            f"if they are one MPI, say so: {say}; otherwise import them by themselves, each with "
+            "its own --out",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,7 +113,7 @@ class Item:
     candidate: str
     order: tuple[int, str]
     called: str | None
-    around: tuple[tuple[str, str], ...] = ()
+    around: Pairs = ()
     said: bool = False
 
 
@@ -87,33 +126,21 @@ class Placing:
         self._items: list[Item] = []
 
     def add(self, table: Printed, own: FileFacts) -> None:
-        unclear = table.context.unclear
-        if unclear is not None and own.algorithm is None and self._asked.facts.algorithm is None:
-            raise StrettoError(
-                f"the log does not show {unclear.value} ({table.place} is one of the tables)",
-                unclear.place,
-                "give each algorithm's tables in a file of their own and {algorithm} in --pattern; "
-                "if all are of the MPI by itself: --algorithm default",
-            )
-        collective = _collective(table, own, self._asked.facts)
-        facts = known(table, own, self._asked.facts)
-        mpi = mpi_of(table, facts, self._asked)
-        nranks, nodes, ppn = layout_of(table, facts)
+        everywhere = self._asked.facts
+        if own.algorithm is None and everywhere.algorithm is None:
+            refuse_unclear(table, f"{_APART}; if all are of the MPI by itself: --algorithm default")
+        collective = _collective(table, own, everywhere)
+        facts, layout = placed(table, own, self._asked)
         try:
-            candidate, around = self._candidate(table, facts, mpi, collective)
-        except NoSuchAlgorithm as error:
-            error.place = table.place
-            raise
+            candidate, around = self._candidate(table, facts, layout.mpi, collective)
         except StrettoError as error:
-            place = error.place or table.place
-            raise StrettoError(error.message, place, error.remedy, error.exit_code) from error
-        order = (facts.launch if facts.launch is not None else -1, table.place.rpartition(":")[0])
-        layout = FileLayout(mpi, nodes, ppn, nranks)
-        around = () if self._asked.facts.algorithm else around
+            error.place = error.place or table.place
+            raise
+        order = (facts.launch if facts.launch is not None else -1, file_of(table.place))
+        around = () if everywhere.algorithm else around
         said = facts.algorithm is not None
-        self._items.append(
-            Item(table, layout, collective, candidate, order, facts.mpi, around, said)
-        )
+        item = Item(table, layout, collective, candidate, order, facts.mpi, around, said)
+        self._items.append(item)
 
     def items(self) -> list[Item]:
         """Return all items; settings that not all tables of an MPI have are part of a candidate."""
@@ -137,68 +164,166 @@ class Placing:
 
     def _candidate(
         self, table: Printed, facts: FileFacts, mpi: MPIIdentity, collective: str
-    ) -> tuple[str, tuple[tuple[str, str], ...]]:
+    ) -> tuple[str, Pairs]:
         """Return the candidate of a table, and the settings beside it."""
-        named = bool(table.context.mpis)
-        chosen = chosen_by(table.context.settings, mpi, collective, named)
+        chosen = chosen_by(table.context.settings, mpi, collective, bool(table.context.mpis))
         if facts.algorithm is not None:
             candidate = self._naming.candidate(mpi, collective, facts.algorithm, facts.mpi)
-            self._refuse_other(chosen, candidate, facts.algorithm)
+            _refuse_other(chosen, candidate, facts.algorithm)
             return candidate, chosen.around
+        said = table.context.algorithm
         if chosen.candidate is not None:
             if chosen.ignored is not None:
                 self._naming.note(
                     f"{chosen.place}: coll_tuned_use_dynamic_rules is not shown to be set; without "
                     f"it Open MPI ignores {chosen.ignored}"
                 )
-            word = table.context.algorithm
-            if word is not None and word.value in DEFAULT_WORDS and chosen.algorithm is not None:
+            if said is not None and said.value in DEFAULT_WORDS and chosen.algorithm is not None:
                 raise StrettoError(
                     f"{chosen.candidate.removeprefix(PREFIX)} was set before, and this line says "
-                    f"{word.value}: whether it still held is not shown",
-                    word.place,
-                    "give each algorithm's tables in a file of their own, and {algorithm} in "
-                    "--pattern",
-                )
+                    f"{said.value}: whether it still held is not shown", said.place, _APART,
+                )  # fmt: skip
             return chosen.candidate, chosen.around
-        said = table.context.algorithm
+        word = None
         if said is not None and self._naming.has_settings(mpi, facts.mpi):
-            candidate = self._naming.candidate(mpi, collective, said.value, facts.mpi)
-            return candidate, chosen.around
-        if said is not None and said.value not in (*DEFAULT_WORDS, "0"):
+            word = said.value
+        elif said is not None and said.value not in (*DEFAULT_WORDS, "0"):
             self._naming.note(
                 f"{said.place}: the log says algorithm {said.value}, and what follows counts as "
                 f"what the MPI does by itself; say what chose it: --setting '{default_for(mpi)}', "
                 "or --algorithm default"
             )
-        return self._naming.candidate(mpi, collective, None, facts.mpi), chosen.around
+        return self._naming.candidate(mpi, collective, word, facts.mpi), chosen.around
 
-    @staticmethod
-    def _refuse_other(chosen: Chosen, candidate: str, algorithm: str) -> None:
-        """Refuse an algorithm that is not the one which the log shows to have been set."""
-        shown = chosen.algorithm
-        pairs = candidate.removeprefix(PREFIX).split(",")
-        if shown is None or shown == algorithm:
-            return
-        if any(f"{n}={v}" in pairs for n, v in chosen.pairs if v == shown):
-            return
+
+def _refuse_other(chosen: Chosen, candidate: str, algorithm: str) -> None:
+    """Refuse an algorithm that is not the one which the log shows to have been set."""
+    shown = chosen.algorithm
+    pairs = candidate.removeprefix(PREFIX).split(",")
+    if shown in (None, algorithm) or any(
+        f"{n}={v}" in pairs for n, v in chosen.pairs if v == shown
+    ):
+        return
+    raise StrettoError(
+        f"the log shows {chosen.pairs[0][0]}={shown}, and the given algorithm is {algorithm}",
+        chosen.place,
+        "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
+    )
+
+
+def refuse_unclear(table: Printed, remedy: str) -> None:
+    """Refuse a table of which cannot be told what the log says of it."""
+    unclear = table.context.unclear
+    if unclear is not None:
         raise StrettoError(
-            f"the log shows {chosen.pairs[0][0]}={shown}, and the given algorithm is {algorithm}",
-            chosen.place,
-            "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
+            f"the log does not show {unclear.value} ({table.place} is one of the tables)",
+            unclear.place, remedy,
+        )  # fmt: skip
+
+
+def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
+    """Return a table's collective, as its title, its command, its place or the user say."""
+    given = own.collective or everywhere.collective
+    names = [n.lower().removeprefix("osu_") for n in (table.collective, given) if n is not None]
+    if not names:
+        raise StrettoError(
+            "this table does not say of which collective it is", table.place,
+            "name it: --collective allreduce, or {collective} in --pattern",
+        )  # fmt: skip
+    if names[0] != names[-1]:
+        raise StrettoError(
+            f"the table is of {names[0]}, but the file's name (or --collective) says {names[-1]}",
+            table.place, "correct --pattern, or move the file",
+        )  # fmt: skip
+    return names[0]
+
+
+def placed(table: Printed, own: FileFacts, asked: Asked) -> tuple[FileFacts, FileLayout]:
+    """Return all that is known of a table: of the place, then of the log, then of the options."""
+    launch = table.context.launch
+    known = {k: v for k, v in vars(own).items() if v is not None}
+    for kind in ("nranks", "nodes", "ppn"):
+        words = getattr(launch, kind) if launch is not None else None
+        if words is None:
+            continue
+        said = known.get(kind, getattr(asked.facts, kind))
+        if re.search(r"[$`]", words):
+            raise StrettoError(
+                f"the log shows a command with {words!r} for {kind}, and not its value",
+                table.context.place,
+                "give the tables of each layout in a file of their own, and say it by --pattern",
+            )
+        if not re.fullmatch(r"[1-9]\d{0,8}", words):
+            continue
+        if said not in (None, int(words)):
+            raise StrettoError(
+                f"the command in the log has {kind} {words}, and {said} is given",
+                table.context.place, f"leave out --{kind}, or correct it (or --pattern)",
+            )  # fmt: skip
+        known[kind] = int(words)
+    facts = replace(asked.facts, **known)
+    return facts, FileLayout(_mpi_of(table, facts, asked), *_layout_of(table, facts))
+
+
+def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
+    """Return nodes, ranks per node and ranks; smaller communicators fill node after node."""
+    correct = "correct --nodes, --ppn or --pattern"
+
+    def refuse(problem: str, remedy: str = correct) -> StrettoError:
+        return StrettoError(problem, table.place, remedy)
+
+    zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
+    if zero:  # said, and no number of any: not the same as unsaid
+        raise refuse(f"{' and '.join(zero)} of 0, as the file's name says, is not a layout")
+    if table.exchange is not None and table.tool.startswith("OSU") and table.nranks == 2:
+        nodes = 2 if facts.nodes is None and facts.ppn == 1 else facts.nodes
+        if nodes not in (1, 2):  # such a job says nothing of its nodes
+            raise refuse(
+                f"the number of nodes of osu_{table.collective} is not known" if nodes is None
+                else f"osu_{table.collective} has 2 ranks, and {nodes} nodes are given",
+                "say it: --nodes 2, or --nodes 1 for two ranks on one node (or {nodes} in "
+                "--pattern)",
+            )  # fmt: skip
+        return nodes, 2 // nodes, 2
+    ppn, nodes = facts.ppn, facts.nodes
+    job = table.nranks + table.waiting if table.nranks else None
+    if job and facts.nranks and job > facts.nranks:
+        raise refuse(f"the job has {job} ranks, but the file's name says {facts.nranks}")
+    total = facts.nranks or job
+    nranks = table.nranks or facts.nranks or (nodes * ppn if nodes and ppn else None)
+    if ppn is None and nodes and total:
+        ppn = -(-total // nodes)
+    if nranks is None or ppn is None:
+        given = ", ".join(f"{n} {v}" for n, v in (("nodes", nodes), ("ranks per node", ppn),
+                                                  ("ranks", nranks)) if v)  # fmt: skip
+        raise refuse(
+            "on how many nodes and ranks this was measured is not known"
+            + (f" ({given})" if given else ""),
+            "say it: --nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks} in --pattern",
         )
+    if nodes and nranks > nodes * ppn:
+        raise refuse(
+            f"{nranks} ranks do not fit on {counted(nodes, 'node')} x {counted(ppn, 'rank')}"
+        )
+    if nodes is None or nodes == 1 or (total and nranks != total):
+        return -(-nranks // ppn), min(ppn, nranks), nranks
+    if nranks < ppn + nodes - 1:
+        raise refuse(
+            f"{counted(nranks, 'rank')} are too few for {nodes} nodes, {counted(ppn, 'rank')} on "
+            "one of them"
+        )
+    return nodes, ppn, nranks
 
 
-def mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
+def _mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
     """Return the MPI of a table, from what is said of it and from the log."""
     said = _said_mpi(facts, asked, table.place)
     named = _distinct(table.context.mpis)
     if said is None and not named:
         raise UsageError(
-            f"with which MPI this was measured is not known ({table.place})",
-            "--mpi",
+            f"with which MPI this was measured is not known ({table.place})", "--mpi",
             "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
-        )
+        )  # fmt: skip
     if said is None:
         if len(named) > 1:
             words = ", ".join(s.value for s in named)
@@ -207,105 +332,27 @@ def mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
                 f"say which one was used: --mpi {named[-1].value}",
             )  # fmt: skip
         return plainly(named[0].value)
-    fits = [s for s in named if agree(identity_of(s.value), said)]
-    if named and not fits:
+    if named and not any(agree(identity_of(s.value), said) for s in named):
         raise StrettoError(
             f"the log names {named[0].value}, and the given MPI is {written(said)}",
             named[0].place,
-            "leave out --mpi, and each table counts for the MPI that is named before it; or "
+            "leave out --mpi: each table then counts for the MPI that is named before it; or "
             "correct it",
         )
     if len(named) == 1:
         version = agreed(said.version, identity_of(named[0].value).version)
-        return said if version is None else versioned(said, version)
+        return versioned(said, version or said.version)
     return said
-
-
-def refuse_several(tables: Sequence[Printed], asked: Asked) -> None:
-    """Refuse one MPI for a log whose tables are of several, as it names them."""
-    if asked.mpi is None:
-        return
-    named = _distinct([s for t in tables for s in t.context.mpis])
-    if len(named) < 2 or all(agree(identity_of(s.value), asked.mpi) for s in named):
-        return
-    for_all = all(any(agree(identity_of(s.value), asked.mpi) for s in t.context.mpis)
-                  for t in tables if t.context.mpis)  # fmt: skip
-    if for_all:
-        return
-    shown = ", ".join(s.value for s in named[:4]) + (", ..." if len(named) > 4 else "")
-    raise StrettoError(
-        f"the log names several MPIs ({shown}), and --mpi says that all tables are of "
-        f"{written(asked.mpi)}",
-        named[1].place,
-        "leave out --mpi: each table then counts for the MPI that is named before it",
-    )
 
 
 def _distinct(found: Sequence[Said]) -> list[Said]:
     """Return the MPIs that are not the same, each by the most exact of its names."""
     out: list[Said] = []
-    for said in found:
+    for said in sorted(found, key=lambda s: len(s.value), reverse=True):
         mpi = identity_of(said.value)
-        at = next((i for i, s in enumerate(out) if agree(identity_of(s.value), mpi)), None)
-        if at is None:
+        if not any(agree(identity_of(s.value), mpi) for s in out):
             out.append(said)
-        elif len(said.value) > len(out[at].value):
-            out[at] = said
-    return out
-
-
-def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
-    """Return a table's collective, as its title, its command, its place or the user say."""
-    said = own.collective or everywhere.collective
-    collective = table.collective or said
-    if collective is None:
-        raise StrettoError(
-            "this table does not say of which collective it is",
-            table.place,
-            "name it: --collective allreduce, or {collective} in --pattern",
-        )
-    said = (said or collective).lower().removeprefix("osu_")
-    collective = collective.lower().removeprefix("osu_")
-    if said != collective:
-        raise StrettoError(
-            f"the table is of {collective}, but the file's name (or --collective) says {said}",
-            table.place,
-            "correct --pattern, or move the file",
-        )
-    return collective
-
-
-def known(table: Printed, own: FileFacts, everywhere: FileFacts) -> FileFacts:
-    """Return all that is known: of the place, then of the log, then of the options."""
-    launch = table.context.launch
-    known = {k: v for k, v in vars(own).items() if v is not None}
-    for kind in ("nranks", "nodes", "ppn"):
-        words = getattr(launch, kind) if launch is not None else None
-        if words is None:
-            continue
-        if not re.fullmatch(r"[1-9]\d{0,8}", words):
-            if re.search(r"[$`]", words):
-                raise StrettoError(
-                    f"the log shows a command with {words!r} for {kind}, and not its value",
-                    table.context.place,
-                    "give the tables of each layout in a file of their own, and say it by "
-                    "--pattern",
-                )
-            continue
-        said = known.get(kind, getattr(everywhere, kind))
-        if kind != "nranks" and said not in (None, int(words)):
-            raise StrettoError(
-                f"the command in the log has {kind} {words}, and {said} is given",
-                table.context.place,
-                f"leave out --{kind}, or correct it (or --pattern)",
-            )
-        if said not in (None, int(words)):
-            raise StrettoError(
-                f"the command in the log starts {words} ranks, and the file's name says {said}",
-                table.context.place, "correct --pattern",
-            )  # fmt: skip
-        known[kind] = int(words)
-    return replace(everywhere, **known)
+    return [said for said in found if said in out]
 
 
 def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
@@ -315,19 +362,15 @@ def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
     of a name, what it says of all files takes nothing back: it is for the rest.
     """
     if facts.mpi is None:
-        if asked.mpi is None:
-            return None
-        return _of(asked.mpi, facts, place, "--mpi", "")
+        return None if asked.mpi is None else _of(asked.mpi, facts, place)
     named = asked.by_name.get(facts.mpi)
-    by = "--mpi" if named else repr(facts.mpi)
-    mpi = _of(named or identity_of(facts.mpi, place), facts, place, by, f"{facts.mpi}=")
+    mpi = _of(named or identity_of(facts.mpi, place), facts, place)
     if asked.mpi is None:
         return mpi
     version = agreed(mpi.version, asked.mpi.version)
     if product(mpi) == product(asked.mpi) and version is not None:
         # A name of its own may be a build of its own.
-        plain = facts.mpi == product(mpi)
-        return versioned(asked.mpi if plain else mpi, version)
+        return versioned(asked.mpi if facts.mpi == product(mpi) else mpi, version)
     if named:
         return mpi
     raise StrettoError(
@@ -336,7 +379,7 @@ def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
     )  # fmt: skip
 
 
-def _of(mpi: MPIIdentity, facts: FileFacts, place: str, by: str, name: str) -> MPIIdentity:
+def _of(mpi: MPIIdentity, facts: FileFacts, place: str) -> MPIIdentity:
     """Return an MPI that --mpi or the place names with the version that the place says."""
     if facts.version is None:
         return mpi
@@ -344,7 +387,7 @@ def _of(mpi: MPIIdentity, facts: FileFacts, place: str, by: str, name: str) -> M
     version = agreed(said, mpi.version)
     if version is None:
         raise StrettoError(
-            f"the file's name says version {said}, {by} {mpi.version}", place,
-            f"say the version in one place: --mpi {name}{product(mpi)}",
+            f"the file's name says version {said}, and the MPI is {written(mpi)}", place,
+            "say the version in one place",
         )  # fmt: skip
     return versioned(mpi, version)

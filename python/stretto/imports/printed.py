@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from stretto.imports.evidence import Context, StreamEvidence
@@ -20,7 +20,6 @@ REDUCTIONS = ("allreduce", "reduce")
 LONGEST_US = 1e15
 #: of a number of bytes or calls, which fits 64 bits
 DIGITS = 18
-ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 
 Form = Literal["osu", "imb"]
 #: how each benchmark calls itself, and what is printed by it alone
@@ -53,6 +52,46 @@ class TableLine:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """How a benchmark calls the columns of its tables.
+
+    `average`: the first of these that a table has. `good`: a column that tells whether results were
+    right, and the largest number, or the word, that it has then.
+    """
+
+    size: str
+    average: tuple[str, ...]
+    largest: str
+    calls: str
+    good: tuple[str, float | str]
+
+    def line(self, row: Mapping[str, str]) -> TableLine | None:
+        """Return the line of a row; None where a word of it cannot be its column's."""
+        average = next((n for n in self.average if n in row), "")
+        times = {n: number(row[n]) for n in (average, self.largest) if n in row}
+        counts = {n: count(row[n]) for n in (self.size, self.calls) if n in row}
+        name, limit = self.good
+        word = row.get(name, str(limit)).lower()
+        try:
+            correct = word == limit if isinstance(limit, str) else float(word) <= limit
+        except ValueError:
+            return None
+        if not times or None in times.values() or None in counts.values():
+            return None
+        return TableLine(
+            counts.get(self.size) or 0, times.get(average), times.get(self.largest),
+            counts.get(self.calls), correct, min(decimals(row[n]) for n in times),
+        )  # fmt: skip
+
+
+def row_of(words: Sequence[str], columns: Sequence[str] | None) -> dict[str, str] | None:
+    """Return the words of a line by their columns, None where they are not as many."""
+    if columns is None or len(words) != len(columns):
+        return None
+    return dict(zip(columns, words, strict=True))
+
+
+@dataclass(frozen=True)
 class MessageKind:
     """Which messages between ranks a table is of, as `files.net.Messages` has them.
 
@@ -75,7 +114,7 @@ class Printed:
     `nranks`: of the communicator; None where the benchmark does not say. `waiting`: ranks of the
     job that are not in the communicator. `mode`: ``latency``: the ranks met before each call;
     ``throughput``: a loop of calls. `cold`: each call had buffers that the ones before it had not
-    touched.
+    touched. `exchange`: of a point-to-point table.
     """
 
     collective: str | None
@@ -90,7 +129,6 @@ class Printed:
     cold: bool = False
     waiting: int = 0
     context: Context = field(default_factory=Context)
-    #: of a point-to-point table
     exchange: MessageKind | None = None
 
     def goes_on_with(self, line: TableLine, any_order: bool = False) -> bool:
@@ -105,17 +143,22 @@ class Printed:
         return bool(self.lines) and line.decimals < self.lines[0].decimals
 
 
+def file_of(place: str) -> str:
+    """Return the file of ``FILE:LINE``."""
+    return place.rpartition(":")[0]
+
+
 @dataclass
 class Reading:
     """What one file gave: tables, and what in it could not be taken, each with its place.
 
-    `foreign` says whose output it is, where it is another benchmark's: then nothing was read.
+    `foreign`: what it is, where another benchmark printed it, and how to read it: nothing was read.
+    `messages`: point-to-point tables.
     """
 
     tables: list[Printed] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    foreign: str | None = None
-    #: point-to-point tables
+    foreign: tuple[str, str] | None = None
     messages: list[Printed] = field(default_factory=list)
 
     def part(self) -> None:
@@ -123,17 +166,37 @@ class Reading:
         self.messages = [t for t in self.tables if t.exchange is not None and t.lines]
         self.tables = [t for t in self.tables if t.exchange is None and t.lines]
 
+
+@dataclass
+class StreamReader:
+    """Where in the lines of one rank or host the reading is."""
+
+    out: Reading
+    evidence: StreamEvidence = field(default_factory=StreamEvidence)
+    table: Printed | None = None
+    columns: Sequence[str] | None = None
+    ended: bool = False
+    begun: Printed | None = None
+
+    def problem(self, place: str, words: str) -> None:
+        self.out.problems.append(f"{place}: {words}")
+
     def behind(self, place: str, line: str) -> None:
-        self.problems.append(
-            f"{place}: the table before it has ended (by an empty line, or as the sizes no longer "
-            f"rise); this and what follows is left out: {line.strip()[:60]}"
-        )
+        self.problem(
+            place, "the table before it has ended (by an empty line, or as the sizes no longer "
+            f"rise); this and what follows is left out: {line.strip()[:60]}",
+        )  # fmt: skip
 
+    def broken(self, place: str, line: str) -> None:
+        self.problem(place, f"this line of the table is broken: {line[:60]}")
 
-def conclude(evidence: StreamEvidence, tables: Sequence[Printed]) -> None:
-    """Mark tables of which the text behind them says what was expected before."""
-    for i, unclear in evidence.finish():
-        tables[i].context = replace(tables[i].context, unclear=unclear)
+    def first(self, table: Printed) -> bool:
+        """Take what was said before a table; return whether that was still to be done."""
+        if table is self.begun:
+            return False
+        self.begun = table
+        table.context = self.evidence.at_table(table.collective)
+        return True
 
 
 def number(word: str) -> float | None:
@@ -156,11 +219,11 @@ def decimals(word: str) -> int:
     return len(word.partition(".")[2])
 
 
-def foreign(text: str, form: Form) -> str | None:
-    """Return what to say of a text that another benchmark printed, None where there is no sign."""
+def foreign(text: str, form: Form) -> tuple[str, str] | None:
+    """Return what a text is that another benchmark printed, and the command that reads it."""
     if _OWN[form][1].search(text):
         return None
     for other, (title, mark) in _OWN.items():
         if other != form and mark.search(text):
-            return f"this is the output of {title}: stretto import {other}"
+            return f"this is the output of {title}", f"stretto import {other}"
     return None

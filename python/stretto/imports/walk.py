@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import gzip
 import io
+import os
 import re
-import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import read_text
 from stretto.files.regular import read_regular
 
-WHAT = "a benchmark's output"
 MOST_BYTES = 64 << 20
 
 _PACKED = {
@@ -34,43 +31,34 @@ class Packed(StrettoError):
 def files_in(paths: Sequence[Path], left_out: list[str]) -> Iterator[Path]:
     """Yield the files named, and those in the directories named, in the order of their numbers."""
     for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        found = _files_below(path, left_out)
+        found = _files_below(path, left_out) if path.is_dir() else [path]
         yield from sorted(found, key=lambda p: [_natural(part) for part in p.parts])
 
 
-def _files_below(directory: Path, left_out: list[str]) -> list[Path]:
+def _files_below(top: Path, left_out: list[str]) -> list[Path]:
     """Return all files below a directory, each directory once: by its own name before a link's."""
+
+    def unread(error: OSError) -> None:
+        if error.filename == str(top):
+            raise from_oserror(error, "cannot read the directory", top) from error
+        left_out.append(f"{error.filename}: cannot be read: {error.strerror}")
+
     files: list[Path] = []
     been: set[Path] = set()
-    waiting, links = [directory], list[Path]()
-    while waiting or links:
-        at = waiting.pop() if waiting else links.pop(0)
-        if (real := at.resolve()) in been:
-            continue
-        been.add(real)
-        try:
-            entries = sorted(at.iterdir())
-        except OSError as error:
-            if at == directory:
-                raise from_oserror(error, "cannot read the directory", at) from error
-            left_out.append(f"{at}: cannot be read: {error.strerror}")
-            continue
-        for entry in entries:
-            try:
-                mode = entry.stat().st_mode
-            except OSError as error:
-                what = "a link that cannot be followed" if entry.is_symlink() else "cannot be read"
-                left_out.append(f"{entry}: {what}: {error.strerror}")
+    waiting = [top]
+    while waiting:
+        for place, folders, names in os.walk(waiting.pop(0), onerror=unread):
+            at = Path(place)
+            if at.resolve() in been:
+                folders.clear()
                 continue
-            if stat.S_ISDIR(mode):
-                (links if entry.is_symlink() else waiting).append(entry)
-            elif stat.S_ISREG(mode):
-                files.append(entry)
-            else:  # reading might never end
-                left_out.append(f"{entry}: a pipe, a socket or a device, and no file")
+            been.add(at.resolve())
+            waiting += [at / name for name in folders if (at / name).is_symlink()]
+            for path in (at / name for name in names):
+                if os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a link leads far
+                    files.append(path)
+                else:  # reading might never end
+                    left_out.append(f"{path}: a broken link, a pipe, a socket or a device")
     return files
 
 
@@ -86,22 +74,14 @@ def text_of(path: Path) -> str:
     try:
         data = read_regular(path)
     except OSError as error:
-        if error.errno == errno.EINVAL:
-            raise StrettoError(
-                "this is a pipe, a socket or a device, from which reading might never end",
-                path,
-                f"give a file, or what a shell reads for you: <(cat {path})",
-            ) from error
-        # which explains
-        return read_text(path, WHAT, "check the path for typing mistakes, and where links lead")
-    data = unpacked(data, path, MOST_BYTES)
+        raise from_oserror(error, "cannot read a benchmark's output", path) from error
+    data = _unpacked(data, path)
     # what PowerShell's > makes of an output
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if wide else "utf-8", "replace")
 
 
-def unpacked(data: bytes, path: Path, most: int) -> bytes:
-    """Return a file's bytes, unpacked where gzip has packed them."""
+def _unpacked(data: bytes, path: Path) -> bytes:
     for magic, (name, tool) in _PACKED.items():
         if data.startswith(magic):
             raise Packed(f"compressed by {name}, which is not read here", path, f"{tool} it first")
@@ -109,14 +89,12 @@ def unpacked(data: bytes, path: Path, most: int) -> bytes:
         return data
     try:
         with gzip.open(io.BytesIO(data)) as stream:
-            out = stream.read(most + 1)
+            out = stream.read(MOST_BYTES + 1)
     except (EOFError, OSError, zlib.error) as error:
-        cut = "is cut off" if isinstance(error, EOFError) else f"is broken ({error})"
         raise StrettoError(
-            f"the compressed file {cut}, and what it holds is not taken",
-            path,
+            f"the compressed file is broken ({error}), and what it holds is not taken", path,
             "copy it again, or unpack by gunzip what can be saved",
-        ) from error
-    if len(out) > most:
+        ) from error  # fmt: skip
+    if len(out) > MOST_BYTES:
         raise StrettoError("too large, once unpacked, to be what a benchmark printed", path)
     return out

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files.identity import MPIIdentity
-from stretto.files.product import titled
+from stretto.files.identity import MPIIdentity, titled
 from stretto.light import TYPE_CHECKING, dataclass, replace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from stretto.errors import StrettoError
-from stretto.files import product
+from stretto.files.identity import TITLES as PRODUCTS
 from stretto.files.identity import MPIIdentity
 from stretto.light import TYPE_CHECKING, dataclass, later
 from stretto.mpi.base import MPIInstallation
@@ -31,7 +31,7 @@ CLASSES: dict[Family, type[MPIInstallation]] = {
     "mpich": MPICH,
     "intel": IntelMPI,
 }
-TITLES = {**product.TITLES, "slurm": "Slurm"}
+TITLES = {**PRODUCTS, "slurm": "Slurm"}
 #: names of an MPI's library, by family, the most telling first
 _SONAMES: dict[Family, tuple[str, ...]] = {
     "openmpi": ("libmpi.so.40", "libmpi.so"),

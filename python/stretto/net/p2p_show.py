@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from stretto.counted import counted, sized, three
+from stretto.files.identity import titled
 from stretto.files.net import Messages, Ranks
-from stretto.files.product import titled
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.net.judge import compare

@@ -9,8 +9,8 @@ from dataclasses import replace
 from statistics import median
 
 from stretto.counted import counted, sized, three
+from stretto.files.identity import titled
 from stretto.files.net import Messages, RailBytes, Rails, RailSetting
-from stretto.files.product import titled
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, median_interval
 from stretto.mpi.settings.nodes import INTERNAL

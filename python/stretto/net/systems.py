@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from stretto.counted import counted, sized, three
 from stretto.errors import StrettoError, UsageError
+from stretto.files.identity import titled
 from stretto.files.net import (
     Messages,
     NetFile,
@@ -20,7 +21,6 @@ from stretto.files.net import (
     read_net,
 )
 from stretto.files.outcome import Verdict
-from stretto.files.product import titled
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge

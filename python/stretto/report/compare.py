@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stretto.files.identity import product
 from stretto.files.layout import RankLayout
-from stretto.files.product import product
 from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from stretto.files.product import product
+from stretto.files.identity import product
 from stretto.report import format as fmt
 from stretto.report import stats
 from stretto.report.load import System

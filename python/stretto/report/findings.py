@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from stretto.files.product import titled
+from stretto.files.identity import titled
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import VerdictFile

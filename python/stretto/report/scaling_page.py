@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from stretto.files.product import titled
+from stretto.files.identity import titled
 from stretto.files.scale import ScaleFile
 from stretto.launch.naming import program_of
 from stretto.report import format as fmt

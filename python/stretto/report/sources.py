@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.files.bench import Bench
-from stretto.files.product import titled
+from stretto.files.identity import titled
 from stretto.report.machines import listed, nodes_of, processor
 
 #: nodes, ranks per node and ranks

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.files.identity import titled
 from stretto.files.io import read_text
-from stretto.files.product import titled
 from stretto.files.scale import WHAT, ScaleHeader, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result

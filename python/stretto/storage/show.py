@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stretto.counted import counted, seconds, sized
+from stretto.files.identity import titled
 from stretto.files.outcome import Verdict
-from stretto.files.product import titled
 from stretto.files.storage import IoFile, Way
 from stretto.measure.compare import compare_times
 from stretto.measure.show import columns

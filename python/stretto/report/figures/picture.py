@@ -7,7 +7,7 @@ import shlex
 import altair as alt
 
 from stretto.errors import StrettoError
-from stretto.files.product import product
+from stretto.files.identity import product
 from stretto.report import findings, theme
 from stretto.report import format as fmt
 from stretto.report.figures import axes, bars, runs

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from mpis import MPIS
 from stretto.imports import imb, osu
 from stretto.imports.printed import TableLine
 
@@ -99,54 +96,6 @@ def test_tags_in_the_midst_of_lines(seed: int) -> None:
     reading = osu.read(in_pieces(OSU, "[3] ", seed), "f")
     assert {t.collective: t.lines for t in reading.tables} == lines_of(OSU)
     assert not reading.problems
-
-
-def run_imb(tag: list[str]) -> str:
-    mpi = MPIS["intel"].require()
-    program = mpi.prefix / "bin" / "IMB-MPI1"
-    words = [str(program), "-time", "100", "-iter", "5", "-msglog", "3:5", "allreduce", "barrier"]
-    launcher, *options = mpi.launcher(2)
-    done = subprocess.run(
-        [launcher, *tag, *options, *words],
-        capture_output=True, text=True, env=mpi.environment, timeout=300, check=True,
-    )  # fmt: skip
-    return done.stdout
-
-
-@pytest.mark.mpi
-def test_what_intel_mpi_prints_with_ranks_is_read() -> None:
-    text = run_imb(["-prepend-rank"])
-    assert all(line.startswith("[0] ") for line in text.splitlines() if line.strip())
-    reading = imb.read(text, "f")
-    assert not reading.problems
-    found = {t.collective: [x.bytes for x in t.lines] for t in reading.tables if t.nranks == 2}
-    assert found == {"allreduce": [0, 8, 16, 32], "barrier": [0]}
-    assert {t.mode for t in reading.tables} == {"latency", "throughput"}, "its head is read, too"
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize(
-    "name, options",
-    [
-        ("openmpi4", ["--tag-output"]),
-        ("openmpi5", ["--output", "tag"]),
-        ("mpich", ["-prepend-rank"]),
-    ],
-)
-def test_what_launchers_print_is_read(name: str, options: list[str], tmp_path: Path) -> None:
-    """Two ranks print the same at once: two tables, each whole."""
-    mpi = MPIS[name].require()
-    (tmp_path / "out").write_text(OSU)
-    launcher, *more = mpi.launcher(2)
-    words = [launcher, *options, *more, "cat", str(tmp_path / "out")]
-    done = subprocess.run(
-        words, capture_output=True, text=True, env=mpi.environment, timeout=300, check=True
-    )
-    reading = osu.read(done.stdout, "f")
-    assert not reading.problems
-    collectives = sorted(str(t.collective) for t in reading.tables)
-    assert collectives == ["allreduce", "allreduce", "barrier", "barrier"]
-    assert all(t.lines == lines_of(OSU)[t.collective] for t in reading.tables)
 
 
 READERS: dict[str, Callable[[str, str], object]] = {"osu": osu.read, "imb": imb.read}
