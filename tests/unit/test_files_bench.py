@@ -39,18 +39,10 @@ def header(version: str = "4.1.4", cpu: str = "AMD EPYC") -> Header:
 
 def sample(candidate: str = "shm", size: int = 8, launch: int = 0, mode: str = "latency") -> Sample:
     return Sample(
-        launch,
-        "allreduce",
-        candidate,
-        size,
-        "MPI_DOUBLE",
-        "MPI_SUM",
-        None,
-        mode,
-        10,
-        [0.5, 0.25],
-        True,
-    )  # type: ignore[arg-type]
+        launch, "allreduce", candidate, size, "MPI_DOUBLE", "MPI_SUM", None,
+        mode,  # type: ignore[arg-type]
+        10, [0.5, 0.25], True,
+    )  # fmt: skip
 
 
 LAUNCH = Launch(0, 1, 2, 2, {"allreduce": ["native", "shm"]}, 0.05)
@@ -74,38 +66,25 @@ def test_round_trip(tmp_path: Path) -> None:
     assert found.ends[0].status == "ok"
 
 
-@given(
-    st.lists(
-        st.builds(
-            sample,
-            st.sampled_from(["native", "shm"]),
-            st.integers(0, 2**40),
-            mode=st.sampled_from(["latency", "throughput"]),
-        ),
-        max_size=5,
-    ),
-    st.data(),
-)
-def test_every_truncation(samples: list[Sample], data: st.DataObject) -> None:
+@given(st.data())
+def test_bench_text_that_is_cut_or_changed_loses_one_line_or_is_refused(
+    data: st.DataObject,
+) -> None:
     """A cut between lines loses nothing before it, one inside a line loses that line only."""
-    lines = [format_record(header()), format_record(LAUNCH), *map(format_record, samples)]
-    text = "".join(lines)
+    records: list[Record] = [LAUNCH, *(sample(size=8 << i) for i in range(4))]
+    text = "".join(map(format_record, (header(), *records)))
     cut = data.draw(st.integers(0, len(text)))
     whole = text[:cut].count("\n")
     if whole == 0:
         with pytest.raises(StrettoError):
             parse_bench(text[:cut], "b")
-        return
-    found = parse_bench(text[:cut], "b")
-    assert found.records == [LAUNCH, *samples][: whole - 1]
-    assert found.truncated == (not text[:cut].endswith("\n"))
-
-
-@given(st.binary(min_size=1, max_size=3), st.data())
-def test_changed_bytes(change: bytes, data: st.DataObject) -> None:
-    text = "".join(format_record(r) for r in (header(), LAUNCH, sample()))
+    else:
+        found = parse_bench(text[:cut], "b")
+        assert found.records == records[: whole - 1]
+        assert found.truncated == (not text[:cut].endswith("\n"))
     raw = bytearray(text.encode())
     at = data.draw(st.integers(0, len(raw) - 1))
+    change = data.draw(st.binary(min_size=1, max_size=3))
     raw[at : at + len(change)] = change
     try:
         parse_bench(raw.decode("utf-8", "replace"), "b")
@@ -177,20 +156,15 @@ def test_killed_in_the_first_line(tmp_path: Path) -> None:
     assert read_bench(path).records == [LAUNCH]
 
 
-def test_no_overwriting(tmp_path: Path) -> None:
+def test_writer_never_overwrites_or_mixes(tmp_path: Path) -> None:
     path = tmp_path / "x.bench.jsonl"
     write(path, [LAUNCH])
     with pytest.raises(StrettoError, match="not overwritten"):
         BenchWriter(path, header())
+    for other in (header(version="5.0.11"), header(cpu="Intel Xeon")):
+        with pytest.raises(StrettoError, match="results are of another"):
+            BenchWriter(path, other, resume=True)
     assert read_bench(path).records == [LAUNCH]
-
-
-@pytest.mark.parametrize("other", [header(version="5.0.11"), header(cpu="Intel Xeon")])
-def test_systems_are_not_mixed(tmp_path: Path, other: Header) -> None:
-    path = tmp_path / "x.bench.jsonl"
-    write(path, [LAUNCH])
-    with pytest.raises(StrettoError, match="results are of another"):
-        BenchWriter(path, other, resume=True)
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -203,31 +177,9 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
         BenchWriter(path, header(), resume=True)
 
 
-def _write_until_killed(path: str) -> None:
-    with BenchWriter(Path(path), header()) as writer:
-        writer.write(LAUNCH)
-        while True:
-            writer.write(sample())
-
-
-def test_killed_while_writing(tmp_path: Path) -> None:
-    path = tmp_path / "x.bench.jsonl"
-    process = multiprocessing.get_context("fork").Process(
-        target=_write_until_killed, args=(str(path),)
-    )
-    process.start()
-    while not path.exists() or path.stat().st_size < 20000:
-        assert process.is_alive()
-    process.kill()
-    process.join()
-    found = read_bench(path)
-    assert len(found.samples) > 50
-    write(path, [sample()], resume=True)
-    assert len(read_bench(path).samples) == len(found.samples) + 1
-
-
-def _write_until_full(path: str) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+def _write_until_stopped(path: str, limit: int) -> None:
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     with BenchWriter(Path(path), header()) as writer:
         writer.write(LAUNCH)
         try:
@@ -238,17 +190,24 @@ def _write_until_full(path: str) -> None:
             os._exit(7)
 
 
-def test_no_room_left_for_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [0, 5000])
+def test_writer_killed_or_without_room_keeps_whole_lines(tmp_path: Path, limit: int) -> None:
     """A limit on the size gives what a full disk gives: a short write, then an error."""
     path = tmp_path / "x.bench.jsonl"
     process = multiprocessing.get_context("fork").Process(
-        target=_write_until_full, args=(str(path),)
+        target=_write_until_stopped, args=(str(path), limit)
     )
     process.start()
+    while not limit and (not path.exists() or path.stat().st_size < 20000):
+        assert process.is_alive()
+    if not limit:
+        process.kill()
     process.join()
-    assert process.exitcode == 7
+    assert not limit or process.exitcode == 7
     found = read_bench(path)
-    assert not found.truncated and len(found.samples) > 5
+    assert len(found.samples) > 5 and not (limit and found.truncated)
+    write(path, [sample()], resume=True)
+    assert len(read_bench(path).samples) == len(found.samples) + 1
 
 
 def test_commands_on_a_truncated_bench_file_say_so(

@@ -14,142 +14,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
-from stretto.files import bench, io, profile, verdict
+from stretto.files import (
+    bench,
+    export,
+    forecast,
+    io,
+    net,
+    profile,
+    scale,
+    settings,
+    storage,
+    verdict,
+)
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
+from stretto.files.schema import decode, encode
 
+KINDS = (
+    bench.Launch, bench.Sample, bench.Excluded, bench.LaunchEnd,
+    export.ExportManifest, forecast.ForecastFile, net.NetFile, profile.Profile,
+    scale.ScaleHeader, scale.ScaleRun,
+    settings.SettingsFile, storage.IoFile, verdict.VerdictFile,
+)  # fmt: skip
 TEXT = st.text(max_size=12)
 COUNT = st.integers(0, 2**62)
-TIME = st.floats(0, 1e9, allow_nan=False)
-HOST = st.builds(Host, TEXT, TEXT, COUNT, TEXT, COUNT)
-MPI = st.builds(
+st.register_type_strategy(str, TEXT)
+st.register_type_strategy(int, COUNT)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+st.register_type_strategy(Host, st.builds(Host, TEXT, TEXT, COUNT, TEXT, COUNT))
+st.register_type_strategy(
     MPIIdentity,
-    st.sampled_from(["openmpi", "mpich", "intel"]),
-    st.sampled_from(["openmpi", "mpich", "mpi5"]),
-    TEXT,
-    TEXT,
+    st.builds(MPIIdentity, st.sampled_from(["openmpi", "intel"]), st.just("mpi5"), TEXT, TEXT),
 )
+ANY = st.one_of(*(st.tuples(st.just(kind), st.from_type(kind)) for kind in KINDS))
 
 
-@st.composite
-def profiles(draw: st.DrawFn) -> profile.Profile:
-    n = draw(st.integers(1, 4))
-
-    def per_rank(kind: st.SearchStrategy[float]) -> st.SearchStrategy[list[float]]:
-        return st.lists(kind, min_size=n, max_size=n)
-
-    cut = draw(st.integers(0, n))
-    nodes = [profile.Node("a", list(range(cut))), profile.Node("b", list(range(cut, n)))]
-    low = draw(st.integers(0, 1000))
-    calls = draw(
-        st.lists(
-            st.builds(
-                profile.Call,
-                st.sampled_from(["MPI_Allreduce", "MPI_Send"]),
-                st.sampled_from(profile.CALL_KINDS),
-                st.sampled_from([None, 0]),
-                st.none() | TEXT,
-                st.none() | TEXT,
-                st.just(low),
-                st.integers(low, 2000),
-                per_rank(COUNT),
-                per_rank(COUNT),
-                per_rank(TIME),
-                st.none() | per_rank(TIME),
-                st.none() | per_rank(TIME),
-                COUNT,
-            ),
-            max_size=3,
-        )
-    )
-    rank = st.integers(0, n - 1)
-    return profile.Profile(
-        stretto="0.1.0",
-        created="2026-11-21T20:00:00Z",
-        host=draw(HOST),
-        mpi=draw(MPI),
-        command=draw(st.lists(TEXT, max_size=3)),
-        nranks=n,
-        nodes=nodes,
-        complete=draw(st.booleans()),
-        incomplete_ranks=draw(st.lists(rank, max_size=2)),
-        wall_s=draw(per_rank(TIME)),
-        mpi_s=draw(per_rank(TIME)),
-        io_s=draw(per_rank(TIME)),
-        clock_error_s=draw(per_rank(TIME)),
-        communicators=[profile.Communicator(0, "MPI_COMM_WORLD", n, 2, n)],
-        calls=calls,
-        matrix=profile.Matrix(draw(st.lists(st.tuples(rank, rank, COUNT, COUNT), max_size=3))),
-        timeline=draw(
-            st.none()
-            | st.lists(
-                st.builds(profile.Event, rank, TEXT, st.none() | COUNT, COUNT, TIME, TIME),
-                max_size=2,
-            )
-        ),
-    )
-
-
-GAINS = st.none() | st.tuples(TIME, TIME, TIME).map(
-    lambda t: verdict.GainInterval(*sorted(t), p=0.25)
-)
-VERDICTS = st.builds(
-    verdict.VerdictFile,
-    st.just("0.1.0"),
-    TEXT,
-    HOST,
-    MPI,
-    st.lists(TEXT, max_size=3),
-    st.builds(verdict.Metric, TEXT, TEXT, st.sampled_from(["lower", "higher"]), st.none() | TEXT),
-    st.lists(st.integers(0, 9), unique=True, max_size=4).map(
-        lambda orders: [verdict.Run("tuned", o, None, 1.5, 0) for o in orders]
-    ),
-    GAINS,
-    GAINS,
-    st.none() | st.booleans(),
-    TEXT,
-    st.none() | TEXT,
-)
-
-
-@given(profiles())
-def test_profile_round_trip(value: profile.Profile) -> None:
-    assert profile.parse_profile(profile.format_profile(value), "p") == value
-
-
-@given(VERDICTS)
-def test_verdict_round_trip(value: verdict.VerdictFile) -> None:
-    assert verdict.parse_verdict(verdict.format_verdict(value), "v") == value
-
-
-@given(profiles(), st.data())
-def test_profile_damaged(value: profile.Profile, data: st.DataObject) -> None:
-    """A cut file is refused; a changed byte is refused or gives a profile, never another fault."""
-    text = profile.format_profile(value)
-    cut = data.draw(st.integers(0, len(text) - 2))
-    with pytest.raises(StrettoError):
-        profile.parse_profile(text[:cut], "p")
-    raw = bytearray(text.encode())
-    at = data.draw(st.integers(0, len(raw) - 1))
-    raw[at] = data.draw(st.integers(0, 255))
-    try:
-        profile.parse_profile(raw.decode("utf-8", "replace"), "p")
-    except StrettoError as error:
-        assert error.place is not None and error.place.startswith("p")
-
-
-@given(VERDICTS, st.data())
-def test_verdict_damaged(value: verdict.VerdictFile, data: st.DataObject) -> None:
-    text = verdict.format_verdict(value)
-    cut = data.draw(st.integers(0, len(text) - 2))
-    with pytest.raises(StrettoError):
-        verdict.parse_verdict(text[:cut], "v")
-    at = data.draw(st.integers(0, len(text) - 1))
-    changed = text[:at] + data.draw(st.characters()) + text[at + 1 :]
-    try:
-        verdict.parse_verdict(changed, "v")
-    except StrettoError as error:
-        assert error.place is not None and error.place.startswith("v")
+@given(ANY)
+def test_values_of_all_files_survive_a_round_trip(value: tuple[type, object]) -> None:
+    kind, written = value
+    text = json.dumps(encode(written))
+    assert decode(kind, json.loads(text), "f") == written
 
 
 def example() -> profile.Profile:
@@ -170,6 +74,34 @@ def example() -> profile.Profile:
         communicators=[],
         calls=[],
     )
+
+
+VERDICT = verdict.VerdictFile(
+    "0.1.0", "2026-11-21T20:00:00Z", Host("h", "c", 2, "k", 1),
+    MPIIdentity("openmpi", "openmpi", "4.1.4", ""), ["a"], verdict.Metric(),
+    [verdict.Run("tuned", n, None, 1.5, 0) for n in range(2)],
+    None, verdict.GainInterval(0.1, 0.2, 0.3, 0.25), True, "faster",
+)  # fmt: skip
+DOCUMENTS = {"profile": (profile.DOCUMENT, example()), "verdict": (verdict.DOCUMENT, VERDICT)}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@given(data=st.data())
+def test_documents_that_are_damaged_are_refused_with_their_place(
+    name: str, data: st.DataObject
+) -> None:
+    """A cut file is refused; a changed byte is refused or gives a value, never another fault."""
+    document, value = DOCUMENTS[name]
+    text = document.format(value)  # type: ignore[arg-type]
+    assert document.parse(text, "p") == value
+    with pytest.raises(StrettoError):
+        document.parse(text[: data.draw(st.integers(0, len(text) - 2))], "p")
+    raw = bytearray(text.encode())
+    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        document.parse(raw.decode("utf-8", "replace"), "p")
+    except StrettoError as error:
+        assert error.place is not None and error.place.startswith("p")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,15 +59,12 @@ def test_readers_refuse_what_has_no_end_at_once(kind: str, tmp_path: Path) -> No
         assert len(caught.value.lines()) <= 3
 
 
-def test_a_host_file_without_an_end_names_no_hosts(tmp_path: Path) -> None:
+def test_readers_of_host_files_and_tables_have_bounds(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert read_hostfile(tmp_path / "fifo") == []
-
-
-def test_a_table_is_bounded_as_in_c(tmp_path: Path) -> None:
     with (tmp_path / "x.table").open("wb") as stream:
         stream.truncate((16 << 20) + 1)
-    with pytest.raises(StrettoError, match="larger than 16 MiB"):
+    with pytest.raises(StrettoError, match="larger than 16 MiB"):  # as in C
         read_table(tmp_path / "x.table")
 
 
@@ -219,10 +214,3 @@ def test_toml_that_cannot_be_is_refused(text: str, tmp_path: Path) -> None:
 def test_json_that_cannot_be_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError):
         json_value(text)
-
-
-def test_reasons_are_the_systems_where_it_has_one(tmp_path: Path) -> None:
-    for number in (errno.ELOOP, errno.EFBIG, errno.EINVAL, errno.EMLINK):
-        assert os.strerror(number)
-    with pytest.raises(StrettoError, match=re.escape(os.strerror(errno.EISDIR))):
-        line_file(tmp_path)

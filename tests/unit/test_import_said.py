@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import re
+import shlex
 import socket
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,11 +20,10 @@ from imported import HEADING, Import, log_of, table
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
 from stretto.files.bench import read_bench
-from stretto.files.table import read_table
 from stretto.imports import natives, walk
 from stretto.imports.mpis import agreed, assigned, identity_of
 from stretto.imports.natives import Naming
-from stretto.imports.templates import SETTINGS, chosen, default_for, templates
+from stretto.imports.templates import SETTINGS, Template, chosen, default_for, templates
 from stretto.mpi.algorithms import NativeAlgorithm
 
 LAYOUT = ("--nodes", "1", "--ppn", "4")
@@ -147,14 +147,6 @@ def test_setting_of_one_algorithm_is_its_candidate(
     assert imports.candidates == {"bare", f"native:{THREE}"}
 
 
-def test_naming_of_algorithm_with_comma_is_refused() -> None:
-    naming = Naming(templates([SETTING], ()), print)
-    mpi = identity_of("openmpi")
-    assert naming.candidate(mpi, "bcast", "3").endswith("coll_tuned_bcast_algorithm=3")
-    with pytest.raises(UsageError, match="form NAME=VALUE"):
-        naming.candidate(mpi, "bcast", "3,x")
-
-
 def test_naming_of_0_is_the_default_of_open_mpi_alone() -> None:
     """A preset of Intel MPI's, and a number that is none of coll/tuned's, mean themselves."""
     segment = "coll_tuned_{collective}_algorithm_segmentsize={algorithm}"
@@ -165,6 +157,8 @@ def test_naming_of_0_is_the_default_of_open_mpi_alone() -> None:
     ):
         naming = Naming(templates([setting], ()), print)
         assert naming.candidate(identity_of(mpi), "bcast", "0") == expected
+    with pytest.raises(UsageError, match="form NAME=VALUE"):
+        naming.candidate(identity_of("openmpi"), "bcast", "3,x")
 
 
 @pytest.mark.parametrize(
@@ -193,24 +187,6 @@ def two_mpis(tmp_path: Path) -> Path:
 
 TWO_MPIS = (*LAYOUT, "--pattern", "{mpi}/{algorithm}.log", "--mpi", "ompi=openmpi@4.1.4", "--mpi",
             "mpich=mpich@77.1")  # fmt: skip
-
-
-def test_remedy_for_one_of_two_mpis_leaves_the_other(
-    tmp_path: Path, imports: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ring = NativeAlgorithm("allreduce", "linear", "3", "tuned", (("coll_tuned_x_algorithm", "3"),))
-    real = Naming._algorithms
-
-    def algorithms(self: Naming, mpi: object, called: str | None) -> list[NativeAlgorithm]:
-        return [ring] if called == "ompi" else real(self, mpi, called)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Naming, "_algorithms", algorithms)
-    logs = two_mpis(tmp_path)
-    assert imports(logs, *TWO_MPIS).code == 1
-    setting = imports.said.split("--setting '")[1].partition("'")[0]
-    assert setting.startswith("MPIR_CVAR_")
-    assert imports(logs, *TWO_MPIS, "--setting", setting).code == 0
-    assert imports.by_file["openmpi-4.1.4-1x4.bench.jsonl"] == {"bare", ring.candidate}
 
 
 @pytest.mark.parametrize(
@@ -360,23 +336,22 @@ def test_agreed_versions_are_the_most_exact() -> None:
     ("family", "setting"),
     [("mpich", MPICH), ("intel", "I_MPI_ADJUST_{COLLECTIVE}={algorithm}"), ("openmpi", SETTING)],
 )
-def test_naming_without_the_mpi_asks_for_settings(family: str, setting: str) -> None:
+def test_naming_without_the_mpi_asks_for_settings(
+    family: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.imports.natives.installations", lambda: [])
     with pytest.raises(StrettoError, match="not installed here") as caught:
         Naming((), print).candidate(identity_of(f"{family}@77.1"), "bcast", "7")
     remedy = str(caught.value.remedy)
     assert "on PATH" in remedy and setting in remedy and remedy.count("--setting") == 1
-    found = re.search("--setting '(.*)'", remedy)
+    found = re.search("--setting '(.*?)'", remedy)
     assert found is not None
     naming = Naming(templates([found.group(1)], ()), print)
     assert naming.candidate(identity_of(family), "bcast", "7")
-
-
-def test_naming_without_a_version_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.imports.natives.installations", lambda: [])
-    for called, expected in (("mpich3", "--mpi mpich3=mpich@"), (None, "--mpi mpich@")):
+    for called, expected in (("mine", f"--mpi mine={family}@"), (None, f"--mpi {family}@")):
         with pytest.raises(StrettoError) as caught:
-            Naming((), print).candidate(identity_of("mpich"), "bcast", "7", called)
-        assert "mpich of a version that is not given is not installed here" in caught.value.message
+            Naming((), print).candidate(identity_of(family), "bcast", "7", called)
+        assert f"{family} of a version that is not given" in caught.value.message
         assert expected in (caught.value.remedy or "") and "unknown" not in str(caught.value)
 
 
@@ -388,16 +363,10 @@ def test_naming_asks_the_installation_of_the_nearest_version(
         for v in ("5.0.10", "5.0.1")
     ]
     monkeypatch.setattr(natives, "installations", lambda: here)
-    asked: list[str] = []
-
-    def discover(found: SimpleNamespace) -> list[object]:
-        asked.append(found.version)
-        return []
-
-    monkeypatch.setattr(natives, "discover", discover)
-    for version in ("5.0.1", "5.0.10", "5.0.7", "5"):
-        with pytest.raises(StrettoError, match="no algorithm"):
-            Naming((), print).candidate(identity_of(f"openmpi@{version}"), "bcast", "7")
+    asked = [
+        Naming((), print)._installation(identity_of(f"openmpi@{version}"), None).version
+        for version in ("5.0.1", "5.0.10", "5.0.7", "5")
+    ]
     assert asked == ["5.0.1", "5.0.10", "5.0.10", "5.0.10"]
 
 
@@ -416,32 +385,28 @@ def test_naming_notes_settings_that_the_files_do_not_show(
 ) -> None:
     mpi = identity_of(words)
     setting = SETTINGS[mpi.family]
-    notes: list[str] = []
-    naming = Naming((), lambda text: None if text in notes else notes.append(text))
+    whole = f"{setting},{beside}" if beside else setting
+    notes: dict[str, None] = {}
+    naming = Naming((), lambda text: notes.update({text: None}))
 
     def algorithms(self: Naming, of: object, called: str | None) -> list[NativeAlgorithm]:
         out = []
         for collective in ("allreduce", "bcast"):
-            text = f"{setting},{beside}" if beside else setting
-            for name, value in (("collective", collective), ("COLLECTIVE", collective.upper()),
-                                ("algorithm", algorithm)):  # fmt: skip
-                text = text.replace(f"{{{name}}}", value)
-            pairs = [part.split("=") for part in text.split(",")]
+            pairs = [x.split("=") for x in Template(whole).filled(collective, algorithm).split(",")]
             pairs.sort(key=lambda pair: not pair[0].lower().endswith("_algorithm"))
-            settings = tuple((n, v) for n, v in pairs)
-            out.append(NativeAlgorithm(collective, algorithm, algorithm, "tuned", settings))
+            chosen = tuple((n, v) for n, v in pairs)
+            out.append(NativeAlgorithm(collective, algorithm, algorithm, "tuned", chosen))
         return out
 
     monkeypatch.setattr(Naming, "_algorithms", algorithms)
     for collective in ("allreduce", "bcast"):
-        candidate = naming.candidate(mpi, collective, algorithm)
-        assert candidate.endswith("=0") == bool(beside)
+        assert naming.candidate(mpi, collective, algorithm).endswith("=0") == bool(beside)
     assert len(notes) == bool(beside), notes
     for note in notes:
         assert f"with {beside}, which the files do not say" in note and found in note
         assert note.endswith(f"--setting '{setting}'"), "how to say otherwise"
     # where nobody can be asked, the remedy names what the algorithm needs
-    assert default_for(mpi) == (f"{setting},{beside}" if beside else setting)
+    assert default_for(mpi) == whole
 
 
 # --out
@@ -506,17 +471,6 @@ def test_import_prints_the_next_command_quoted(tmp_path: Path, imports: Import) 
     assert imports(log_of(tmp_path / "a.log"), *MINE, "-o", str(out)).code == 0
     assert f"stretto table decide '{out}/openmpi-4.1.4-1x4.bench.jsonl'\n" in imports.printed
     assert f"stretto compare '{out}'/*.bench.jsonl" in imports.printed
-
-
-def test_tune_from_imported_native_results_chooses_native(tmp_path: Path, imports: Import) -> None:
-    """As docs/howto/import.md says."""
-    for name, factor in (("default", 1.0), ("3", 0.5)):
-        for run in range(6):
-            log_of(tmp_path / "logs" / f"run{run}" / f"{name}.log", run, factor=factor)
-    assert imports(tmp_path / "logs", *WHERE, "--setting", SETTING).code == 0, imports.said
-    assert main(["table", "decide", str(imports.out / imports.names[0])]) == 0
-    found = read_table(imports.out / "openmpi-4.1.4-1x4.table")
-    assert {row.choice for row in found.rows} == {"native"}
 
 
 # files of other kinds
@@ -623,3 +577,60 @@ def test_import_of_wrong_results_and_of_0_bytes_names_them_once(
     assert imports(log, "--mpi", "intel@2021", "--ppn", 8, kind="imb").code == 0
     words = "lines of 0 bytes, at which nothing is sent, are left out: 1 (allreduce)"
     assert words in imports.said and imports.said.count("0 bytes") == 1, imports.said
+
+
+# names of files that tell algorithms
+
+BASE = "bcast/N8n288/run{run}/openmpi4/bcast_{name}.log"
+NAMED = ("--mpi", "openmpi@4.0.1", "--nodes", "8", "--ppn", "36")
+
+
+def named_logs(base: Path, names: list[str], form: str = BASE) -> Path:
+    for run in (1, 2):
+        for i, name in enumerate(names):
+            log_of(base / form.format(run=run, name=name), 10 * i + run, "Broadcast")
+    return base
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        (BASE, ["algo0", "algo1", "algo7", "default"]),
+        (BASE, ["algorithm_3", "algorithm_12"]),
+        (BASE, ["algo-binomial", "algo-knomial"]),
+        ("bcast/8x36/rep{run}/alg{name}/x.log", ["1", "2", "default"]),
+        ("8x36.{run}_alg{name}.log", ["1", "2", "default"]),
+    ],
+)
+def test_import_of_names_with_algorithms_is_refused_with_a_pattern_that_fits(
+    tmp_path: Path, imports: Import, form: str, names: list[str]
+) -> None:
+    """All were runs of the default, without a word."""
+    where = named_logs(tmp_path / "osu", names, form)
+    assert imports(where, *NAMED).code == 2 and not imports.names, imports.said
+    assert "differ in what looks like an algorithm" in imports.said
+    assert "--algorithm default" in imports.said
+    assert len(re.findall(r"\([^)]*\.log, [^)]*\.log\)", imports.said)) == 1, "two are named"
+    form = imports.said.partition("say where it stands, as in ")[2].partition("; if all")[0]
+    given = shlex.split(form)
+    assert given[0] == "--pattern"
+    assert imports(where, *NAMED, *given, "--setting", SETTING).code == 0, imports.said
+    assert imports.candidates - {"bare"}
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "code", "note"),
+    [
+        (["algo1", "algo2"], ["--pattern", "run{launch}/*/*.log"], 2, False),
+        (["algo1", "algo2"], ["--algorithm", "default"], 0, False),
+        (["default"], [], 0, False),
+        (["a", "b"], [], 0, False),
+        (["algo7"], [], 0, True),
+    ],
+)
+def test_import_of_names_takes_default_and_notes_an_algorithm(
+    tmp_path: Path, imports: Import, names: list[str], words: list[str], code: int, note: bool
+) -> None:
+    where = named_logs(tmp_path / "algo9", names)  # the directory that was named is not one of them
+    assert imports(where, *NAMED, *words).code == code, imports.said
+    assert ("by its name this is algorithm 7" in imports.said) == note

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.export.mpich_tree import Trees, read_library
 from stretto.export.native_check import Reader, checked
 from stretto.export.native_convert import FILE, convert
@@ -33,8 +33,12 @@ def run(
         raise UsageError(f"unknown form {to!r}", "--to", f"use one of {', '.join(TARGETS)}")
     if out is not None and to is None:
         raise UsageError("-o needs --to", "--out", f"add --to with one of {', '.join(TARGETS)}")
-    data = sys.stdin.buffer.read() if str(path) == "-" else _read(path)
-    name = "standard input" if str(path) == "-" else str(path)
+    piped = str(path) == "-"
+    name = "standard input" if piped else str(path)
+    try:
+        data = sys.stdin.buffer.read() if piped else read_regular(path)
+    except OSError as error:
+        raise from_oserror(error, "cannot read the rules", path) from error
     installation, version = _mpi(mpi)
     first = read_native(data, name, _trees(installation, mpi, data))
     reader = _reader(first.family, installation, version, to, mpi)
@@ -53,16 +57,8 @@ def run(
     if as_json:
         print_json(answer)
     if file.faults and to is None:
-        raise _faulty(file)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise StrettoError(
-            f"cannot read the rules: {error.strerror}", path, "name a file; - is standard input"
-        ) from error
+        place, words = file.faults[0]
+        raise StrettoError(words, place, "correct the file there")
 
 
 def _mpi(words: str | None) -> tuple[MPIInstallation | None, str]:
@@ -123,11 +119,6 @@ def _explain(file: NativeFile, found: Sequence[RowEvidence]) -> None:
         say(f"stretto: note: {words}")
     for place, words in file.faults[1:]:
         say(f"stretto: error: {words}\n  at: {place}")
-
-
-def _faulty(file: NativeFile) -> StrettoError:
-    place, words = file.faults[0]
-    return StrettoError(words, place, "correct the file there")
 
 
 def _convert(

@@ -7,7 +7,7 @@ last line without its line feed is the trace of a kill: readers drop it, and res
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -216,38 +216,34 @@ def broken_off(records: Sequence[Record], mode: str) -> set[int]:
 
 def check_record(record: Record, launches: dict[int, Launch], place: str) -> None:
     """Raise a `StrettoError` when a record does not fit to those before it."""
+    for problem in _problems(record, launches):
+        raise StrettoError(problem, place, _DAMAGED)
 
-    def refuse(problem: str) -> StrettoError:
-        return StrettoError(problem, place, _DAMAGED)
 
+def _problems(record: Record, launches: dict[int, Launch]) -> Iterator[str]:
     if isinstance(record, Launch):
-        if min(record.nodes, record.ppn, record.nranks) < 1:
-            raise refuse("nodes, ppn and nranks must be at least 1")
+        if min(record.nodes, record.ppn, record.nranks, record.generation or 1) < 1:
+            yield "nodes, ppn, nranks and generation must be at least 1"
         if record.nranks > record.nodes * record.ppn:
-            raise refuse(f"{record.nranks} ranks do not fit on {record.nodes} x {record.ppn}")
-        if record.clock_error_us is not None and record.clock_error_us < 0:
-            raise refuse("clock_error_us is negative")
-        if record.generation is not None and record.generation < 1:
-            raise refuse("generation must be at least 1")
-        return
-    if record.launch not in launches:
-        raise refuse(f"launch {record.launch} was never started in this file")
-    if isinstance(record, LaunchEnd) and record.seconds is not None and record.seconds < 0:
-        raise refuse("seconds is negative")
-    if isinstance(record, LaunchEnd) and record.samples is not None and record.samples < 0:
-        raise refuse("samples is negative")
-    if isinstance(record, Sample):
+            yield f"{record.nranks} ranks do not fit on {record.nodes} x {record.ppn}"
+        if (record.clock_error_us or 0) < 0:
+            yield "clock_error_us is negative"
+    elif record.launch not in launches:
+        yield f"launch {record.launch} was never started in this file"
+    elif isinstance(record, LaunchEnd):
+        if min(record.seconds or 0, record.samples or 0) < 0:
+            yield "seconds or samples is negative"
+    elif isinstance(record, Sample):
         if record.bytes < 0 or record.batch < 1:
-            raise refuse("bytes must be at least 0 and batch at least 1")
+            yield "bytes must be at least 0 and batch at least 1"
         if not record.times_us or min(record.times_us) <= 0:
-            raise refuse("times_us must hold times in microseconds, all of them above 0")
+            yield "times_us must hold times in microseconds, all of them above 0"
         if record.reference_us is not None and record.reference_us <= 0:
-            raise refuse("reference_us must be a time in microseconds")
+            yield "reference_us must be a time in microseconds"
         if record.flag_ns is not None and len(record.flag_ns) != len(record.times_us):
-            raise refuse("flag_ns must have a value for each of times_us")
-        known = launches[record.launch].candidates.get(record.collective, [])
-        if record.candidate not in known:
-            raise refuse(
+            yield "flag_ns must have a value for each of times_us"
+        if record.candidate not in launches[record.launch].candidates.get(record.collective, []):
+            yield (
                 f"{record.candidate} is not a candidate for {record.collective} "
                 f"in launch {record.launch}"
             )

@@ -75,43 +75,31 @@ def chosen_by(
             if decides and not named_here:
                 raise StrettoError(
                     f"{name} is a setting of {_owner(name)}, and the given MPI is "
-                    f"{TITLES[product(mpi)]}",
-                    said.place,
+                    f"{TITLES[product(mpi)]}", said.place,
                     "correct --mpi (or {mpi} in --pattern), or take these tables out of the log",
-                )
-            continue
-        if of == collective or (decides and of is None):
-            if "$" in said.value or "`" in said.value:
+                )  # fmt: skip
+        elif decides:
+            if re.search(r"[$`]", said.value):
                 raise StrettoError(
                     f"{name}={said.value} stands for a value that the log does not show",
-                    said.place,
-                    "give each algorithm's tables in a file of their own, and {algorithm} in "
-                    "--pattern",
-                )
+                    said.place, "give each algorithm's tables in a file of their own, and "
+                    "{algorithm} in --pattern",
+                )  # fmt: skip
             place = place or said.place
             (mine if of == collective else wide).append((name, said.value))
         elif of in (None, "barrier"):  # a barrier stands between the calls that are timed
             around.append((name, said.value))
-    return _together(mine, wide, around, mpi, place)
-
-
-def _together(
-    mine: list[tuple[str, str]],
-    wide: list[tuple[str, str]],
-    around: list[tuple[str, str]],
-    mpi: MPIIdentity,
-    place: str,
-) -> Chosen:
     mine = [x for x in mine if not (_NAMES_ONE.fullmatch(x[0]) and _is_default(x[1], mpi))]
     mine.sort(key=lambda x: _NAMES_ONE.fullmatch(x[0]) is None)
-    wide = [(n, "1" if n == _DYNAMIC and v.lower() in _TRUE else v) for n, v in wide]
     tuned = any(n.startswith("coll_tuned_") for n, _ in mine)
-    ignored = None
-    if tuned and (_DYNAMIC, "1") not in wide:
-        ignored = mine[0][0]
-    if not tuned:  # they let a forced choice count, and nothing else
-        wide = [x for x in wide if x[0] != _DYNAMIC]
-    pairs = (*mine, *sorted(wide, key=lambda x: x[0] != _DYNAMIC))
+    dynamic = any(n == _DYNAMIC and v.lower() in _TRUE for n, v in wide)
+    # they let a forced choice count, and nothing else
+    first = [x for x in wide if x[0] == _DYNAMIC and tuned]
+    pairs = (
+        *mine, *((n, "1" if dynamic else v) for n, v in first),
+        *(x for x in wide if x[0] != _DYNAMIC),
+    )  # fmt: skip
+    ignored = mine[0][0] if tuned and not dynamic else None
     return Chosen(pairs, tuple(sorted(around)), place if pairs else "", ignored)
 
 

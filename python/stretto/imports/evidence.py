@@ -134,12 +134,6 @@ class Context:
     def says_anything(self) -> bool:
         return bool(self.launch or self.settings or self.mpis or self.algorithm or self.unclear)
 
-    @property
-    def program(self) -> str | None:
-        """The benchmark's program, where a command named one of OSU's."""
-        name = self.launch.program if self.launch else ""
-        return name.removeprefix("osu_") if name.startswith("osu_") else None
-
 
 @dataclass(frozen=True)
 class _Command:
@@ -161,7 +155,6 @@ class StreamEvidence:
         self._gap = 0
         self._fresh: set[str] = set()
         self._given: list[Context] = []
-        self._program: str | None = None
         self._begun = ""
         self._heads: deque[Said] = deque(maxlen=MOST_LINES)
         self._others: deque[Said] = deque(maxlen=MOST_LINES)
@@ -180,8 +173,6 @@ class StreamEvidence:
                 self._commands, self._words = [], {}
             self._fresh.add("commands")
             shown = bool(_PROMPT.match(text))
-            if launch.program.startswith("osu_"):
-                self._fresh.add("program")
             names = named_in(text) or named_by(launch.paths)
             mpis = tuple(Said(words, place) for words in names)
             self._commands.append(_Command(launch, place, mpis, shown))
@@ -238,9 +229,6 @@ class StreamEvidence:
         text = re.sub(r"^\++\s+(?:echo|printf)\s+(?:-\w+\s+)?", "", text).strip("'\"` ")
         if re.match(r"\++\s", text) and not _PREPARES.match(text):
             return  # another command, as the shell shows it
-        if (program := re.search(r"\bosu_([a-z]\w*)", text)) is not None:
-            self._program = program[1]
-            self._fresh.add("program")
         if word := _WORD.search(text):
             self._fresh.add("algorithm")
             self._now = replace(self._now, algorithm=Said(word[1].lower(), place))
@@ -271,8 +259,6 @@ class StreamEvidence:
             if command.mpis:
                 beside = self._now.mpis if "mpis" in self._fresh else ()
                 context = replace(context, mpis=(*beside, *command.mpis))
-        elif collective is None and self._program is not None:
-            context = replace(context, launch=LaunchLine(f"osu_{self._program}"))
         for name, gap in self._loose.items():
             if gap != self._gap and "commands" in self._fresh and name in settings:
                 unclear = replace(settings[name], value=f"whether {name} still held")
@@ -284,11 +270,6 @@ class StreamEvidence:
         self._given.append(context)
         self.passed()
         return context
-
-    @property
-    def names_program(self) -> bool:
-        """Whether a program of OSU's was named since the last table."""
-        return "program" in self._fresh
 
     def passed(self) -> None:
         """Begin a new gap: a table, taken or not, ends what was said for it."""

@@ -18,8 +18,6 @@ from stretto.mpi.detect import installations
 
 #: the parts of an MPI whose algorithms its users call by number or name
 _PLAIN = ("tuned", "mpir", "preset")
-#: versions as people write them
-_VERSIONS = {"openmpi": "5.0.6", "mpich": "5.0.2", "intel": "2021.18", "mvapich": "4.0"}
 
 
 class NoSuchAlgorithm(StrettoError):
@@ -57,9 +55,7 @@ class Naming:
             self._used.setdefault(template, None)
         if not algorithm or algorithm.lower() in DEFAULTS:
             return BARE
-        assert algorithm is not None
-        of_tuned = template is None or template.of_tuned
-        if mpi.family == "openmpi" and algorithm == "0" and of_tuned:
+        if mpi.family == "openmpi" and algorithm == "0" and (not template or template.of_tuned):
             # It means "ignore": coll/tuned goes on to its own decision. As a forced choice, what
             # people measured as the default would be a candidate, and the baseline be missing.
             self.note("Open MPI's algorithm 0 is its own decision (bare)")
@@ -85,20 +81,18 @@ class Naming:
 
     def refuse_unused(self) -> None:
         """Refuse settings that are of no result: their files would be counted as something else."""
+        if self.templates and not self.named:
+            raise UsageError(
+                "--setting says what chooses an algorithm, but no file's algorithm is known",
+                "--setting", "name it: {algorithm} in --pattern, or --algorithm",
+            )  # fmt: skip
         for t in self.templates:
-            if not self.named:
-                raise UsageError(
-                    "--setting says what chooses an algorithm, but no file's algorithm is known",
-                    "--setting",
-                    "name it: {algorithm} in --pattern, or --algorithm",
-                )
             if t not in self._used:
                 raise UsageError(
                     f"no file with an algorithm is of {t.whose}, whose settings these are",
-                    f"--setting {t.text}",
-                    "give the settings of the MPI that was measured; of the files of a name in "
-                    "{mpi}: --setting NAME=..., as --mpi NAME= says what it is",
-                )
+                    f"--setting {t.text}", "give the settings of the MPI that was measured; of the "
+                    "files of a name in {mpi}: --setting NAME=..., as --mpi NAME= says what it is",
+                )  # fmt: skip
 
     def _say_assumed(self, mpi: MPIIdentity, algorithm: NativeAlgorithm) -> None:
         """Say which settings nobody has named: what ran without them is another candidate."""
@@ -139,23 +133,20 @@ class Naming:
             for i in installations()
             if product_of(i.family, i.library) == product(mpi) and i.libmpi is not None
         ]
-        same = [i for i in here if _as_new(i.version, mpi.version)]
+        # any where the version is not known, else of the same major one
+        major = mpi.version.split(".")[0]
+        same = [i for i in here if mpi.version == UNKNOWN or i.version.split(".")[0] == major]
         if not same:
             have = f" (here: {', '.join(i.name for i in here)})" if here else ""
-            which, remedy = "one of that version", ""
-            if mpi.version == UNKNOWN:
-                said = f"{called}=" if called else ""
-                which = "the one that was measured"
-                remedy = (
-                    f", and say its version: --mpi {said}{product(mpi)}@{_VERSIONS[product(mpi)]}"
-                )
+            name = f"{called}=" if called else ""
+            say = f", and say its version: --mpi {name}{product(mpi)}@VERSION"
             raise StrettoError(
-                f"{_words(mpi)} is not installed here{have}, so that nobody can be "
-                "asked what its algorithms' numbers mean",
-                None,
-                f"put the bin directory of {which} on PATH (or load its module), or "
-                f"give the settings that chose them: --setting '{default_for(mpi)}'{remedy}",
-            )
+                f"{_words(mpi)} is not installed here{have}, so that nobody can be asked what its "
+                "algorithms' numbers mean", None,
+                "put its bin directory on PATH (or load its module), or give the settings that "
+                f"chose them: --setting '{default_for(mpi)}'"
+                f"{say if mpi.version == UNKNOWN else ''}",
+            )  # fmt: skip
         # what someone put on PATH for this purpose goes before what is found elsewhere
         same.sort(key=lambda i: not f"{i.version}.".startswith(f"{mpi.version}."))
         if same[0].version != mpi.version:
@@ -165,10 +156,4 @@ class Naming:
 
 def _words(mpi: MPIIdentity) -> str:
     known = mpi.version != UNKNOWN
-    name = product(mpi)
-    return f"{name} {mpi.version}" if known else f"{name} of a version that is not given"
-
-
-def _as_new(installed: str, wanted: str) -> bool:
-    """Whether an installed version is of the wanted one's major version (any, if unknown)."""
-    return wanted == UNKNOWN or installed.split(".")[0] == wanted.split(".")[0]
+    return f"{product(mpi)} {mpi.version if known else 'of a version that is not given'}"

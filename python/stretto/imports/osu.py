@@ -24,7 +24,6 @@ from stretto.imports.printed import (
     StreamReader,
     TableLine,
     foreign,
-    number,
     row_of,
 )
 
@@ -189,9 +188,6 @@ class _Reader(StreamReader):
 
     def _numbers(self, line: str, place: str) -> None:
         words = line.split()
-        if self.ended and self.evidence.names_program and _guess(words, None):
-            self.run = None
-            self._begin(None, place)  # the next of some without titles
         if self.ended:
             if _line(words, self.columns) is None:
                 self._other(line, place)
@@ -199,17 +195,14 @@ class _Reader(StreamReader):
                 self.behind(place, line)
                 self.told = True
             return
-        if self.columns is None and (self.table is None or self.table.exchange is None):
-            self.columns = _guess(words, self.table)
+        if self.columns is None:
+            self._other(line, place)
+            return
         if self.table is None:
-            if self.columns is None or number(words[-1]) is None:
-                self.columns = None
-                self._other(line, place)
-                return
             self.table = _untitled(place, None)
             self.out.tables.append(self.table)
-        if not self.table.lines and self.first(self.table):
-            self._named_by_command(self.table)
+        if not self.table.lines:
+            self.first(self.table)
         found = _line(words, self.columns)
         if found is None or self.table.is_cut(found):
             if _WORDS.search(line):
@@ -230,14 +223,6 @@ class _Reader(StreamReader):
             self.evidence.number(line, place)
         else:
             self.evidence.line(line, place)
-
-    def _named_by_command(self, table: Printed) -> None:
-        program = table.context.program
-        if table.collective is None and program is not None:
-            table.collective = program
-            if program not in SAME_SIZES:
-                self.problem(table.place, f"osu_{program}, without a title: not one of {_KNOWN}; "
-                             "left out")  # fmt: skip
 
 
 def read(text: str, place: str) -> Reading:
@@ -270,13 +255,6 @@ def _names(line: str) -> tuple[str, ...]:
 
 def _is_heading(line: str) -> bool:
     return line.lstrip("#").split()[:1] == ["Size"] or bool(_UNIT.fullmatch(_names(line)[0]))
-
-
-def _guess(words: list[str], table: Printed | None) -> tuple[str, ...] | None:
-    """Return the columns of a table whose heading was cut away."""
-    if table is not None and table.collective == "barrier":
-        return (_FULL if len(words) == len(_FULL) - 1 else _PLAIN)[1:]
-    return {len(_PLAIN): _PLAIN, len(_FULL): _FULL}.get(len(words))
 
 
 def _line(words: Sequence[str], columns: Sequence[str] | None) -> TableLine | None:

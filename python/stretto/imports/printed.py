@@ -190,13 +190,11 @@ class StreamReader:
     def broken(self, place: str, line: str) -> None:
         self.problem(place, f"this line of the table is broken: {line[:60]}")
 
-    def first(self, table: Printed) -> bool:
-        """Take what was said before a table; return whether that was still to be done."""
-        if table is self.begun:
-            return False
-        self.begun = table
-        table.context = self.evidence.at_table(table.collective)
-        return True
+    def first(self, table: Printed) -> None:
+        """Take what was said before a table, once."""
+        if table is not self.begun:
+            self.begun = table
+            table.context = self.evidence.at_table(table.collective)
 
 
 def number(word: str) -> float | None:

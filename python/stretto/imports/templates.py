@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -56,9 +57,7 @@ class Template:
 
     @property
     def whose(self) -> str:
-        if self.name is not None:
-            return self.name
-        return TITLES[self.family] if self.family else "any other MPI"
+        return self.name or (TITLES[self.family] if self.family else "any other MPI")
 
     @property
     def of_tuned(self) -> bool:
@@ -67,9 +66,9 @@ class Template:
 
     def filled(self, collective: str, algorithm: str) -> str:
         """Return the settings of an algorithm."""
-        values = {"collective": collective, "COLLECTIVE": collective.upper()}
-        values["algorithm"] = algorithm
-        text = _FIELDS.sub(lambda m: values[m.group()[1:-1]], self.text)
+        values = {"{collective}": collective, "{COLLECTIVE}": collective.upper()}
+        values["{algorithm}"] = algorithm
+        text = _FIELDS.sub(lambda m: values[m[0]], self.text)
         _check_form(text, text)
         return text
 
@@ -100,31 +99,30 @@ def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
 
 def chosen(found: Sequence[Template], mpi: MPIIdentity, called: str | None) -> Template | None:
     """Return the template for results: of their name, their MPI, or that has settings of theirs."""
-    named = [t for t in found if t.name is not None and t.name == called]
-    same = [t for t in found if t.mpi is not None and agree(t.mpi, mpi)]
-    mine = [t for t in found if t.name is None and t.family == mpi.family]
-    anyones = [t for t in found if t.name is None and t.family is None]
-    return next(iter([*named, *same, *mine, *anyones]), None)
+    for fits in (
+        lambda t: t.name is not None and t.name == called,
+        lambda t: t.mpi is not None and agree(t.mpi, mpi),
+        lambda t: t.name is None and t.family == mpi.family,
+        lambda t: t.name is None and t.family is None,
+    ):
+        for template in filter(fits, found):
+            return template
+    return None
 
 
 def _template(given: str, names: Collection[str]) -> Template:
     head, _, rest = given.partition("=")
-    name, mpi, text = None, None, given
-    if head in names:
-        name, text = head, rest
-    elif re.match(r"[A-Za-z]", head):
-        try:
+    mpi = None
+    if head not in names and re.match(r"[A-Za-z]", head):
+        with contextlib.suppress(UsageError):  # the name of a setting
             mpi = identity_of(head)
-        except UsageError:
-            pass  # the name of a setting
-        else:
-            name, text = head, rest
+    named = head in names or mpi is not None
+    name, text = (head, rest) if named else (None, given)
     if re.search("[{}]", _FIELDS.sub("", text)):
         raise UsageError(
             f"the braces in {text!r} are none of {{collective}}, {{COLLECTIVE}} and {{algorithm}}",
-            _OPTION,
-            f"such as {SETTINGS['openmpi']}",
-        )
+            _OPTION, f"such as {SETTINGS['openmpi']}",
+        )  # fmt: skip
     _check_form(_FIELDS.sub("x", text), text)
     return Template(text, name, mpi, _family(text, mpi))
 
