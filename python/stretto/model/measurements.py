@@ -18,17 +18,9 @@ from stretto.files.bench import read_bench
 from stretto.files.io import read_text
 
 Kind = Literal[
-    "latency",
-    "bandwidth",
-    "bibandwidth",
-    "multi_pair",
-    "sends",
-    "node_latency",
-    "node_bandwidth",
-    "node_sends",
-    "node_bcast",
-    "node_allreduce",
-]
+    "latency", "bandwidth", "bibandwidth", "multi_pair", "sends", "node_latency", "node_bandwidth",
+    "node_sends", "node_bcast", "node_allreduce",
+]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 WHAT = "measurements"
 #: in MB/s; the others are in us

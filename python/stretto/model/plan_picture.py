@@ -17,19 +17,12 @@ LEFT, TOP, RIGHT, BOTTOM = 96, 96, 40, 64
 DENSE = 200  # messages; with more their lines are thin
 MOST_LABELS = 80  # messages; with more the labels would hide the arrows
 
+#: of a node: the colour
 PHASES = {
-    "node_reduce": ("reduce", "reduce"),
-    "node_allreduce": ("allreduce", "reduce"),
-    "node_bcast": ("bcast", "spread"),
-    "node_allgather": ("allgather", "gather"),
-    "node_barrier": ("barrier", "barrier"),
-    "node_gather": ("gather", "gather"),
-    "node_scatter": ("scatter", "spread"),
-    "node_alltoall": ("alltoall", "gather"),
-    "node_reduce_scatter": ("reduce_scatter", "reduce"),
-    "node_scan": ("scan", "reduce"),
-    "node_exscan": ("exscan", "reduce"),
-}
+    "reduce": "reduce", "allreduce": "reduce", "bcast": "spread", "allgather": "gather",
+    "barrier": "barrier", "gather": "gather", "scatter": "spread", "alltoall": "gather",
+    "reduce_scatter": "reduce", "scan": "reduce", "exscan": "reduce",
+}  # fmt: skip
 
 LIGHT = """.rule{stroke:#d0d7de}
 .lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.near{stroke:#00806a}
@@ -100,7 +93,8 @@ def _grid(c: _Canvas) -> None:
 
 
 def _phase(c: _Canvas, p: Phase) -> None:
-    word, kind = PHASES[p.kind]
+    word = p.kind.removeprefix("node_")
+    kind = PHASES[word]
     lanes = [c.y[r] for r in p.ranks]
     pad = 11 * c.lane / LANES[0][1]
     top, bottom = min(lanes) - pad, max(lanes) + pad
@@ -167,8 +161,8 @@ def _legend(c: _Canvas) -> None:
         entries.append(("sum", "reduced on arrival"))
     if c.t.work:
         entries.append(("work", "local reductions"))
-    for kind in dict.fromkeys(p.kind for p in c.t.phases):
-        entries.append((PHASES[kind][1], f"{PHASES[kind][0]} in the node's shared memory"))
+    for word in dict.fromkeys(p.kind.removeprefix("node_") for p in c.t.phases):
+        entries.append((PHASES[word], f"{word} in the node's shared memory"))
     for kind, words in entries:
         if kind == "sum":
             c.lines.append(
