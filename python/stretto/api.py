@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -136,22 +137,17 @@ class Blocks:
         """Return the displacements."""
         if self.displs is not None:
             return list(self.displs)
-        places, at = [], 0
-        for count in self.counts:
-            places.append(at)
-            at += count
-        return places
+        return list(itertools.accumulate(self.counts, initial=0))[:-1]
 
     def extent(self) -> int:
         """Return the bytes that a buffer for these blocks must have, from its beginning."""
-        lower, extent = self.datatype.Get_extent()
+        _, extent = self.datatype.Get_extent()
         true_lower, true_extent = self.datatype.Get_true_extent()
         ends = [
             (at + count - 1) * extent + true_lower + true_extent
             for at, count in zip(self.places(), self.counts, strict=True)
             if count
         ]
-        del lower
         return max(ends, default=0)
 
 
@@ -194,18 +190,10 @@ class AlltoallvPlan:
         self._bytes = send.extent(), receive.extent()
         error = ctypes.create_string_buffer(_TEXT)
         status = library.stretto_alltoallv_plan(
-            _comm(comm),
-            numbers[0],
-            numbers[1],
-            _handle(send.datatype, MPI.Datatype),
-            numbers[2],
-            numbers[3],
-            _handle(receive.datatype, MPI.Datatype),
-            choice.encode(),
-            ctypes.byref(self._plan),
-            error,
-            ctypes.c_size_t(_TEXT),
-        )
+            _comm(comm), *numbers[:2], _handle(send.datatype, MPI.Datatype), *numbers[2:],
+            _handle(receive.datatype, MPI.Datatype), choice.encode(), ctypes.byref(self._plan),
+            error, ctypes.c_size_t(_TEXT),
+        )  # fmt: skip
         if status:
             raise StrettoError(error.value.decode(), place=f"alltoallv={choice}")
 

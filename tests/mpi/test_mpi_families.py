@@ -20,8 +20,7 @@ from stretto.kinds import Binding
 from stretto.launch.execute import run
 from stretto.mpi import detect, library
 from stretto.mpi.elf import find_needed, read_dynamic
-from stretto.mpi.intel import IntelMPI
-from stretto.mpi.openmpi import OpenMPI
+from test_launch_inject import installation as made
 
 
 @pytest.mark.parametrize(
@@ -199,15 +198,14 @@ def test_launch(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_ranks_that_do_not_divide_find_slots_on_all_hosts() -> None:
     """Rounded down, five ranks on two hosts would find four slots."""
-    found = OpenMPI("openmpi", "openmpi", "5.0.11", "", Path("/o"), None, Path("/o/bin/mpirun"))
+    found = made("openmpi5")
     options = found.launch_options(5, None, ("n1", "n2"), "core")
     assert options == ["-n", "5", "--host", "n1:3,n2:3", "--bind-to", "core"]
     assert "n1:4,n2:4" in found.launch_options(5, 4, ("n1", "n2"), "default")
 
 
 def test_intel_binds_each_rank_to_a_core_or_to_none() -> None:
-    p = Path("/opt/intel")
-    found = IntelMPI("intel", "mpich", "2021.18", "", p, None, p / "bin/mpiexec.hydra")
+    found = made("intel")
     where = ["-hosts", "n1,n2", "-ppn", "2", "-n", "4"]
     pins = {bind: found.launch_options(4, 2, ("n1", "n2"), bind) for bind in get_args(Binding)}
     assert pins["core"] == [
@@ -220,8 +218,7 @@ def test_intel_on_the_other_nodes_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch
     """Its mpiexec.hydra takes ssh unless it is told; its mpirun tells it so."""
     for variable in ("SLURM_JOB_ID", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"):
         monkeypatch.delenv(variable, raising=False)
-    p = Path("/opt/intel")
-    found = IntelMPI("intel", "mpich", "2021.18", "", p, None, p / "bin/mpiexec.hydra")
+    found = made("intel")
 
     def bootstrap() -> str | None:
         return found.launch(2, ["a"], ppn=1, hosts=("n1", "n2"))[1].get("I_MPI_HYDRA_BOOTSTRAP")

@@ -28,7 +28,7 @@ from stretto.files.bench import Bench, Header, LaunchEnd, Sample
 from stretto.files.table import read_table, write_table
 from stretto.measure.settings import make_case, variants_of
 from stretto.model.platform_file import load
-from stretto.model.table import simulated_table
+from stretto.model.sweep import simulated_table
 from sweeps import Fake, worker_of
 
 FILE = """

@@ -14,8 +14,7 @@ from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.net import NetFile, NetImport, write_net
 from stretto.model.fit import fit, predict
-from stretto.model.measurements import Kind, Series
-from stretto.model.net_series import read_net_series
+from stretto.model.measurements import Kind, Series, read_net_series
 from stretto.model.platform import Link, foreign_note
 from stretto.model.platform_file import load
 from stretto.model.price import price

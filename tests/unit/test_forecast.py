@@ -24,12 +24,12 @@ from stretto.model.forecast import (
     ScalingRule,
     collective_bytes,
     forecast,
+    trend_at,
     work_of,
 )
 from stretto.model.outlook import exchange_seconds, outlook
 from stretto.model.platform_file import load
 from stretto.model.show import forecast_lines
-from stretto.model.trend import trend_at
 
 
 def profile() -> Profile:

@@ -24,6 +24,9 @@ VERSIONS = {
 #: what `salloc -N2 --ntasks-per-node=4` sets
 ALLOCATED = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_NTASKS_PER_NODE": "4"}
 
+FOUR = {"SLURM_JOB_NUM_NODES": "4"}
+TWO_EACH, FOUR_EACH = ({"SLURM_TASKS_PER_NODE": f"{n}(x4)"} for n in (2, 4))
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
@@ -95,17 +98,13 @@ def test_no_launcher(machine: Path) -> None:
     assert command.assignments == {"A": "1"}
 
 
-@pytest.mark.parametrize(
-    ("line", "words"), [("", "no command"), ("env A=1", "no program"), ("mpiexec.none", None)]
-)
-def test_nothing_to_run(machine: Path, line: str, words: str | None) -> None:
-    if words is None:
-        with pytest.raises(StrettoError, match="no launcher"):
-            parse_command(["mpirun", "-n", "2", "app"], {"PATH": str(machine)}, machine)
-        return
+@pytest.mark.parametrize(("line", "words"), [("", "no command"), ("env A=1", "no program")])
+def test_nothing_to_run(machine: Path, line: str, words: str) -> None:
     with pytest.raises(StrettoError, match=words) as caught:
         parse(machine, "openmpi4", line)
     assert caught.value.exit_code == 2
+    with pytest.raises(StrettoError, match="no launcher"):
+        parse_command(["mpirun", "-n", "2", "app"], {"PATH": str(machine)}, machine)
 
 
 def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
@@ -125,28 +124,13 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
         ("openmpi4", "mpirun -H a:2,b:2 -n 2 app", {}, (2, 1, 2)),
         ("openmpi4", "mpirun -H a,a,b,b -n 4 app", {}, (4, 2, 2)),
         ("openmpi4", "mpirun -n 8 -N 2 -H a:2,b:2,c:2,d:2 app", {}, (8, 4, 2)),
-        (
-            "openmpi4",
-            "mpirun --map-by ppr:2:node -n 8 app",
-            {"SLURM_JOB_NUM_NODES": "4"},
-            (8, 4, 2),
-        ),
+        ("openmpi4", "mpirun --map-by ppr:2:node -n 8 app", FOUR, (8, 4, 2)),
         ("openmpi4", "mpirun -n 4 --map-by node --host a:4,b:4 app", {}, (4, 2, 2)),
         ("openmpi4", "mpirun -n 3 --map-by node:PE=2 --host a:4,b:4 app", {}, (3, 2, 2)),
         ("openmpi4", "mpirun -n 4 --bynode --host a:4,b:4 app", {}, (4, 2, 2)),
-        (
-            "openmpi4",
-            "mpirun -n 4 --map-by node app",
-            {"SLURM_JOB_NUM_NODES": "2", "SLURM_TASKS_PER_NODE": "4(x2)"},
-            (4, 2, 2),
-        ),
-        ("openmpi4", "mpirun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, None)),
-        (
-            "openmpi4",
-            "mpirun -n 8 app",
-            {"SLURM_JOB_NUM_NODES": "4", "SLURM_TASKS_PER_NODE": "2(x4)"},
-            (8, 4, 2),
-        ),
+        ("openmpi4", "mpirun -n 8 --map-by node app", {**FOUR, **FOUR_EACH}, (8, 4, 2)),
+        ("openmpi4", "mpirun -n 8 app", FOUR, (8, 4, None)),
+        ("openmpi4", "mpirun -n 8 app", {**FOUR, **TWO_EACH}, (8, 4, 2)),
         ("openmpi4", "mpirun -n 8 app", {"PBS_NODEFILE": "/x"}, (8, None, None)),
         ("openmpi4", "mpirun --hostfile hosts -n 6 app", {}, (6, 2, 4)),
         ("mpich", "mpiexec.hydra -hosts a:2,b:2 -n 4 app", {}, (4, 2, 2)),
@@ -169,8 +153,8 @@ def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
         ("mpich", "mpiexec.hydra -hosts a:2 app", {"HYDRA_HOST_FILE": "machines"}, (2, 1, 2)),
         ("mpich", "mpiexec.hydra -hosts a:4,b:4 -ppn 2 app", {}, (4, 2, 2)),
         ("intel", "mpirun -n 4 -ppn 2 app", {"I_MPI_HYDRA_HOST_FILE": "plain"}, (4, 2, 2)),
-        ("slurm", "srun -n 8 app", {"SLURM_JOB_NUM_NODES": "4"}, (8, 4, 2)),
-        ("slurm", "srun app", {"SLURM_JOB_NUM_NODES": "4", "SLURM_NTASKS": "8"}, (8, 4, 2)),
+        ("slurm", "srun -n 8 app", FOUR, (8, 4, 2)),
+        ("slurm", "srun app", {**FOUR, "SLURM_NTASKS": "8"}, (8, 4, 2)),
         ("slurm", "srun -n 8 app", {}, (8, None, None)),
         ("slurm", "srun -n 8 --ntasks-per-node=4 app", {}, (8, 2, 4)),
         ("slurm", "srun -n 8 --tasks-per-node 4 app", {}, (8, 2, 4)),

@@ -136,6 +136,7 @@ def test_draw_writes_a_file(tmp_path: Path) -> None:
         (["show", "bcast", "shm", "--layout", "2x2"], 1, "on several"),
         (["show", "bcast", "knomial", "--layout", "2y2"], 2, "not a layout"),
         (["show", "bcast", "knomial", "--layout", "2x2", "-n", "5"], 2, "4 ranks, not 5"),
+        (["draw", "bcast", "knomial", "-n", "65"], 2, "65 ranks do not fit"),
         (["draw", "bcast", "knomial", "-o", "/dev/null/x.svg"], 1, "name another place"),
         (["show", "bcast", "chain", "-n", "4294967298"], 2, "4294967298 ranks are more"),
         (["show", "bcast", "chain", "--layout", "99999999x99999999"], 2, "--layout"),

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
-from stretto.model.parameters import UNITS, parameters
-from stretto.model.platform import LEVELS, Link, Platform, plain
+from stretto.model.platform import LEVELS, UNITS, Link, Platform, parameters, plain
 from stretto.model.price import PARTS, bound, price
 from stretto.plan import choices, collectives
 

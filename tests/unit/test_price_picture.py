@@ -11,11 +11,8 @@ import pytest
 
 from stretto.cli import main
 from stretto.model.plan_gantt import MOST_LANES, critical_path, gantt
-from stretto.model.plan_picture import picture
-from stretto.model.plan_timeline import grouped, timeline
 from stretto.model.platform import LEVELS, Link, Platform
 from stretto.model.price import price
-from stretto.plan import CallPlans
 
 SVG = "{http://www.w3.org/2000/svg}"
 NEAR = Link(latency=3e-7, send_overhead=1e-7, recv_overhead=1e-7)
@@ -87,22 +84,6 @@ def test_the_critical_path_has_no_holes(collective: str, choice: str, nbytes: in
     for a, b in itertools.pairwise(path):
         assert a.end == pytest.approx(b.begin, rel=1e-9, abs=1e-15), f"{a} then {b}"
     assert not any(s.kind == "wait" for s in path)
-
-
-@pytest.mark.long
-def test_many_ranks_are_put_together() -> None:
-    hosts = [r // 8 for r in range(512)]
-    with CallPlans("allreduce", "shm+recursive_doubling", 512, hosts) as call:
-        plan = call.actions()
-    full = timeline(plan)
-    few, names = grouped(full)
-    assert (few.nranks, names[0], names[-1]) == (64, "node 0", "node 63")
-    assert len(few.messages) == len(full.messages) == 64 * 6
-    assert len(few.phases) == 2 * 64
-    assert inside(ElementTree.fromstring(picture(plan)))
-    with CallPlans("bcast", "knomial", 200) as call:
-        few, names = grouped(timeline(call.actions()))
-    assert (few.nranks, names[0]) == (50, "ranks 0–3")
 
 
 def test_the_command_draws_with_a_platform(tmp_path: Path) -> None:

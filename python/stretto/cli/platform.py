@@ -48,8 +48,7 @@ def show(
     as_json: o.Json = False,
 ) -> None:
     """Show every parameter of a platform with its value, its meaning and its source."""
-    from stretto.model.parameters import parameters
-    from stretto.model.platform import LEVELS
+    from stretto.model.platform import LEVELS, parameters
     from stretto.model.platform_file import load
     from stretto.model.show import quantity, word_of
 
@@ -109,8 +108,7 @@ def fit_command(
 
     from stretto.files.identity import collect_host, now
     from stretto.model.fit import fit
-    from stretto.model.measurements import read_series
-    from stretto.model.net_series import read_net_series
+    from stretto.model.measurements import read_net_series, read_series
     from stretto.model.platform_file import load, write_platform
     from stretto.model.show import fit_lines
 

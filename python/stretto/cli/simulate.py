@@ -168,7 +168,7 @@ def _sweep(
             )
     answers: list[Answer] = []
     if table is not None:
-        from stretto.model.table import priced_table
+        from stretto.model.sweep import priced_table
 
         with Progress("pricing the table's rows") as bar:
             answers = priced_table(
@@ -249,10 +249,9 @@ def _forecast(
 ) -> None:
     from stretto.files.forecast import format_forecast, write_forecast
     from stretto.files.profile import read_profile
-    from stretto.model.forecast import ScalingRule
+    from stretto.model.forecast import ScalingRule, trend_at
     from stretto.model.outlook import outlook
     from stretto.model.show import forecast_lines
-    from stretto.model.trend import trend_at
 
     if plot is not None:
         from stretto.report.figures.forecast import elapsed

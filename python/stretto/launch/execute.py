@@ -97,48 +97,32 @@ def run(
     output, ``tee`` shows it as well. `scratch`: a directory of ours for this run: it goes when we
     are killed, too.
     """
-    try:
-        with interruptible():
-            return _run(argv, environ, cwd, timeout, capture, scratch)
-    except KeyboardInterrupt as interrupt:  # while it ran, or what had ended was put away
-        name = signal.Signals(number_of(interrupt)).name
-        raise Interrupted(f"the command was stopped as well ({name})") from None
-
-
-def _run(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    cwd: Path | None,
-    timeout: float | None,
-    capture: Capture,
-    scratch: Path | None,
-) -> Result:
-    process: Guarded | None = None
-    readers: list[_Reader] = []
-    timed_out = False
-    texts = ["", ""]
     pipe = subprocess.PIPE if capture != "no" else None
     # A group in the background that reads from the terminal would be stopped.
     stdin = subprocess.DEVNULL if os.isatty(0) or not _has_stdin() else None
+    texts = ["", ""]
     try:
-        try:
-            process = Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S, scratch)
+        with (
+            interruptible(),
+            Guarded(argv, environ, cwd, stdin, pipe, pipe, GRACE_S, scratch) as process,
+        ):
             readers = _readers(process, capture)
-            timed_out = not process.wait(timeout)
-            if timed_out:
-                process.end(signal.SIGTERM)
-        except KeyboardInterrupt as interrupt:
-            with contextlib.suppress(KeyboardInterrupt):
-                if process is not None:
+            try:
+                timed_out = not process.wait(timeout)
+                if timed_out:
+                    process.end(signal.SIGTERM)
+            except KeyboardInterrupt as interrupt:
+                with contextlib.suppress(KeyboardInterrupt):
                     process.end(number_of(interrupt))
-            raise
-        finally:
-            texts = [reader.finish() for reader in readers] or texts
-    finally:
-        if process is not None:
-            process.__exit__()
+                raise
+            finally:
+                texts = [reader.finish() for reader in readers] or texts
+    except KeyboardInterrupt as interrupt:  # while it ran, or what had ended was put away
+        name = signal.Signals(number_of(interrupt)).name
+        raise Interrupted(f"the command was stopped as well ({name})") from None
     code = process.code if process.code is not None else -int(signal.SIGKILL)
-    return Result(code if code >= 0 else 128 - code, process.wall_s, texts[0], texts[1], timed_out)
+    status, (out, err) = code if code >= 0 else 128 - code, texts
+    return Result(status, process.wall_s, out, err, timed_out)
 
 
 def _readers(process: Guarded, capture: Capture) -> list[_Reader]:

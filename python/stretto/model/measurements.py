@@ -1,13 +1,14 @@
-"""Point-to-point and node measurements for a fit: OSU's print-outs, comma-separated tables, ours.
+"""Measurements for a fit, by kind of curve: OSU's print-outs, comma-separated tables, ours.
 
-Values are kept as the file gives them: microseconds for latencies and collectives, megabytes (10^6)
-a second for bandwidths.
+Of messages (between two nodes, or within one) and of node collectives. Values are kept as the file
+gives them: microseconds for latencies and collectives, megabytes (10^6) a second for bandwidths.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -16,19 +17,12 @@ from typing import Literal, get_args
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
 from stretto.files.io import read_text
+from stretto.files.net import Messages, read_net
 
 Kind = Literal[
-    "latency",
-    "bandwidth",
-    "bibandwidth",
-    "multi_pair",
-    "sends",
-    "node_latency",
-    "node_bandwidth",
-    "node_sends",
-    "node_bcast",
-    "node_allreduce",
-]
+    "latency", "bandwidth", "bibandwidth", "multi_pair", "sends", "node_latency", "node_bandwidth",
+    "node_sends", "node_bcast", "node_allreduce",
+]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 WHAT = "measurements"
 #: in MB/s; the others are in us
@@ -240,3 +234,52 @@ class Residual:
     @property
     def unit(self) -> str:
         return "MB/s" if self.kind in BANDWIDTHS else "us"
+
+
+#: messages in flight from which on a bandwidth is that of a window
+WINDOW = 8
+_LEVELS = ("single", "funneled", "serialized", "multiple")
+
+
+def read_net_series(path: Path) -> list[Series]:
+    """Read the curves of a network result: between two nodes, or within one.
+
+    Of several numbers of pairs the largest counts. Medians over the launches.
+    """
+    result = read_net(path)
+    if result.ranks is None:
+        raise StrettoError(
+            "there are no messages through an MPI in it", path,
+            "measure some: stretto net mpi -o NAME.net.json",
+        )  # fmt: skip
+    hosts = result.ranks.hosts
+    local = hosts[0] == hosts[len(hosts) // 2]
+    least = min((m.level for m in result.ranks.messages), key=_LEVELS.index)
+    found: dict[tuple[Kind, int, int], dict[int, float]] = defaultdict(dict)
+    for m in result.ranks.messages:
+        kind = _kind(m, local)
+        value = float(median(median(run) for run in m.launches))
+        if kind is not None and m.level == least and value > 0:
+            found[kind, m.pairs, m.window][m.bytes] = value
+    most = max((pairs for _, pairs, _ in found), default=1)
+    software = ", ".join(result.imported.software) if result.imported else ""
+    return [
+        Series(kind, tuple(sorted(points.items())), pairs, window, f"{path} ({kind})", software)
+        for (kind, pairs, window), points in found.items() if pairs in (1, most)
+    ]  # fmt: skip
+
+
+def _kind(m: Messages, local: bool) -> Kind | None:
+    """Return which curve a measurement is a part of, None for those that no fit takes."""
+    if m.threads > 1:
+        return None
+    windowed = m.window >= WINDOW
+    if m.pairs > 1:
+        return "multi_pair" if m.test == "bandwidth" and windowed and not local else None
+    if m.test == "latency":
+        return "node_latency" if local else "latency"
+    if m.test == "sends":
+        return "node_sends" if local else "sends"
+    if m.test == "bandwidth" and windowed:
+        return "node_bandwidth" if local else "bandwidth"
+    return "bibandwidth" if m.test == "bidirectional" and windowed and not local else None

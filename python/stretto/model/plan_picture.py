@@ -6,30 +6,25 @@ import math
 from typing import Any
 
 from stretto.counted import counted
-from stretto.model.plan_timeline import LocalWork, Message, Phase, Timeline, grouped, timeline
+from stretto.errors import UsageError
+from stretto.model.plan_timeline import LocalWork, Message, Phase, Timeline, timeline
 from stretto.model.svg import END, MIDDLE, Drawing
 
 WIDEST_STEP, NARROWEST_STEP = 104, 58  # px from one step to the next
 STEPS_WIDTH = 1250  # px that all steps should fit in
+MOST_LANES = 64
 LANES = ((16, 40), (32, 27), (64, 18))  # up to so many ranks: px from one to the next
 NODE_GAP = 18  # px more between nodes
 LEFT, TOP, RIGHT, BOTTOM = 96, 96, 40, 64
 DENSE = 200  # messages; with more their lines are thin
 MOST_LABELS = 80  # messages; with more the labels would hide the arrows
 
+#: of a node: the colour
 PHASES = {
-    "node_reduce": ("reduce", "reduce"),
-    "node_allreduce": ("allreduce", "reduce"),
-    "node_bcast": ("bcast", "spread"),
-    "node_allgather": ("allgather", "gather"),
-    "node_barrier": ("barrier", "barrier"),
-    "node_gather": ("gather", "gather"),
-    "node_scatter": ("scatter", "spread"),
-    "node_alltoall": ("alltoall", "gather"),
-    "node_reduce_scatter": ("reduce_scatter", "reduce"),
-    "node_scan": ("scan", "reduce"),
-    "node_exscan": ("exscan", "reduce"),
-}
+    "reduce": "reduce", "allreduce": "reduce", "bcast": "spread", "allgather": "gather",
+    "barrier": "barrier", "gather": "gather", "scatter": "spread", "alltoall": "gather",
+    "reduce_scatter": "reduce", "scan": "reduce", "exscan": "reduce",
+}  # fmt: skip
 
 LIGHT = """.rule{stroke:#d0d7de}
 .lane{stroke:#b6bfc8}.send{stroke:#0067a8}.sendfill{fill:#0067a8}.near{stroke:#00806a}
@@ -46,13 +41,12 @@ DARK = """.rule{stroke:#3a434d}
 class _Canvas(Drawing):
     """Coordinates of ranks and steps, and the lines of the file."""
 
-    def __init__(self, t: Timeline, names: list[str]) -> None:
+    def __init__(self, t: Timeline) -> None:
         super().__init__(LIGHT, DARK)
         self.t = t
-        self.names = names
         step = STEPS_WIDTH // max(1, t.steps)
         self.step = min(WIDEST_STEP, max(NARROWEST_STEP, step))
-        nodes = t.node_of or [0] * t.nranks
+        nodes = t.node_of
         self.order = sorted(range(t.nranks), key=lambda r: (nodes[r], r))
         self.y: dict[int, float] = {}
         lane = next((px for most, px in LANES if t.nranks <= most), LANES[-1][1])
@@ -96,11 +90,12 @@ def _grid(c: _Canvas) -> None:
             c.text(c.x(step + 0.5), TOP - 22, str(step + 1), "muted", 11, MIDDLE)
     for rank, y in c.y.items():
         c.line(LEFT, y, c.right, y, "lane", 'stroke-width="1.4"')
-        c.text(LEFT - 12, y + 4, c.names[rank], "ink", 12 if c.lane > 20 else 10, END)
+        c.text(LEFT - 12, y + 4, f"rank {rank}", "ink", 12 if c.lane > 20 else 10, END)
 
 
 def _phase(c: _Canvas, p: Phase) -> None:
-    word, kind = PHASES[p.kind]
+    word = p.kind.removeprefix("node_")
+    kind = PHASES[word]
     lanes = [c.y[r] for r in p.ranks]
     pad = 11 * c.lane / LANES[0][1]
     top, bottom = min(lanes) - pad, max(lanes) + pad
@@ -117,7 +112,7 @@ def _phase(c: _Canvas, p: Phase) -> None:
 
 def _message(c: _Canvas, m: Message, widest: int, label: bool) -> None:
     nodes = c.t.node_of
-    inside = bool(nodes) and nodes[m.source] == nodes[m.target] and len(set(nodes)) > 1
+    inside = nodes[m.source] == nodes[m.target] and len(set(nodes)) > 1
     line = "near" if inside else "send"
     tip = "sum" if m.reduced else line
     x1, y1, x2, y2 = c.x(m.start) + 5, c.y[m.source], c.x(m.start + 1) - 5, c.y[m.target]
@@ -167,8 +162,8 @@ def _legend(c: _Canvas) -> None:
         entries.append(("sum", "reduced on arrival"))
     if c.t.work:
         entries.append(("work", "local reductions"))
-    for kind in dict.fromkeys(p.kind for p in c.t.phases):
-        entries.append((PHASES[kind][1], f"{PHASES[kind][0]} in the node's shared memory"))
+    for word in dict.fromkeys(p.kind.removeprefix("node_") for p in c.t.phases):
+        entries.append((PHASES[word], f"{word} in the node's shared memory"))
     for kind, words in entries:
         if kind == "sum":
             c.lines.append(
@@ -187,12 +182,16 @@ def _legend(c: _Canvas) -> None:
 
 
 def picture(plan: dict[str, Any]) -> str:
-    full = timeline(plan)
-    t, names = grouped(full)
-    c = _Canvas(t, names)
+    if plan["nranks"] > MOST_LANES:
+        raise UsageError(
+            f"{plan['nranks']} ranks do not fit a picture", "--ranks",
+            f"give at most {MOST_LANES}, or --platform, which draws the busiest of more",
+        )  # fmt: skip
+    t = timeline(plan)
+    c = _Canvas(t)
     out = max((r["out"] for r in plan["ranks"]), default=0)
     label = out > 1 and len(t.messages) <= MOST_LABELS
-    label = label and t is full and any(m.count and m.buffer != "TMP" for m in t.messages)
+    label = label and any(m.count and m.buffer != "TMP" for m in t.messages)
     widest = max([out, *(m.count for m in t.messages)]) if t.messages else 0
     _grid(c)
     for p in t.phases:
@@ -205,13 +204,11 @@ def picture(plan: dict[str, Any]) -> str:
     on = f" on {plan['nnodes']} nodes" if plan["nnodes"] > 1 else ""
     name = f"{plan['collective']} · {plan['choice']}"
     note = (
-        f"{counted(full.nranks, 'rank')}{on}: {counted(t.steps, 'step')}, "
-        f"{counted(len(full.messages), 'message')}"
+        f"{counted(t.nranks, 'rank')}{on}: {counted(t.steps, 'step')}, "
+        f"{counted(len(t.messages), 'message')}"
     )
     if t.messages:
         note += "; drawn as if each message took one step and a rank sent one at a time"
-    if t is not full:
-        note += "; ranks of a lane together, messages between lanes only"
     if label:
         note += "; numbers are blocks"
     c.width = max(c.width, LEFT - 60 + 6.6 * len(note))

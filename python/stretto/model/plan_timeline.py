@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Action = dict[str, Any]
-MOST_LANES = 64
 
 
 @dataclass
@@ -210,38 +209,3 @@ class _Run:
 
 def timeline(plan: dict[str, Any]) -> Timeline:
     return _Run(plan).run()
-
-
-def grouped(t: Timeline, most: int = MOST_LANES) -> tuple[Timeline, list[str]]:
-    """Put ranks together until there are few enough to be drawn, and name the lanes.
-
-    Nodes become lanes; where there are too many of them, or none, runs of neighbours do. Messages
-    of a lane to itself are left out, those between two lanes in one step become one.
-
-    `most`: so many lanes at most.
-    """
-    if t.nranks <= most:
-        return t, [f"rank {r}" for r in range(t.nranks)]
-    unit = "node" if len(set(t.node_of)) > 1 else "rank"
-    of = list(t.node_of) if unit == "node" else list(range(t.nranks))
-    size = -(-(max(of) + 1) // most)
-    lane = [u // size for u in of]
-    n = max(lane) + 1
-    last = max(of)
-    names = [
-        f"{unit} {i * size}" if size == 1 else f"{unit}s {i * size}–{min(last, (i + 1) * size - 1)}"
-        for i in range(n)
-    ]
-    few = Timeline(n, [], steps=t.steps)
-    seen: dict[tuple[int, int, int], Message] = {}
-    for m in t.messages:
-        key = (lane[m.source], lane[m.target], m.start)
-        if key[0] != key[1] and key not in seen:
-            seen[key] = Message(key[0], key[1], m.start, m.buffer, m.first, m.count, m.reduced)
-    few.messages = list(seen.values())
-    phases: dict[tuple[int, int, str], Phase] = {}
-    for p in t.phases:
-        at = lane[p.ranks[0]]
-        phases.setdefault((at, p.start, p.kind), Phase(p.kind, p.node, [at], None, p.start))
-    few.phases = list(phases.values())
-    return few, names

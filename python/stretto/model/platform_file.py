@@ -20,8 +20,7 @@ from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.toml import toml_values
 from stretto.home import home
-from stretto.model.parameters import UNITS, WORDS, Parameter, parameters
-from stretto.model.platform import LEVELS, Link, Platform
+from stretto.model.platform import LEVELS, UNITS, WORDS, Link, Parameter, Platform, parameters
 
 SCHEMA = "stretto-platform"
 VERSION = 1

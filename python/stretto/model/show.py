@@ -8,7 +8,7 @@ from stretto.counted import counted
 from stretto.files.forecast import ForecastFile
 from stretto.measure.show import columns, size_words
 from stretto.model.fit import Fit
-from stretto.model.parameters import WORDS
+from stretto.model.platform import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
 
 

@@ -188,15 +188,9 @@ def _make(
         libmpi.parent.resolve() == d.resolve() for d in system_directories()
     )
     return CLASSES[identity.family](
-        family=identity.family,
-        abi=identity.abi,
-        version=identity.version,
-        library=identity.library,
-        prefix=prefix,
-        libmpi=libmpi,
-        launcher=launcher,
-        private=private,
-    )
+        identity.family, identity.abi, identity.version, identity.library, prefix, libmpi, launcher,
+        private,
+    )  # fmt: skip
 
 
 def _libraries(prefix: Path, family: Family) -> Iterator[Path]:

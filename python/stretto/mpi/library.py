@@ -30,13 +30,8 @@ else:
 
 #: what ranks and tools of an MPI look for; the beginnings of the libraries' names
 LIBRARY_NAMES = (
-    "libmpi.so",
-    "libmpi_abi.so",
-    "libmpich.so",
-    "libmpi_cray.so",
-    "libmpi_gnu",
-    "libmpi_ilp64.so",
-)
+    "libmpi.so", "libmpi_abi.so", "libmpich.so", "libmpi_cray.so", "libmpi_gnu", "libmpi_ilp64.so",
+)  # fmt: skip
 
 # MPI_Get_library_version may be called before MPI_Init (MPI-3, section 8.1).
 _ASK = """
@@ -103,14 +98,9 @@ def asked(
     env.pop("LD_PRELOAD", None)
     try:
         return subprocess.run(
-            argv,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+            argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_TIMEOUT_S, check=False,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StrettoError(f"{what}: {error}", place) from error
 
