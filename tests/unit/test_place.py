@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines import facts, hwloc_xml, instance
-from profiles import profile
+from profiles import profile, torus
 from stretto import cli
 from stretto.check.facts import Facts
 from stretto.files.profile import Matrix, Node, write_profile
@@ -160,17 +160,6 @@ def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
 
 
 # -- orders of ranks
-
-
-def torus(width: int, height: int, at: np.ndarray) -> RankTraffic:
-    """Return messages of a torus whose place i has rank at[i]."""
-    places = np.arange(width * height)
-    x, y = places % width, places // width
-    right, down = y * width + (x + 1) % width, (y + 1) % height * width + x
-    source = at[np.concatenate([places, right, places, down])]
-    target = at[np.concatenate([right, places, down, places])]
-    count = np.full(len(source), 10.0)
-    return RankTraffic(width * height, source, target, count, 1e5 * count)
 
 
 def plain(names: str, size: int) -> JobNodes:
