@@ -52,28 +52,8 @@ def net(
     return found
 
 
-def tc(nodes: testbed.Cluster, index: int, lines: Sequence[str]) -> None:
-    """Give a node's end of its link another discipline, at once."""
-    node = nodes.nodes[index]
-    words = nodes.command(node, ["tc", "-batch", "-"])
-    text = "\n".join(["qdisc del dev eth0 root", *lines]) + "\n"
-    subprocess.run(words, input=text, text=True, check=True, timeout=100, capture_output=True)
-
-
 def capped(mbits: float, queue: str = "latency 1s") -> list[str]:
     return [f"qdisc add dev eth0 root tbf rate {mbits}mbit burst 50k {queue}"]
-
-
-def capped_streams(mbits: float) -> list[str]:
-    """A class for each source port: 256, so that two streams rarely share one."""
-    lines = ["qdisc add dev eth0 root handle 1: htb r2q 1000"]
-    for i in range(256):
-        lines.append(f"class add dev eth0 parent 1: classid 1:{i + 1:x} htb rate {mbits}mbit")
-        lines.append(
-            f"filter add dev eth0 parent 1: protocol ip prio 6 u32 match ip sport {2 * i} 0x01fe "
-            f"flowid 1:{i + 1:x}"
-        )
-    return lines
 
 
 def rates(found: dict[str, Any]) -> dict[tuple[str, int], float]:
@@ -88,13 +68,13 @@ QUICK = ("--no-latency", "--threads", "1", "--seconds", "0.5", "--warmup", "0.2"
 
 
 def test_net_where_each_stream_is_capped_reports_the_cap(nodes: testbed.Cluster) -> None:
-    tc(nodes, 0, capped_streams(STREAM))
+    clusters.tc(nodes, 0, clusters.capped_streams(STREAM))
     try:
         pair = f"{nodes.nodes[0].name}:{nodes.nodes[1].name}"
         words = ["--pairs", pair, "--streams", "1,4", "--tool", "own", "-o", "cap.net.json"]
         found = net(nodes, [0, 1], *QUICK, *words)
     finally:
-        tc(nodes, 0, capped(LINK))
+        clusters.tc(nodes, 0, capped(LINK))
     by_streams = {count: rate for (_, count), rate in rates(found).items()}
     assert by_streams[4] == pytest.approx(4 * by_streams[1], rel=0.15)
     text = found["answer"]["text"]
@@ -106,15 +86,15 @@ def test_net_where_each_stream_is_capped_reports_the_cap(nodes: testbed.Cluster)
 
 def test_net_with_a_slow_host_and_a_lossy_pair_names_both(nodes: testbed.Cluster) -> None:
     outside = f"{nodes.bridges[0]}v3"
-    tc(nodes, 2, capped(SLOW))
-    tc(nodes, 0, capped(LINK, "limit 60k"))
+    clusters.tc(nodes, 2, capped(SLOW))
+    clusters.tc(nodes, 0, capped(LINK, "limit 60k"))
     replace = ["tc", "qdisc", "replace", "dev", outside, "root", "tbf", "burst", "50k"]
     subprocess.run([*replace, "rate", f"{SLOW}mbit", "latency", "1s"], check=True, timeout=60)
     try:
         found = net(nodes, [0, 1, 2, 3], *QUICK, "--streams", "4", "--tool", "own")
     finally:
-        tc(nodes, 2, capped(LINK))
-        tc(nodes, 0, capped(LINK))
+        clusters.tc(nodes, 2, capped(LINK))
+        clusters.tc(nodes, 0, capped(LINK))
         subprocess.run([*replace, "rate", f"{LINK}mbit", "latency", "1s"], check=True, timeout=60)
     names = [node.name for node in nodes.nodes]
     by_topic = {finding["topic"]: finding for finding in found["findings"]}

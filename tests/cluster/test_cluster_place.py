@@ -14,8 +14,9 @@ import pytest
 import clusters
 from clusters import testbed
 from mpis import MPICH_YIELDS, MPIS, REPOSITORY, rarely
+from profiles import torus
 from stretto.check.facts import collect_facts
-from stretto.place.order import RankTraffic, best_order, block, placement
+from stretto.place.order import best_order, block, placement
 from stretto.place.output import launch, write_order
 from stretto.place.site import site_of
 
@@ -50,15 +51,6 @@ def hidden() -> np.ndarray:
     return at
 
 
-def torus() -> RankTraffic:
-    at, places = hidden(), np.arange(WIDTH * WIDTH)
-    x, y = places % WIDTH, places // WIDTH
-    right, down = y * WIDTH + (x + 1) % WIDTH, (y + 1) % WIDTH * WIDTH + x
-    source, target = at[np.tile(places, 2)], at[np.concatenate([right, down])]
-    ends = np.concatenate([source, target]), np.concatenate([target, source])
-    return RankTraffic(len(at), *ends, np.ones(len(ends[0])), np.full(len(ends[0]), float(BYTES)))
-
-
 def sent(nodes: testbed.Cluster, name: str, words: Sequence[str]) -> int:
     env = clusters.environment(nodes, name) | (MPICH_YIELDS if name == "mpich" else {})
     done = clusters.call(list(words), nodes.shared, env, 0, 100)
@@ -74,7 +66,7 @@ def sent(nodes: testbed.Cluster, name: str, words: Sequence[str]) -> int:
 def test_order_of_a_hidden_torus_halves_what_the_cards_send(
     name: str, nodes: testbed.Cluster, tmp_path: Path
 ) -> None:
-    traffic, names = torus(), tuple(n.name for n in nodes.nodes)
+    traffic, names = torus(WIDTH, WIDTH, hidden()), tuple(n.name for n in nodes.nodes)
     site = site_of(names, [PPN] * 4, True, collect_facts())
     best, _ = best_order(traffic, site, None)
     first = placement("block", block(site.sizes))

@@ -87,32 +87,13 @@ def test_net_tcp_names_a_pulled_rail_and_the_bytes_of_each_interface(
     assert moved[nodes.nodes[0].name, "eth0"] > 1e5 > moved[nodes.nodes[0].name, "eth1"]
 
 
-def capped_streams(nodes: testbed.Cluster) -> None:
-    """Cap each connection that leaves a node by eth0.
-
-    A class for each ephemeral port, of this end or, where this end listened, of the other one.
-    """
-    lines = ["qdisc del dev eth0 root", "qdisc add dev eth0 root handle 1: htb r2q 1000"]
-    for i in range(256):
-        lines.append(f"class add dev eth0 parent 1: classid 1:{i + 1:x} htb rate {STREAM}mbit")
-        lines += [
-            f"filter add dev eth0 parent 1: protocol ip prio {prio} u32 match ip {end} "
-            f"{0x8000 | 2 * i} 0x81fe flowid 1:{i + 1:x}"
-            for prio, end in ((6, "sport"), (7, "dport"))
-        ]
-    for node in nodes.nodes:
-        subprocess.run(
-            nodes.command(node, ["tc", "-batch", "-"]), input="\n".join(lines) + "\n", text=True,
-            check=True, timeout=100,
-        )  # fmt: skip
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
 def test_net_rails_where_each_connection_is_capped_multiplies_the_cap(name: str) -> None:
     """Plain links of 2 and 4 are ignored, and named; spread, 1, 2 and 4 links carry alike."""
     with clusters.up(2, bandwidth="1000mbit", rails=1) as cluster:
-        capped_streams(cluster)
+        for index in range(2):
+            clusters.tc(cluster, index, clusters.capped_streams(STREAM))
         candidates = [f"btl_tcp_links={n}{more}" for n in (2, 4) for more in ("", f",{SPREAD}")]
         words = ["--bytes", "256K", "--candidates", ";".join(candidates)]
         found = net(cluster, "rails", *words, name=name)

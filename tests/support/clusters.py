@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +210,27 @@ def samples(out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 #: what a sample is of, apart from its layout
 CELL = ("launch", "collective", "bytes", "candidate", "mode")
+
+
+def tc(nodes: testbed.Cluster, index: int, lines: Sequence[str]) -> None:
+    """Give a node's end of its link another discipline, at once."""
+    words = nodes.command(nodes.nodes[index], ["tc", "-batch", "-"])
+    text = "\n".join(["qdisc del dev eth0 root", *lines]) + "\n"
+    subprocess.run(words, input=text, text=True, check=True, timeout=100, capture_output=True)
+
+
+def capped_streams(mbits: float) -> list[str]:
+    """Lines for `tc` that cap each connection which leaves a node.
+
+    A class for each ephemeral port of this end or, where this end listened, of the other one: 256,
+    so that two streams rarely share one.
+    """
+    lines = ["qdisc add dev eth0 root handle 1: htb r2q 1000"]
+    for i in range(256):
+        lines.append(f"class add dev eth0 parent 1: classid 1:{i + 1:x} htb rate {mbits}mbit")
+        lines += [
+            f"filter add dev eth0 parent 1: protocol ip prio {prio} u32 match ip {end} "
+            f"{0x8000 | 2 * i} 0x81fe flowid 1:{i + 1:x}"
+            for prio, end in ((6, "sport"), (7, "dport"))
+        ]
+    return lines

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
+from stretto.place.order import RankTraffic
 
 #: ranks of `many`
 N = 4
@@ -84,3 +87,14 @@ def many(
 def of_four(function: str, kind: Any, time_s: list[float], **values: Any) -> Call:
     base = {"calls": [100] * N, "bytes": [800] * N, "time_s": time_s}
     return row(function, kind, **(base | values))
+
+
+def torus(width: int, height: int, at: np.ndarray) -> RankTraffic:
+    """Return messages of a torus whose place i has rank at[i]."""
+    places = np.arange(width * height)
+    x, y = places % width, places // width
+    right, down = y * width + (x + 1) % width, (y + 1) % height * width + x
+    source = at[np.concatenate([places, right, places, down])]
+    target = at[np.concatenate([right, places, down, places])]
+    count = np.full(len(source), 10.0)
+    return RankTraffic(width * height, source, target, count, 1e5 * count)

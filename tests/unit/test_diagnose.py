@@ -16,7 +16,7 @@ from stretto.counted import seconds, sized
 from stretto.diagnose import MINOR, Network, diagnose
 from stretto.diagnose.causes import Cause
 from stretto.diagnose.judged import part_needless
-from stretto.diagnose.programs import other_program, others_words, ranks_apart
+from stretto.diagnose.programs import ranks_apart
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
 from stretto.profile.show import parts, show, wide_console
@@ -364,16 +364,6 @@ def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:
     other = replace(mine, executables=["/x/other"])
     for profiles in ([mine], [mine, profile([])], [script, script], [mine, other]):
         assert ranks_apart(profiles) is None
-
-
-def test_diagnose_of_many_programs_lists_five() -> None:
-    one = other_program(alone(["./job.sh"], ["/x/a", "/x/b"]), Path("o p.json"), "verdict")
-    assert others_words("app", []) == []
-    lines = others_words("app", [one] * 7)
-    assert len(lines) == 7 and "ran 8 MPI programs" in lines[0] and "2 more" in lines[-1]
-    assert lines[1] == (
-        "   a, b, 1 rank, 1 s: verdict\n   see: stretto diagnose --profile 'o p.json'"
-    )
 
 
 def test_serial_files_explain_the_waiting() -> None:

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines import facts, hwloc_xml, instance
+from profiles import profile, torus
 from stretto import cli
 from stretto.check.facts import Facts
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Matrix, Node, Profile, write_profile
+from stretto.files.profile import Matrix, Node, write_profile
 from stretto.launch.command import parse_command
 from stretto.model.platform_file import load
 from stretto.place.hwloc import read_machine
@@ -160,17 +160,6 @@ def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
 
 
 # -- orders of ranks
-
-
-def torus(width: int, height: int, at: np.ndarray) -> RankTraffic:
-    """Return messages of a torus whose place i has rank at[i]."""
-    places = np.arange(width * height)
-    x, y = places % width, places // width
-    right, down = y * width + (x + 1) % width, (y + 1) % height * width + x
-    source = at[np.concatenate([places, right, places, down])]
-    target = at[np.concatenate([right, places, down, places])]
-    count = np.full(len(source), 10.0)
-    return RankTraffic(width * height, source, target, count, 1e5 * count)
 
 
 def plain(names: str, size: int) -> JobNodes:
@@ -318,18 +307,15 @@ def recorded_torus(path: Path, width: int, nodes: int, cores: int | None = None)
     size = width * width
     traffic = torus(width, width, np.random.default_rng(5).permutation(size))
     cells = zip(traffic.source, traffic.target, traffic.messages, traffic.bytes, strict=True)
-    zero = [1.0] * size
-    write_profile(
-        Profile(
-            "x", "2026-11-27T00:00:00", Host("h", "cpu", 2, "6.1", 1),
-            MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI"), ["mpirun", "./halo"], size,
-            [Node(f"n{i}", list(range(i * size // nodes, (i + 1) * size // nodes)), None, cores)
-             for i in range(nodes)],
-            True, [], zero, zero, zero, zero, [], [],
-            Matrix([(int(s), int(t), int(m), int(b)) for s, t, m, b in cells]),
-        ),
-        path,
+    ones = [1.0] * size
+    share = size // nodes
+    found = profile(
+        [], nranks=size, wall_s=ones, mpi_s=ones, io_s=ones, clock_error_s=ones, communicators=[],
+        nodes=[Node(f"n{i}", [*range(i * share, (i + 1) * share)], None, cores)
+               for i in range(nodes)],
+        matrix=Matrix([(int(s), int(t), int(m), int(b)) for s, t, m, b in cells]),
     )  # fmt: skip
+    write_profile(found, path)
     return path
 
 

@@ -172,22 +172,11 @@ def up(
 ) -> Cluster:
     """Start a cluster.
 
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes, 1 to 99.
-    name : str, optional
-        Name of the instance, at most 8 characters; by default one that is free.
-    bandwidth : str, optional
-        Cap of each of a node's links, each way, as tc writes it ("1gbit").
-    share : sequence of Path
-        Paths under /tmp that the nodes must see (each node has a /tmp of its own).
-    owned : bool
-        The instance belongs to this process: it goes when the process ends, however it ends.
-    rails : int
-        Networks that tie the nodes, eth0 the first, each with links and a bridge of its own.
-    then : callable, optional
-        Does more to it before it is taken to be up (``slurm.start``).
+    `name`: at most 8 characters; by default one that is free. `bandwidth`: cap of each of a node's
+    links, each way, as tc writes it ("1gbit"). `share`: paths under /tmp that the nodes must see
+    (each node has a /tmp of its own). `owned`: the instance goes when this process ends, however it
+    ends. `rails`: networks that tie the nodes, eth0 the first, each with links and a bridge of its
+    own. `then`: does more to it before it is taken to be up (``slurm.start``).
     """
     need_root()
     if not 1 <= nodes <= MOST_NODES:

@@ -59,16 +59,8 @@ class TestbedError(Exception):
 def start(directory: Path, index: int, name: str, kept: Sequence[str], owned: bool) -> int:
     """Start a node's holder; returns the process id, seen from here, of its first process.
 
-    Parameters
-    ----------
-    directory : Path
-        The instance's.
-    index, name : int, str
-        The node's number from 0, and its name.
-    kept : sequence of str
-        Paths under /tmp that it sees.
-    owned : bool
-        It ends with this process.
+    `index`: the node's number from 0. `kept`: paths under /tmp that it sees. `owned`: it ends with
+    this process.
     """
     argv = ["unshare", "--net", "--uts", "--ipc", "--mount", "--mount-proc", "--pid"]
     if own_clocks():
@@ -107,12 +99,7 @@ def running(directory: Path) -> bool:
 def end(directory: Path, nodes: Sequence[tuple[int, str]]) -> None:
     """End an instance's holders and, with them, all that runs on its nodes.
 
-    Parameters
-    ----------
-    directory : Path
-        The instance's.
-    nodes : sequence of (int, str)
-        Id and start of the first process of each node that is known to be up.
+    `nodes`: id and start of the first process of each node that is known to be up.
     """
     firsts, above = dict(nodes), {}
     for pid, started in _noted(directory).items():
@@ -136,13 +123,7 @@ def end(directory: Path, nodes: Sequence[tuple[int, str]]) -> None:
 
 
 def end_node(pid: int, started: str) -> None:
-    """End the first process of a node and with it all others there; waits until it is gone.
-
-    Parameters
-    ----------
-    pid, started : int, str
-        Its id and start.
-    """
+    """End the first process of a node and with it all others there; waits until it is gone."""
     _send(pid, started, signal.SIGKILL)
     deadline = time.monotonic() + 120
     while start_time(pid) == started and time.monotonic() < deadline:

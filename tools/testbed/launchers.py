@@ -40,18 +40,8 @@ def launch(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the command line and environment that run ``command`` on the cluster.
 
-    Parameters
-    ----------
-    mpi : {"openmpi4", "openmpi5", "mpich", "intel"}
-        Which launcher.
-    ppn : int
-        Ranks on each node.
-    prefix : Path, optional
-        Where the MPI is installed, bin and lib below it; by default /usr.
-    nodes : int, optional
-        Use only the first so many nodes.
-    env : mapping, optional
-        Variables for the ranks.
+    `mpi`: openmpi4, openmpi5, mpich or intel. `prefix`: where the MPI is installed; by default
+    /usr. `nodes`: use only the first so many. `env`: variables for the ranks.
     """
     used = cluster.nodes[:nodes]
     names = [node.name for node in used]
@@ -103,13 +93,8 @@ def environment(
 ) -> dict[str, str]:
     """Return the variables with which an MPI's own launcher starts ranks on the cluster.
 
-    For commands that name their hosts themselves (``mpirun --host``, ``stretto bench --hosts``)
-    and know nothing of a testbed, as a site's module file would set them for its network.
-
-    Parameters
-    ----------
-    mpi, prefix, nodes
-        As in `launch`.
+    For commands that name their hosts themselves (``mpirun --host``, ``stretto bench --hosts``) and
+    know nothing of a testbed, as a site's module file would set them for its network.
     """
     prefix = prefix or Path("/usr")
     names = [node.name for node in cluster.nodes[:nodes]]
@@ -148,11 +133,6 @@ def exports(variables: Mapping[str, str], prefix: Path | None = None) -> list[st
     """Return the lines by which a shell sets what `environment` returns.
 
     Its PATH is the shell's own, with the MPI before it: this process's may be that of sudo.
-
-    Parameters
-    ----------
-    variables, prefix
-        What `environment` returned, and the prefix that it was given.
     """
     lines = []
     for name, value in variables.items():

@@ -24,13 +24,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 def check(cluster: Cluster) -> None:
-    """Raise an error where a TCP connection fails: among nodes, by rail, or with this machine.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        With its nodes up.
-    """
+    """Raise an error where a TCP connection fails: among nodes, by rail, or with this machine."""
     first, last = cluster.nodes[0], cluster.nodes[-1]
     if first is not last:
         for rail, network in enumerate(cluster.networks):

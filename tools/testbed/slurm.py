@@ -76,17 +76,7 @@ def need_packages() -> None:
 
 
 def start(cluster: Cluster, cpus: int = 2, timeout: float = 180) -> None:
-    """Start Slurm on all nodes and wait until it takes jobs.
-
-    Parameters
-    ----------
-    cluster
-        A running instance.
-    cpus
-        Cores that each node claims to have, whatever the machine has.
-    timeout
-        Seconds within which all nodes must be ready.
-    """
+    """Start Slurm on all nodes and wait until it takes jobs."""
     need_packages()
     base = directory(cluster)
     (base / "state").mkdir(parents=True)

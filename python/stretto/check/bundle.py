@@ -65,7 +65,7 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleIte
 
     What cannot be found out is an item with the error: a broken set-up is what bundles are for.
     """
-    plain = _Plain(environ)
+    plain = _hidden(environ)
     own: list[tuple[str, str, Callable[[], str]]] = [
         ("versions.txt", "versions of Stretto, Python, system and packages", _versions),
         ("mpis.txt", "the MPIs that are found", _mpis),
@@ -74,14 +74,10 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleIte
         ("environment.txt", "variables of the MPI, network, threads and Stretto",
          lambda: environment_text(environ)),
     ]  # fmt: skip
-    out = [
-        BundleItem(name, plain.text(_guarded(make)).encode(), words) for name, words, make in own
-    ]
+    out = [BundleItem(name, plain(_guarded(make)).encode(), words) for name, words, make in own]
     for path in sorted(state(environ).glob("traceback-*.txt"))[-_TRACEBACKS:]:
         text = read_regular(path).decode(errors="replace")
-        out.append(
-            BundleItem(f"tracebacks/{path.name}", plain.text(text).encode(), "a defect of late")
-        )
+        out.append(BundleItem(f"tracebacks/{path.name}", plain(text).encode(), "a defect of late"))
     return out + _named(files)
 
 
@@ -125,28 +121,29 @@ def environment_text(environ: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"# {len(environ) - len(taken)} other variables are left out"]) + "\n"
 
 
-class _Plain:
-    """Takes names of the user, of the host and of passwords out of a text."""
+def _hidden(environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what takes names of the user, of the host and of passwords out of a text."""
+    names: list[tuple[str, str]] = []
+    home = environ.get("HOME", "")
+    if len(home) > 1:
+        names.append((rf"{re.escape(home)}(?![\w.-])", "~"))
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = ""
+    for name, word in ((user, "USER"), (socket.gethostname(), "HOST")):
+        if len(name) > 2 and name not in ("root", "localhost"):
+            names.append((rf"(?<![\w-]){re.escape(name)}(?![\w-])", word))
+    names.append((r"(?<=://)[^/@\s]+@", "...@"))
+    secrets = r"(?i)([\w-]*(?:token|passw\w*|secret|credential|api[_-]?key)[\w-]*[= ]+)\S+"
+    names.append((secrets, r"\1..."))
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._names: list[tuple[re.Pattern[str], str]] = []
-        home = environ.get("HOME", "")
-        if len(home) > 1:
-            self._names.append((re.compile(rf"{re.escape(home)}(?![\w.-])"), "~"))
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
-            user = ""
-        for name, word in ((user, "USER"), (socket.gethostname(), "HOST")):
-            if len(name) > 2 and name not in ("root", "localhost"):
-                self._names.append((re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])"), word))
+    def plain(text: str) -> str:
+        for pattern, word in names:
+            text = re.sub(pattern, word, text)
+        return text
 
-    def text(self, text: str) -> str:
-        for pattern, word in self._names:
-            text = pattern.sub(word, text)
-        text = re.sub(r"(?<=://)[^/@\s]+@", "...@", text)
-        named = r"(?i)([\w-]*(?:token|passw\w*|secret|credential|api[_-]?key)[\w-]*[= ]+)\S+"
-        return re.sub(named, r"\1...", text)
+    return plain
 
 
 def _guarded(make: Callable[[], str]) -> str:

@@ -99,20 +99,15 @@ def points(sizes: Sequence[int], nranks: int, threads: int = 1) -> list[Point]:
     pairs = nranks // 2
     out: list[Point] = []
     for size in sizes:
-        out.append(Point("latency", size))
-        out.append(Point("bandwidth", size, 1, WINDOW))
-        out.append(Point("bidirectional", size, 1, WINDOW))
-        out.append(Point("bandwidth", size, 1, 1))
-        out.append(Point("sends", size, 1, WINDOW))
+        out += [Point("latency", size), Point("bandwidth", size)]
+        out += [Point(test, size, 1, WINDOW) for test in ("bandwidth", "bidirectional", "sends")]
         if pairs > 1:
             out.append(Point("bandwidth", size, pairs, WINDOW))
     out.append(Point("bandwidth", RATE_BYTES, pairs, WINDOW))
     for size in (64 << 10, 1 << 20):
         out += [Point("overlap", size), Point("overlap-allreduce", size)]
     if threads > 1:
-        out.append(Point("turns", 8, threads=threads))
-        out.append(Point("threads", 8, threads=threads))
-        out.append(Point("shared", 8, threads=threads))
+        out += [Point(test, 8, threads=threads) for test in ("turns", "threads", "shared")]
     return list(dict.fromkeys(out))
 
 

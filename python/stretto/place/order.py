@@ -22,7 +22,7 @@ from stretto.place.partition import (
     improve,
     part_of_graph,
 )
-from stretto.place.site import Core, JobNodes, Seat
+from stretto.place.site import LEVELS, JobNodes, Seat
 
 #: orders that are tried, for how long a new one may begin, and how long pairs of nodes are refined
 MOST_TRIES, TRY_S, REFINE_S = 20, 6.0, 3.0
@@ -169,11 +169,6 @@ def _named(part: Array, sizes: Sequence[int]) -> Array:
     return node
 
 
-_LEVELS: tuple[Callable[[Core], int], ...] = (
-    lambda c: c.socket, lambda c: c.numa, lambda c: c.l3,
-)  # fmt: skip
-
-
 def _sit(graph: Graph, seats: Sequence[Seat | None], random: np.random.Generator) -> Array:
     """Return the seat of each rank of a node: ranks that talk share a socket, then a cache."""
     seat = np.arange(graph.size)
@@ -190,10 +185,10 @@ def _sit_within(
     groups: dict[int, list[int]] = {}
     for i in numbers:
         one = seats[int(i)]
-        if one is None or level == len(_LEVELS):
+        if one is None or level == len(LEVELS):
             seat[ranks] = numbers
             return
-        groups.setdefault(_LEVELS[level](one.cores[0]), []).append(int(i))
+        groups.setdefault(LEVELS[level](one.cores[0]), []).append(int(i))
     if len(groups) == 1:
         _sit_within(graph, ranks, seats, level + 1, seat, random)
         return

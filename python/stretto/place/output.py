@@ -13,6 +13,7 @@ from stretto.kinds import LauncherKind
 from stretto.launch.command import Command
 from stretto.place.order import Placement
 from stretto.place.site import Core, JobNodes, Seat
+from stretto.profile.join import rank_words
 
 #: options of launchers that place or bind ranks: a computed order replaces them
 _PLACING: dict[LauncherKind, tuple[str, ...]] = {
@@ -174,14 +175,7 @@ TITLES = {
 
 def core_list(cores: Sequence[Core]) -> str:
     """Return core numbers as Open MPI writes them: ``0-3,8``."""
-    numbers = sorted(core.number for core in cores)
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ",".join(str(p[0]) if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)
+    return rank_words(sorted(core.number for core in cores)).replace(" ", "")
 
 
 def _mask(cpus: Sequence[int]) -> str:

@@ -181,7 +181,7 @@ def _keys(core: Core) -> list[tuple[int, ...]]:
     ]  # fmt: skip
 
 
-_LEVELS: tuple[Callable[[Core], int], ...] = (
+LEVELS: tuple[Callable[[Core], int], ...] = (
     lambda c: c.socket, lambda c: c.numa, lambda c: c.l3,
 )  # fmt: skip
 
@@ -217,9 +217,9 @@ def _spread(
 ) -> list[tuple[Core, ...]]:
     """Return the cores of each rank; of groups with equal shares, one `near` a card comes first."""
     groups: dict[int, list[Core]] = {}
-    if level < len(_LEVELS):
+    if level < len(LEVELS):
         for core in cores:
-            groups.setdefault(_LEVELS[level](core), []).append(core)
+            groups.setdefault(LEVELS[level](core), []).append(core)
     if len(groups) == 1:
         return _spread(cores, ranks, width, near, level + 1)
     if not groups or max(map(len, groups.values())) < width:

@@ -35,23 +35,13 @@ from stretto.profile.raw import (
     find_raw,
     read_raw,
     split_key,
+    text_of,
 )
 from stretto.profile.waiting import Row, Samples, collect_samples, evidence_words
 
 KINDS = CALL_KINDS
-ORIGINS = (
-    "other",
-    "MPI_COMM_WORLD",
-    "MPI_COMM_SELF",
-    "dup",
-    "split",
-    "split_type",
-    "create",
-    "cart",
-    "graph",
-    "merge",
-    "inter",
-)
+ORIGINS = ("other", "MPI_COMM_WORLD", "MPI_COMM_SELF", "dup", "split", "split_type", "create",
+           "cart", "graph", "merge", "inter")  # fmt: skip
 _TIMELINE_EVENTS = 4000
 #: of a rank, in graphs that are measured (src/bench/graph.c)
 _MOST_NEIGHBORS = 64
@@ -115,15 +105,15 @@ def load_runs(directory: Path) -> list[RawRun]:
 
 
 def mpi_identity(raw: RawFile) -> MPIIdentity:
-    library = bytes(raw.header["library"]).split(b"\0")[0].decode("utf-8", "replace").strip()
+    library = text_of(raw.header["library"]).strip()
     family: Family = "mpich"
     if library.startswith("Open MPI"):
         family = "openmpi"
     elif "Intel(R) MPI" in library:
         family = "intel"
     found = re.search(r"\d+(\.\d+)+", library)
-    abis: dict[bytes, Abi] = {b"openmpi": "openmpi", b"mpich": "mpich", b"mpi5": "mpi5"}
-    abi = abis[bytes(raw.header["family"]).split(b"\0")[0]]
+    abis: dict[str, Abi] = {"openmpi": "openmpi", "mpich": "mpich", "mpi5": "mpi5"}
+    abi = abis[text_of(raw.header["family"])]
     return MPIIdentity(family, abi, found.group(0) if found else "unknown", library)
 
 
@@ -179,7 +169,7 @@ def _communicators(run: Sequence[RawFile]) -> tuple[list[Communicator], dict[tup
         for shape in raw.shapes[raw.shapes["count"] > 0]:
             key = tuple(int(shape[k]) for k in ("origin", "size", "nodes", "ppn"))
             counts[key] = counts.get(key, 0) + int(shape["count"])
-            given = bytes(shape["name"]).split(b"\0")[0].decode("utf-8", "replace")
+            given = text_of(shape["name"])
             if given:
                 names.setdefault(key, given)
     out: list[Communicator] = []
@@ -195,21 +185,19 @@ def _communicators(run: Sequence[RawFile]) -> tuple[list[Communicator], dict[tup
 
 
 def _nodes(run: Sequence[RawFile], nranks: int) -> list[Node]:
-    nodes: dict[str, list[int]] = {}
+    ranks: dict[str, list[int]] = {}
     for raw in run:
-        nodes.setdefault(raw.host or "unknown", []).append(raw.rank)
-    missing = sorted(set(range(nranks)) - {raw.rank for raw in run})
-    loads = {raw.host or "unknown": raw.load for raw in run}
-    cores = {raw.host or "unknown": int(raw.header["cores"]) for raw in run}
-    domains = {raw.host or "unknown": int(raw.header["clock_domain"]) for raw in run}
+        ranks.setdefault(raw.host, []).append(raw.rank)
+    last = {raw.host: raw for raw in run}
+    domains = {host: int(last[host].header["clock_domain"]) for host in ranks}
     numbers = {domain: i for i, domain in enumerate(dict.fromkeys(domains.values()))}
-    machines = {name: numbers[domain] for name, domain in domains.items()}
-    if missing:
-        nodes.setdefault("unknown", []).extend(missing)
-    return [
-        Node(name, sorted(ranks), loads.get(name), cores.get(name), machines.get(name))
-        for name, ranks in nodes.items()
-    ]
+    out = [
+        Node(host, sorted(mine), last[host].load, int(last[host].header["cores"]),
+             numbers[domains[host]])
+        for host, mine in ranks.items()
+    ]  # fmt: skip
+    missing = sorted(set(range(nranks)) - {raw.rank for raw in run})
+    return out + ([Node("unknown", missing)] if missing else [])
 
 
 def _counts(raw: RawFile, namer: _Namer, samples: Samples) -> Iterator[tuple[Row, int, int, float]]:

@@ -136,17 +136,17 @@ class RawFile:
 
     @property
     def host(self) -> str:
-        return _text(self.header["host"])
+        return text_of(self.header["host"])
 
     @property
     def program(self) -> str:
         """The program's file, as the kernel names it; "" where it could not be read."""
-        return _text(self.header["program"])
+        return text_of(self.header["program"])
 
     @property
     def front(self) -> str:
         """What takes MPI calls before the recorder: a tool, or the program; empty: nothing."""
-        return _text(self.header["front"])
+        return text_of(self.header["front"])
 
     @property
     def ns_per_tick(self) -> float:
@@ -235,7 +235,7 @@ def thinned(events: Array, stride_log2: int) -> Array:
     return kept
 
 
-def _text(value: bytes) -> str:
+def text_of(value: bytes) -> str:
     return bytes(value).split(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -291,8 +291,8 @@ def read_raw(path: Path) -> RawFile:
     raw = RawFile(
         path,
         header,
-        [(_text(f["name"]), int(f["kind"])) for f in joined(FUNCTIONS)],
-        [_text(n["name"]) for n in joined(NAMES)],
+        [(text_of(f["name"]), int(f["kind"])) for f in joined(FUNCTIONS)],
+        [text_of(n["name"]) for n in joined(NAMES)],
         joined(SHAPES),
         entries[(entries["key"] != 0) & (entries["calls"] != 0)],
         joined(EVENTS),
