@@ -33,9 +33,8 @@ import clusters
 from stretto.campaign.begun import read_about
 from stretto.campaign.conclude import conclude
 from stretto.campaign.elimination import Policy
-from stretto.campaign.folder import Folder
 from stretto.campaign.layout import Layout
-from stretto.campaign.plan import read_plan
+from stretto.campaign.plan import plan_of
 from stretto.campaign.request import Request
 from stretto.campaign.status import read_status
 from stretto.campaign.worker import Worker
@@ -240,22 +239,18 @@ class Job:
 
 def measured(out: Path, mpi: str) -> int:
     """Return how many measurements of an MPI are in the files, by their lines."""
-    paths = out.glob(f"{DIRECTORIES[mpi]}/*/*/*.bench.jsonl")
+    paths = out.glob(f"{DIRECTORIES[mpi]}/*/*.bench.jsonl")
     return sum(p.read_bytes().count(b'{"type": "sample"') for p in paths)
 
 
 def launches(out: Path) -> tuple[int, int]:
     """Return how many launches are under way, and how many have ended."""
-    latest: dict[Path, int] = {}
-    ends = set()
-    for path in out.glob("*/*/*/claims/[0-9]*"):
-        launch, generation, *end = path.name.split(".")
-        at = path.with_name(launch)
-        latest[at] = max(latest.get(at, 0), int(generation))
-        if end:
-            ends.add((at, int(generation)))
-    ended = sum(x in ends for x in latest.items())
-    return len(latest) - ended, ended
+    begun = ended = 0
+    for path in out.glob("*/*/*.bench.jsonl"):
+        bench = read_bench(path)
+        begun += len({x.launch for x in bench.launches})
+        ended += len(bench.ends)
+    return begun - ended, ended
 
 
 class Replay:
@@ -275,18 +270,18 @@ class Replay:
         del layout, oversubscribed
         return self.cpu
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
         """Write what was measured of a launch; what is missing was lost."""
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         bench = self.benches[layout]
-        (begun,) = (x for x in bench.launches if x.launch == launch)
+        *_, begun = (x for x in bench.launches if x.launch == launch)
         writer.write(begun)
         excluded = {
             (x.collective, x.candidate): x for x in bench.excluded if x.launch == launch
         }  # of a launch's candidates, those that crashed or gave wrong results
         for x in excluded.values():
             writer.write(x)
-        for case in Ledger(settings, before.records).pending(launch):
+        for case in Ledger(settings, writer.previous.records).pending(launch):
             for candidate in case.candidates:
                 for mode in settings.modes:
                     k = (launch, case.collective, case.bytes, candidate, mode)
@@ -324,31 +319,24 @@ def check_system(out: Path, base: Path, table: Path) -> tuple[dict[str, object],
     about = read_about(out)
     plans, benches, again = [], {}, 0
     cut: set[tuple[Layout, CellKey]] = set()
-    for name in about["layouts"]:
-        plan, identity, cpu = read_plan(base / name / "layout.json", int(about["launches"]))
-        plans.append(plan)
-        merged = Folder(base / name, identity, plan.settings.modes, cpu).merged()
-        assert not merged.aside, merged.aside
-        benches[plan.layout] = merged.bench
-        counted = [key(s) for s in merged.bench.samples]
-        assert len(counted) == len(set(counted)), "a measurement counts twice"
-        written: Counter[Key] = Counter()
-        for path in (base / name).glob("*.bench.jsonl"):
-            written.update(key(r) for r in read_bench(path).records if isinstance(r, Sample))
-        assert set(written) == set(counted), "a measurement was lost"
+    for name, asked in about.systems[f"{base.parent.name}/{base.name}"].items():
+        path = base / f"{name}.bench.jsonl"
+        bench = read_bench(path)
+        plans.append(plan_of(bench.header, asked.launches, path))
+        benches[plans[-1].layout] = bench
+        written = Counter(key(s) for s in bench.samples)
         twice = [k for k, n in written.items() if n > 1]
         again += sum(written[k] - 1 for k in twice)
-        cut |= {(plan.layout, k[:3]) for k in twice}
-        final = read_bench(base / f"{name}.bench.jsonl")
-        assert [key(s) for s in final.samples] == counted, "other results than the starts' own"
-    backend = Replay(benches, cpu or identity.host.cpu)
+        cut |= {(plans[-1].layout, k[:3]) for k in twice}
+    identity = bench.header.identity
+    backend = Replay(benches, identity.host.cpu)
     with tempfile.TemporaryDirectory() as kept:
         request = Request(
-            out=Path(kept), layouts=tuple(p.layout for p in plans), launches=int(about["launches"])
+            out=Path(kept), layouts=tuple(p.layout for p in plans), launches=asked.launches
         )
         worker = Worker(
             plans, Path(kept) / base.parent.name / base.name, backend, identity, ["replay"],
-            lambda text: None, Policy(), quiet=True, node_cpu=cpu,
+            lambda text: None, Policy(), quiet=True,
         )  # fmt: skip
         assert worker.run(), "the undisturbed campaign does not come to its end"
         outcome = conclude(request, worker, lambda text: None, True)
@@ -364,7 +352,6 @@ def check_system(out: Path, base: Path, table: Path) -> tuple[dict[str, object],
         "rows": len(rows),
         "rows_that_choose": sum(r.choice != "native" for r in rows),
         "excluded": sum(len(b.excluded) for b in benches.values()),
-        "starts": len({p.name for p in base.glob("*/*.bench.jsonl")}),
     }, len(cut)
 
 

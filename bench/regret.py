@@ -1,12 +1,11 @@
 """What a campaign's shortcuts cost: its choices against the known best of a synthetic cluster.
 
     python bench/regret.py [--seeds 1-5] [--held-out 11-14] [--collectives 5] [--json FILE]
-                           [--apart] [--busy] [--noise 0.5] [--files] [--jobs 2]
+                           [--apart] [--busy] [--noise 0.5] [--jobs 2]
 
 Candidates are formulas (latency and bandwidth terms by nodes, ranks per node and size), so that the
-best is known. Elimination and decisions are those of `stretto.campaign`; with ``--files``
-its worker, files and claims are, too, which takes longer and gives the same figures. Only launches
-are simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
+best is known. Elimination and decisions are those of `stretto.campaign`. Only launches are
+simulated. Their noise is measured (`launch_noise.py`): what all candidates of a launch share,
 and what each has of its own. With ``--collectives`` a campaign has so many, as real ones have, each
 with a surface of its own: they share launches, and so the time that starts take. The MPI's own
 algorithms alternate in launches with the bare MPI, as those of MPICH and Open MPI do; with
@@ -28,7 +27,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -47,9 +45,7 @@ from stretto.campaign.layout import Layout, ordered, teachers
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
 from stretto.campaign.times import Medians, medians
-from stretto.campaign.worker import Worker
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
-from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.ledger import Ledger
@@ -82,19 +78,11 @@ class Simulated:
         self.spent_s = 0.0
         self.launches = 0
 
-    def fits(self, layout: Layout) -> str | None:
-        """Every layout can be had."""
-        return None
-
-    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
-        """Return the processor that all nodes have."""
-        return "simulated"
-
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+    def measure(self, settings: Settings, launch: int, writer: Kept) -> None:
         """Write one launch, and count what it would have taken."""
         ppn = settings.ppn or 1
         layout = Layout(settings.nranks // ppn, ppn)
-        cases = Ledger(settings, before.records).pending(launch)
+        cases = Ledger(settings).pending(launch)
         names: dict[str, list[str]] = {}
         for case in cases:
             of = names.setdefault(case.collective, [])
@@ -121,7 +109,6 @@ class Simulated:
                     )
                 )  # fmt: skip
         writer.write(LaunchEnd(launch, "ok"))
-        return True
 
     def _draw(
         self, layout: Layout, variant: str, turn: int, case: Case, name: str, luck_of: str
@@ -190,9 +177,8 @@ class Kept:
         self.bench.records.append(record)
 
 
-def in_memory(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> dict[Layout, Bench]:
-    """Measure as a worker does that nobody disturbs, without files and claims."""
-    del directory
+def measured(plans: list[LayoutPlan], backend: Simulated) -> dict[Layout, Bench]:
+    """Measure as a worker does that nobody disturbs, without files."""
     order, policy = [p.layout for p in plans], Policy()
     times: dict[Layout, Medians] = {}
     out: dict[Layout, Kept] = {}
@@ -223,24 +209,12 @@ def one_round(
     needed = set(settings.launches_needed())
     for launch in plan.launches_of(turn):
         if settings.variant_of(launch) in needed:
-            nothing = Bench(kept.bench.header)
-            backend.measure(settings, launch, kept, nothing)  # type: ignore[arg-type]
-
-
-def in_files(plans: list[LayoutPlan], backend: Simulated, directory: Path) -> dict[Layout, Bench]:
-    """Measure as a campaign does: worker, claims, files."""
-    worker = Worker(
-        plans, directory / "mpi", backend, IDENTITY, [], lambda text: None, Policy(), quiet=True,
-        node_cpu="simulated",
-    )  # fmt: skip
-    assert worker.run()
-    return {x: s.folder.merged().bench for x, s in worker.sites.items()}
+            backend.measure(settings, launch, kept)
 
 
 def run(
     seed: int,
     launches: int,
-    files: bool = False,
     apart: bool = False,
     busy: bool = False,
     collectives: int = 1,
@@ -252,20 +226,17 @@ def run(
     names = [NATIVE, *every[:12], BARE, *every[12:]]
     began = time.monotonic()
     backend = Simulated(surfaces, Noise(seed, busy, noise))
-    base = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="regret.", dir=base) as directory:
-        request = Request(
-            Path(directory), collectives=tuple(surfaces), layouts=LAYOUTS, sizes=SIZES, seed=seed,
-            launches=launches, separate_launches=True,
-        )  # fmt: skip
-        plans = [
-            make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
-            for layout in ordered(LAYOUTS)
-        ]
-        if not apart:
-            plans = [replace(p, settings=replace(p.settings, variants=SHARED)) for p in plans]
-        way = in_files if files else in_memory
-        benches = way(plans, backend, Path(directory))
+    request = Request(
+        Path(), collectives=tuple(surfaces), layouts=LAYOUTS, sizes=SIZES, seed=seed,
+        launches=launches, separate_launches=True,
+    )  # fmt: skip
+    plans = [
+        make_plan(request, None, layout, False, lambda c, n: names)  # type: ignore[arg-type]
+        for layout in ordered(LAYOUTS)
+    ]
+    if not apart:
+        plans = [replace(p, settings=replace(p.settings, variants=SHARED)) for p in plans]
+    benches = measured(plans, backend)
     decided = decide_all(benches, {p.layout: p.nvariants for p in plans})
     regrets, defaults = [], []
     for layout, found in decided.items():
@@ -310,7 +281,6 @@ def main() -> None:
     parser.add_argument(
         "--busy", action="store_true", help="machines that are busy for some rounds"
     )
-    parser.add_argument("--files", action="store_true", help="with a campaign's files and claims")
     parser.add_argument(
         "--collectives", type=int, default=1, choices=range(1, len(COLLECTIVES) + 1),
         help="of a campaign, each with a surface of its own",
@@ -326,8 +296,8 @@ def main() -> None:
     kinds = {"seen": numbers(arguments.seeds), "held out": numbers(arguments.held_out)}
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     one = partial(
-        run, launches=arguments.launches, files=arguments.files, apart=arguments.apart,
-        busy=arguments.busy, collectives=arguments.collectives, noise=arguments.noise,
+        run, launches=arguments.launches, apart=arguments.apart, busy=arguments.busy,
+        collectives=arguments.collectives, noise=arguments.noise,
     )  # fmt: skip
     with ProcessPoolExecutor(arguments.jobs) as pool:
         every = pool.map(one, [seed for seeds in kinds.values() for seed in seeds])

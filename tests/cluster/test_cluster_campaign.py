@@ -51,7 +51,7 @@ def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:
 
 
 def finished(out: Path) -> int:
-    return len(list(out.glob("*/*/*/claims/*.end")))
+    return sum(row["type"] == "launch_end" for _, row in clusters.samples(out))
 
 
 def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
@@ -60,14 +60,13 @@ def check(nodes: testbed.Cluster, name: str, out: Path) -> None:
     (system,) = found["systems"]
     assert {x["layout"] for x in system["layouts"]} == {"1x2", "2x1", "2x2"}
     for layout in system["layouts"]:
-        assert layout["samples"] > 0 and not layout["not_used"], layout
-        assert layout["samples_dropped"] <= 8, "what a kill cut off, and no more"
+        assert layout["samples"] > 0 and not layout["given_up"], layout
     table = read_table(Path(system["table"]))
     assert {(r.nodes, r.ppn) for r in table.rows} == {(1, 2), (2, 1), (2, 2)}
     for path in Path(system["directory"]).glob("*.bench.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
         cells = [tuple(r[k] for k in CELL) for r in lines if r["type"] == "sample"]
-        assert len(cells) == len(set(cells)), "nothing was measured twice"
+        assert len(cells) - len(set(cells)) <= 8, "what a kill cut off, and no more"
         ends = {r["launch"]: r["status"] for r in lines if r["type"] == "launch_end"}
         assert set(ends.values()) == {"ok"}, ends
 
@@ -111,7 +110,7 @@ def test_a_job_that_is_cancelled_does_not_come_back(
     request = sweeps.request_of(nodes.shared / "cancelled", layouts=(Layout(1, 2),))
     request.out.mkdir()
     path = request.out / "submit.sh"
-    path.write_text(script(request, Path("c.toml"), SlurmJob("10", 2, ("--oversubscribe",)), {}))
+    path.write_text(script(request, Path("c.toml"), SlurmJob(600, 2, ("--oversubscribe",)), {}))
     env = os.environ | clusters.slurm.variables(nodes)
     words = ["sbatch", "--parsable", str(path)]
     job = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()

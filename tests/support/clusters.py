@@ -203,9 +203,9 @@ def until(condition: Callable[[], bool], limit: float = 600) -> None:
 
 def samples(out: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the layout and each line of a campaign's results, headers apart."""
-    for path in out.glob("*/*/*/*.bench.jsonl"):
-        for line in path.read_text().splitlines()[1:]:
-            yield path.parent.name, json.loads(line)
+    for path in out.glob("*/*/*.bench.jsonl"):
+        for line in path.read_text().split("\n")[1:-1]:  # the last one may be being written
+            yield path.name.partition(".")[0], json.loads(line)
 
 
 #: what a sample is of, apart from its layout

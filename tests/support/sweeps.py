@@ -18,7 +18,7 @@ from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
 from stretto.campaign.worker import Worker
-from stretto.files.bench import Bench, Excluded, Launch, LaunchEnd, Sample
+from stretto.files.bench import Excluded, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.measure.ledger import Ledger
@@ -85,10 +85,10 @@ class Fake:
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
         return self.cpu
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         self.launches.append((layout.name, launch))
-        ledger = Ledger(settings, before.records)
+        ledger = Ledger(settings, writer.previous.records)
         cases = ledger.pending(launch)
         names: dict[str, list[str]] = {}
         for case in cases:
@@ -160,11 +160,13 @@ def request_of(out: Path, **more: object) -> Request:
     return Request(**(values | more))  # type: ignore[arg-type]
 
 
-def worker_of(request: Request, backend: Fake, mpi: MPIIdentity = MPI, **more: object) -> Worker:
+def worker_of(
+    request: Request, backend: Fake, mpi: MPIIdentity = MPI, cpu: str = HOST.cpu, **more: object
+) -> Worker:
     """A process's view of the campaign."""
-    values: dict[str, object] = {"quiet": True, "poll_s": 0.02, "node_cpu": "A CPU"}
+    values: dict[str, object] = {"quiet": True, "poll_s": 0.02}
     base = more.pop("base", request.out / "mpi")
-    identity = Identity("0.1.0", now(), HOST, mpi)
+    identity = Identity("0.1.0", now(), replace(HOST, cpu=cpu), mpi)
     said: list[str] = []
     worker = Worker(
         plans(request), base, backend, identity, ["t"], said.append,

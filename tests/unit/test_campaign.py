@@ -19,7 +19,6 @@ from stretto.campaign.layout import Layout, enclosing, ordered, parse_layout, te
 from stretto.campaign.levelled import levelled
 from stretto.campaign.placement import RankPlace, check_places, hang_remedy
 from stretto.campaign.regret import regrets_of
-from stretto.campaign.status import read_status
 from stretto.campaign.times import Seen, medians
 from stretto.campaign.unmeasured import read_simulated
 from stretto.cli import main
@@ -234,7 +233,7 @@ def test_a_campaign_that_measured_nothing_says_so(
     assert outcome.table is None and outcome.ended and not outcome.complete
     assert "nothing was measured" in " ".join(lines_of(outcome))
     assert "native stays" not in " ".join(lines_of(outcome))
-    monkeypatch.setattr("stretto.campaign.command.run_campaign", lambda *words, **more: [outcome])
+    monkeypatch.setattr("stretto.campaign.run.run_campaign", lambda *words, **more: [outcome])
     assert main(["campaign", "run", "--nodes", "16"]) == 1
     said = capsys.readouterr()
     assert "nothing was measured" in said.out
@@ -245,19 +244,12 @@ def test_two_kinds_of_nodes_have_two_tables(tmp_path: Path) -> None:
     request = sweeps.request_of(tmp_path, layouts=(Layout(1, 2),), launches=1)
     found = []
     for cpu in ("A CPU", "Another CPU", "A CPU"):
-        worker = worker_of(request, Fake(cpu=cpu), node_cpu=cpu, base=tmp_path / cpu)
+        worker = worker_of(request, Fake(cpu=cpu), cpu=cpu, base=tmp_path / cpu)
         table = conclude(request, worker, lambda text: None, worker.run()).table
         assert table is not None and read_table(table).cpu == cpu
         found.append(table)
     assert found[0] == found[2] != found[1]
     assert read_table(found[0]).cpu == "A CPU", "the second kind's has not replaced it"
-
-
-@pytest.mark.parametrize("more", ["", ', "launches": "x", "layouts": []', ', "launches": 0'])
-def test_status_of_a_damaged_campaign(tmp_path: Path, more: str) -> None:
-    (tmp_path / "campaign.json").write_text(f'{{"schema": "stretto-campaign", "version": 1{more}}}')
-    with pytest.raises(StrettoError, match="does not say"):
-        read_status(tmp_path)
 
 
 def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
@@ -391,7 +383,7 @@ def test_a_launch_that_did_not_end_well_says_nothing_of_the_pace(tmp_path: Path)
     worker = worker_of(request, Fake(slow=2.0))
     assert worker.run()
     (site,) = worker.all()
-    records = site.folder.merged().bench.records
+    records = site.bench.records
     usual = pace([(site.plan, records)], worker.policy)
     assert 1.5 < usual < 2.5
     ends = (i for i, r in enumerate(records) if isinstance(r, LaunchEnd))

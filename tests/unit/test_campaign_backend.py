@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,8 @@ def test_a_launch_has_its_time_by_what_is_left_of_it(
     with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
         for batches in ((5, 9), (9, 40)):
             s = settings(batches=batches, ppn=2)
-            assert backend.measure(s, 0, writer, dataclasses.replace(writer.previous, records=[]))
+            writer.previous.records.clear()
+            assert backend.measure(s, 0, writer)
     assert budgets == [4 * BATCH_S * 9, 4 * BATCH_S * 40]  # two candidates at two sizes
 
 
@@ -50,7 +50,7 @@ def test_who_is_excluded_is_named_once_with_what_a_campaign_can_do(
     header = Header(identity.stretto, identity.created, identity.host, identity.mpi, ["t"], {})
     backend = Launches(mpi, (), lambda text: None)
     with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
-        backend.measure(settings(("native", "ring"), ppn=2), 0, writer, writer.previous)
+        backend.measure(settings(("native", "ring"), ppn=2), 0, writer)
     (said,) = (x for x in backend.notes if " is excluded" in x)
     assert said.startswith("ring is excluded for allreduce: at 8 B: ")
     assert "a new directory (--out) measures all anew" in said and "--restart" not in said

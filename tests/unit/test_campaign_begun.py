@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
-import json
 import os
 import shutil
 import signal
@@ -13,23 +11,21 @@ from pathlib import Path
 
 import pytest
 
-import stretto.campaign.plan as plan_module
 import sweeps
 from stretto.campaign import run
 from stretto.campaign.alone import alone_on
-from stretto.campaign.begun import CAMPAIGN, earlier, keep_about, read_about, with_earlier
+from stretto.campaign.begun import CAMPAIGN
 from stretto.campaign.conclude import Outcome
 from stretto.campaign.elimination import Policy
 from stretto.campaign.hosts import Hosts
 from stretto.campaign.layout import Layout
-from stretto.campaign.plan import FILE, check_plan
+from stretto.campaign.plan import check_plan
 from stretto.campaign.request import Request
+from stretto.campaign.site import results_of
 from stretto.campaign.status import read_status, status_lines
-from stretto.campaign.worker import Worker
 from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, now
-from stretto.files.table import read_table
 
 ONE, TWO, FOUR = Layout(1, 2), Layout(2, 2), Layout(1, 4)
 
@@ -59,7 +55,7 @@ class Starts:
         base = request.out / f"openmpi-{mpi.version}" / "a-cpu"
         plans = sweeps.plans(request)
         for plan in plans:
-            check_plan(base / plan.layout.name, plan, identity)
+            check_plan(results_of(base, plan.layout), plan, identity)
         installation = type("MPI", (), {"name": name, "family": "openmpi"})()
         policy = Policy() if request.eliminate else None
         return run.CampaignMPI(installation, identity, Hosts((), "A CPU"), base, plans, policy)
@@ -82,62 +78,46 @@ def small(out: Path, **more: object) -> Request:
     return sweeps.request_of(out, **(values | more))
 
 
-def choices(outcome: Outcome) -> set[tuple[int, int, str]]:
-    assert outcome.table is not None
-    rows = read_table(outcome.table).rows
-    return {(r.nodes, r.ppn, r.evidence.get("source", "measured")) for r in rows}
+def stopped_at(cells: int) -> Measures:
+    """What is told to stop after so many measurements."""
+    backend = Measures()
+    backend.between = lambda: (
+        os.kill(os.getpid(), signal.SIGUSR1) if backend.cells == cells else None
+    )
+    return backend
 
 
 def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path) -> None:
     request = small(tmp_path, mpis=("one", "other"))
-    first = Measures()
-    first.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if first.cells == 3 else None
-    starts.backends["one"] = first
+    first = starts.backends["one"] = stopped_at(3)
     one, other = starts(request)
     assert first.launches and not one.complete
     assert starts.backends["other"].launches == [] and not other.complete and not other.ended
     assert "stopped before it was begun" in other.left_out[0]
     status = read_status(tmp_path)
-    (missing,) = status["not_begun"]
+    begun, missing = status["systems"]
     assert missing["mpi"] == "openmpi 4.1.5" and not status["complete"]
-    (system,) = status["systems"]
-    assert status["left_s"] == system["left_s"] + missing["left_s"] > system["left_s"]
-    lines = status_lines(status)
-    assert any(x.startswith("openmpi 4.1.5: not begun; about ") for x in lines)
+    assert status["left_s"] == begun["left_s"] + missing["left_s"] > begun["left_s"]
+    assert any("not begun" in x for x in status_lines(status))
     first.between = lambda: None
     assert all(o.complete for o in starts(request)) and starts.backends["other"].launches
-    assert read_status(tmp_path)["complete"] and not read_status(tmp_path)["not_begun"]
+    assert read_status(tmp_path)["complete"]
 
 
-def test_the_parts_of_the_time_left_and_the_pace_of_others(starts: Starts, tmp_path: Path) -> None:
+def test_pace_of_what_was_measured_scales_all_that_is_left(starts: Starts, tmp_path: Path) -> None:
     request = small(tmp_path, mpis=("one", "other"), launches=12)
-    slow = Measures(slow=7.0)
-    slow.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if slow.cells == 40 else None
-    starts.backends["one"] = slow
+    slow = starts.backends["one"] = stopped_at(40)
+    slow.slow = 7.0
     starts(request)
-    expected = read_status(tmp_path)["not_begun"][0]["left_s"]
-    other = starts.system(request, "other")
-    Worker(other.plans, other.base, Measures(), other.identity, ["t"], print, quiet=True)
-    status = read_status(tmp_path)
-    begun, idle = status["systems"]
-    assert begun["pace"] == pytest.approx(7) and idle["pace"] == pytest.approx(begun["pace"])
-    assert idle["left_s"] == pytest.approx(expected)
-    assert status_lines(status)[-1].startswith("about ")
-    # and a start that goes on counts alike: what is left is no more than all of it
-    system = starts.system(request, "one")
-    assert system.pace == pytest.approx(7)
-    assert system.left_s == pytest.approx(begun["left_s"])
-    assert system.left_s <= system.pace * sum(system.expected_s) * 1.001
-    lines = run.plan_lines(request, system)
-    assert f"about {duration(7 * sum(system.expected_s))}" in " ".join(lines)
-    assert any("times are 7.0 times what was estimated" in x for x in lines)
-    # an MPI that has told no time is taken to be as slow, as `campaign status` takes it
-    said: list[str] = []
-    plans = run.plan_campaign(request, said.append)
+    begun, missing = read_status(tmp_path)["systems"]
+    plans = run.plan_campaign(request, starts.said.append)
     assert [x["pace"] for x in plans] == [pytest.approx(7)] * 2
-    assert plans[1]["left_s"] == pytest.approx(expected)
-    assert sum("times are 7.0 times what was estimated" in x for x in said) == 2
-    assert [s.pace for s in run.alike([other])] == [1.0]
+    assert [x["left_s"] for x in plans] == [
+        pytest.approx(begun["left_s"]), pytest.approx(missing["left_s"])
+    ]  # fmt: skip
+    system = starts.system(request, "one")
+    assert f"about {duration(7 * sum(system.expected_s))}" in " ".join(starts.said)
+    assert sum("times are 7.0 times what was estimated" in x for x in starts.said) == 2
 
 
 def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> None:
@@ -169,15 +149,13 @@ def test_a_start_that_is_refused_leaves_no_word(starts: Starts, tmp_path: Path) 
     with pytest.raises(StrettoError, match="begun with other seed"):
         starts(small(tmp_path, launches=9, seed=7))
     assert (tmp_path / CAMPAIGN).read_text() == before
-    assert [p.parent.name for p in tmp_path.rglob(FILE)] == [ONE.name]
+    assert [p.name for p in tmp_path.rglob("*.bench.jsonl")] == ["1x2.bench.jsonl"]
     assert read_status(tmp_path)["complete"]
 
 
 def test_each_layout_has_the_launches_that_it_was_asked_for(starts: Starts, tmp_path: Path) -> None:
     request = small(tmp_path, launches=6, eliminate=False)
-    first = Measures()
-    first.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if first.cells == 20 else None
-    starts.backends["one"] = first
+    first = starts.backends["one"] = stopped_at(20)
     assert not starts(request)[0].complete
     left = read_status(tmp_path)["systems"][0]["layouts"][0]
     first.between = lambda: None
@@ -192,122 +170,10 @@ def test_each_layout_has_the_launches_that_it_was_asked_for(starts: Starts, tmp_
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: bool) -> None:
     starts(small(tmp_path))
-    with pytest.raises(StrettoError, match="begun with eliminate = true"):
+    with pytest.raises(StrettoError, match="begun with other eliminate"):
         starts(small(tmp_path, eliminate=False), dry_run)
     shutil.rmtree(next(tmp_path.glob("*/a-cpu")))
     starts(small(tmp_path, eliminate=False), dry_run)
-
-
-@pytest.mark.parametrize("eliminate", [False, True])
-def test_elimination_is_kept_with_the_plans(
-    starts: Starts, tmp_path: Path, eliminate: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*of: object) -> None:
-        raise StrettoError("no space left")
-
-    mine = small(tmp_path, launches=1, eliminate=eliminate)
-    other = dataclasses.replace(mine, eliminate=not eliminate)
-    elsewhere = dataclasses.replace(other, layouts=(FOUR,))
-    with monkeypatch.context() as once, pytest.raises(StrettoError, match="no space left"):
-        once.setattr(run, "keep_about", full)
-        starts(mine)
-    path = tmp_path / CAMPAIGN
-    assert not path.exists()
-    for damaged in (False, True):
-        if damaged:
-            truncated(path)
-        for start in (other, elsewhere):
-            with pytest.raises(StrettoError, match="begun with eliminate = ") as error:
-                starts(start)
-            assert str(error.value.place).endswith(FILE)
-        starts(mine, dry_run=True)
-        if not damaged:
-            assert starts(mine)[0].complete
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_of_two_first_starts_at_once_one_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
-) -> None:
-    request, real = small(tmp_path), plan_module.write_once
-
-    def link(*of: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
-
-    def in_between(path: Path, text: str, what: str, whole: bool) -> bool:
-        monkeypatch.setattr(plan_module, "write_once", real)
-        with monkeypatch.context() as other:
-            other.setenv("UCX_TLS", "tcp,sm")
-            sweeps.worker_of(request, Measures())
-        return real(path, text, what, whole)
-
-    if not links:
-        monkeypatch.setattr(os, "link", link)
-    monkeypatch.setenv("UCX_TLS", "rc,sm")
-    monkeypatch.setattr(plan_module, "write_once", in_between)
-    with pytest.raises(StrettoError, match="begun with UCX_TLS=tcp,sm and not rc,sm"):
-        sweeps.worker_of(request, Measures())
-    directory = tmp_path / "mpi" / ONE.name
-    assert [p.name for p in directory.iterdir() if p.is_file()] == [FILE]
-
-
-def test_rows_between_layouts_stay(starts: Starts, tmp_path: Path) -> None:
-    between = Layout(1, 3)
-    (first,) = starts(small(tmp_path, layouts=(ONE, FOUR), interpolate=(between,)))
-    assert {(1, 2, "measured"), (1, 3, "interpolated"), (1, 4, "measured")} <= choices(first)
-    (later,) = starts(small(tmp_path))
-    assert choices(later) == choices(first)
-    assert any("1 x 3, asked for by other starts here" in x for x in starts.said)
-    assert read_about(tmp_path)["interpolate"] == ["1x3"]
-
-
-def test_the_platform_that_prices_rows_stays_with_them(tmp_path: Path) -> None:
-    between = Layout(1, 3)
-    keep_about(small(tmp_path, interpolate=(between,), platform="hpc7g"), ["t"])
-    later = small(tmp_path)
-    for _ in range(2):
-        found = with_earlier(later, earlier(tmp_path), lambda text: None)
-        assert (found.interpolate, found.platform) == ((between,), "hpc7g")
-        keep_about(later, ["t"])
-
-
-def test_rows_asked_for_stay_where_a_start_means_to_measure(tmp_path: Path) -> None:
-    keep_about(small(tmp_path, interpolate=(FOUR, TWO)), ["t"])
-    said: list[str] = []
-    later = small(tmp_path, layouts=(ONE, FOUR))
-    assert with_earlier(later, earlier(tmp_path), said.append).interpolate == (FOUR, TWO)
-    assert said == ["stretto: note: 2 x 2, asked for by other starts here, is filled in, too"]
-    said.clear()
-    with_earlier(small(tmp_path, layouts=(ONE, TWO, FOUR)), earlier(tmp_path), said.append)
-    assert said == []
-
-
-def test_a_start_that_names_the_same_rows_has_their_prices_too(tmp_path: Path) -> None:
-    between = Layout(1, 3)
-    keep_about(small(tmp_path, interpolate=(between,), platform="hpc7g"), ["t"])
-    again = with_earlier(small(tmp_path, interpolate=(between,)), earlier(tmp_path), print)
-    assert again.platform == "hpc7g"
-    other = small(tmp_path, interpolate=(between,), platform="c5n")
-    assert with_earlier(other, earlier(tmp_path), print).platform == "c5n"
-
-
-def test_a_simulated_table_is_found_from_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("t.table").write_text("")
-    keep_about(small(tmp_path / "c", refine=Path("t.table")), ["t"])
-    monkeypatch.chdir("/")
-    found = with_earlier(small(tmp_path / "c"), earlier(tmp_path / "c"), print)
-    assert found.refine == tmp_path / "t.table"
-
-
-def test_rows_that_were_refined_stay_or_it_is_said(starts: Starts, tmp_path: Path) -> None:
-    starts(small(tmp_path / "c"))
-    about = json.loads((tmp_path / "c" / CAMPAIGN).read_text())
-    (tmp_path / "c" / CAMPAIGN).write_text(json.dumps({**about, "refine": str(tmp_path / "x")}))
-    starts(small(tmp_path / "c"))
-    assert any("x, by which other starts refined, is not there any more" in x for x in starts.said)
 
 
 def test_another_network_is_not_mixed_in(
@@ -332,15 +198,7 @@ def test_a_dry_run_sees_what_is_there(starts: Starts, tmp_path: Path) -> None:
 
     starts(small(tmp_path), True)
     assert not said("measured already")
-    none = Measures()
-    none.fits = lambda layout: "no node answers"  # type: ignore[method-assign]
-    starts.backends["one"] = none
-    starts(small(tmp_path))
-    starts(small(tmp_path), True)
-    assert said("measured already: nothing yet")
-    some = Measures()
-    some.between = lambda: os.kill(os.getpid(), signal.SIGUSR1) if some.cells == 20 else None
-    starts.backends["one"] = some
+    some = starts.backends["one"] = stopped_at(20)
     starts(small(tmp_path))
     some.between = lambda: None
     starts(small(tmp_path), True)
@@ -353,29 +211,28 @@ def test_a_dry_run_sees_what_is_there(starts: Starts, tmp_path: Path) -> None:
 
 
 def truncated(path: Path) -> None:
-    path.write_text(path.read_text()[:80])
+    path.write_text(path.read_text()[:80] + "\n")
 
 
-@pytest.mark.parametrize("damage", [truncated, Path.unlink])
-def test_a_layout_whose_plan_is_damaged_is_named(
+def test_layout_whose_results_are_damaged_is_named(starts: Starts, tmp_path: Path) -> None:
+    starts(small(tmp_path, layouts=(ONE, TWO)))
+    (path,) = tmp_path.glob("*/*/1x2.bench.jsonl")
+    truncated(path)
+    status = read_status(tmp_path)
+    found = {x["layout"]: x for x in status["systems"][0]["layouts"]}
+    assert found["2x2"]["complete"] and not found["1x2"]["complete"] and not status["complete"]
+    assert str(path) in status["damaged"][0]
+    assert any(x.startswith(f"not used: {path}") for x in status_lines(status))
+
+
+@pytest.mark.parametrize("damage", [truncated, lambda p: p.write_text('{"schema": "x"}\n')])
+def test_damaged_word_of_the_starts_says_who_writes_it(
     starts: Starts, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    starts(small(tmp_path, layouts=(ONE, TWO)))
-    (path,) = tmp_path.glob("*/*/1x2/layout.json")
-    damage(path)
-    status = read_status(tmp_path)
-    assert [x["layout"] for x in status["systems"][0]["layouts"]] == ["2x2"]
-    assert not status["complete"] and str(path) in status["damaged"][0]
-    assert any(x.startswith(f"not used: {path}") for x in status_lines(status))
-    shutil.rmtree(path.parent.parent / "2x2")
-    assert any(x.startswith(f"not used: {path}") for x in status_lines(read_status(tmp_path)))
-
-
-def test_a_damaged_word_of_the_starts_says_who_writes_it(starts: Starts, tmp_path: Path) -> None:
     starts(small(tmp_path))
-    truncated(tmp_path / CAMPAIGN)
+    damage(tmp_path / CAMPAIGN)
     with pytest.raises(StrettoError) as error:
         read_status(tmp_path)
-    assert "the command that measures writes it anew" in (error.value.remedy or "")
+    assert CAMPAIGN in str(error.value.place)
     starts(small(tmp_path))
     assert read_status(tmp_path)["complete"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import sweeps
 from stretto.campaign.alone import in_turn
-from stretto.campaign.begun import keep_about
 from stretto.campaign.command import lines_of
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.layout import Layout
@@ -73,12 +71,12 @@ def on(outcome: Outcome, layout: Layout) -> set[str]:
 def exclude(worker: Worker, layout: Layout, reason: str) -> None:
     """Write that ring was excluded before anything else was measured there."""
     site = worker.sites[layout]
-    writer = site.opened(worker.identity, ["t"], "A CPU", worker.holder)
     names = {"allgather": list(sweeps.CANDIDATES)}
     variant = site.plan.settings.variant_of(0)
-    writer.write(Launch(0, layout.nodes, layout.ppn, layout.nranks, names, 0.1, variant))
-    writer.write(Excluded(0, "allgather", "ring", 8, reason, "x"))  # type: ignore[arg-type]
-    writer.write(LaunchEnd(0, "failed", "x"))
+    with site.opened(worker.identity, ["t"]) as writer:
+        writer.write(Launch(0, layout.nodes, layout.ppn, layout.nranks, names, 0.1, variant))
+        writer.write(Excluded(0, "allgather", "ring", 8, reason, "x"))  # type: ignore[arg-type]
+        writer.write(LaunchEnd(0, "failed", "x"))
 
 
 def test_a_layout_that_was_left_out_has_no_rows_unless_they_are_asked_for(tmp_path: Path) -> None:
@@ -130,48 +128,31 @@ def test_a_simulated_row_for_any_layout_is_left_out_where_one_of_them_says_no() 
     assert (row.choice, row.evidence, count) == ("native", {}, 0)
 
 
-def sessions(worker: Worker, layout: Layout) -> list[Path]:
-    return sorted((worker.base / layout.name).glob("*.bench.jsonl"))
-
-
-def elsewhere(worker: Worker) -> None:
-    """Let the ranks of 1 x 4 have been on two nodes."""
-    for path in sessions(worker, FOUR):
-        text = path.read_text()
-        assert '"nodes": 1, "ppn": 4' in text
-        path.write_text(text.replace('"nodes": 1, "ppn": 4', '"nodes": 2, "ppn": 2'))
-
-
-def damage(worker: Worker) -> None:
-    (path,) = sessions(worker, FOUR)
-    path.write_text(path.read_text() + "{}\n")
-
-
-def leave_out(worker: Worker) -> None:
-    worker.sites[FOUR].leave_out("it hangs", "mend it", "n1")
-
-
-@pytest.mark.parametrize(
-    ("what", "words", "kept"),
-    [
-        (elsewhere, "the ranks of launch 0 were on 2 x 2", False),
-        (damage, "and what stands behind it", True),
-    ],
-)
-def test_what_other_starts_have_measured_is_judged_as_they_judge_it(
-    tmp_path: Path, what: Callable[[Worker], None], words: str, kept: bool
-) -> None:
+def test_ranks_that_were_elsewhere_make_no_rows(tmp_path: Path) -> None:
     both = small(tmp_path)
     worker = worker_of(both, Fake())
     before, _ = concluded(both, worker)
     assert on(before, FOUR)
-    what(worker)
+    path = worker.sites[FOUR].path
+    text = path.read_text().replace('"nodes": 1, "ppn": 4', '"nodes": 2, "ppn": 2')
+    path.write_text(text)
     alone = small(tmp_path, layouts=(ONE,))
+    after, _ = concluded(alone, worker_of(alone, Fake()))
+    assert "were on 2 x 2" in " | ".join(after.left_out) and after.complete
+    assert on(after, ONE) == on(before, ONE) and not on(after, FOUR)
+
+
+def test_table_has_all_layouts_of_the_directory(tmp_path: Path) -> None:
+    both = small(tmp_path)
+    worker = worker_of(both, Fake())
+    before, _ = concluded(both, worker)
+    alone = small(tmp_path, layouts=(FOUR,))
     after, said = concluded(alone, worker_of(alone, Fake()))
-    assert words in " | ".join([*said, *after.left_out]) and after.complete
-    assert on(after, ONE) == on(before, ONE)
-    assert on(after, FOUR) == (on(before, FOUR) if kept else set())
-    assert any("1 x 4, measured by other starts" in x for x in said) is kept
+    assert on(after, ONE) == on(before, ONE) and on(after, FOUR)
+    assert any("1 x 2, measured by other starts, is in the table, too" in x for x in said)
+    worker.sites[ONE].path.write_text("{}\n")
+    after, said = concluded(alone, worker_of(alone, Fake()))
+    assert not on(after, ONE) and any(str(worker.sites[ONE].path) in x for x in said)
 
 
 def test_launches_that_other_starts_gave_up_are_told(tmp_path: Path) -> None:
@@ -184,13 +165,12 @@ def test_launches_that_other_starts_gave_up_are_told(tmp_path: Path) -> None:
 
 
 def test_a_layout_that_other_starts_left_out_is_told_unless_it_is_complete(tmp_path: Path) -> None:
-    both, alone = small(tmp_path, launches=2), small(tmp_path, launches=1, layouts=(ONE,))
+    both, alone = small(tmp_path, launches=2), small(tmp_path, launches=2, layouts=(ONE,))
     for fails, told in ((True, ["1 x 4: it hangs; mend it"]), (False, [])):
         backend = Fake(fails=lambda x, launch, f=fails: f and x == FOUR and launch == 1)
         worker = worker_of(both, backend)
         concluded(both, worker)
-        keep_about(both, ["t"])
-        leave_out(worker)
+        worker.sites[FOUR].leave_out("it hangs", "mend it")
         after, _ = concluded(alone, worker_of(alone, Fake()))
         assert [x for x in after.left_out if "given up" not in x] == told
 

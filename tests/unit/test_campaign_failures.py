@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 
 import sweeps
 from stretto.campaign import command, greeting
-from stretto.campaign.begun import keep_about
+from stretto.campaign.begun import Asked, keep_about
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.layout import Layout
-from stretto.campaign.site import LEFT_OUT
+from stretto.campaign.site import left_out_word, results_of
 from stretto.campaign.status import read_status, status_lines
 from stretto.campaign.worker import refused
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
-from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
+from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.measure.compare import NATIVE
+from stretto.measure.ledger import Ledger
 from stretto.measure.settings import Settings, make_case
 from stretto.mpi.openmpi import OpenMPI
 
@@ -151,11 +152,11 @@ class Stuck(sweeps.Fake):
         super().__init__()
         self.layouts, self.status, self.after = layouts, status, after
 
-    def measure(self, settings, launch: int, writer: BenchWriter, before: Bench) -> bool:  # type: ignore[no-untyped-def]
+    def measure(self, settings, launch: int, writer: BenchWriter) -> bool:  # type: ignore[no-untyped-def]
         name = f"{settings.nranks // (settings.ppn or 1)}x{settings.ppn}"
         seen = sum(x == name for x, _ in self.launches)
         if name not in self.layouts or seen < self.after:
-            return super().measure(settings, launch, writer, before)
+            return super().measure(settings, launch, writer)
         self.launches.append((name, launch))
         for _ in range(2):
             writer.write(Launch(launch, 2, 1, 2, {}, None, settings.variant_of(launch)))
@@ -166,17 +167,13 @@ class Stuck(sweeps.Fake):
 LAYOUTS = (Layout(1, 2), Layout(2, 1))
 
 
-def begun(request) -> None:  # type: ignore[no-untyped-def]
-    request.out.mkdir(parents=True, exist_ok=True)
-    keep_about(request, ["t"])
-
-
 @pytest.mark.parametrize(("status", "launches"), [("timeout", 3), ("failed", 6)])
 def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     tmp_path: Path, status: str, launches: int
 ) -> None:
     request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS, sizes=(8, 4096))
-    begun(request)
+    asked = {x.name: Asked(6, 1.0) for x in LAYOUTS}
+    keep_about(request, ["t"], {"openmpi-4.1.4/a-cpu": asked})
     backend = Stuck(["2x1"], status)
     base = request.out / "openmpi-4.1.4" / "a-cpu"
     worker = sweeps.worker_of(request, backend, base=base)
@@ -195,7 +192,7 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     assert "left out: 2x1: " in text
     # the same command goes on: the cause is gone, and with it the word of it
     again = sweeps.worker_of(request, sweeps.Fake(), base=base)
-    assert again.run() and not (base / "2x1" / LEFT_OUT).exists()
+    assert again.run() and left_out_word(results_of(base, Layout(2, 1))) is None
     assert conclude(request, again, lambda text: None, True).complete
     found = read_status(request.out)
     assert found["complete"] and not any(x["given_up"] for x in found["systems"][0]["layouts"])
@@ -250,26 +247,39 @@ def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.value.remedy == "do so"
 
 
-def test_a_campaign_that_gave_up_a_launch_is_not_complete(tmp_path: Path) -> None:
-    request = sweeps.request_of(
-        tmp_path / "c", layouts=(Layout(1, 2),), collectives=("allreduce",), sizes=(8, 4096)
-    )
-    worker = sweeps.worker_of(request, sweeps.Fake(fails=lambda layout, launch: launch == 3))
-    found = conclude(request, worker, lambda text: None, worker.run())
-    assert found.table is not None and found.ended and not found.complete
-    assert "1 x 2: given up: 1 launch, failed: exit code 1" in found.left_out[0]
-
-
 def test_progress_names_the_mpi(tmp_path: Path) -> None:
     request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS)
     assert sweeps.worker_of(request, sweeps.Fake()).title == "measuring Open MPI 4.1.4"
 
 
-def test_word_of_a_layout_left_out_may_be_damaged(tmp_path: Path) -> None:
-    request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS)
-    site = sweeps.worker_of(request, sweeps.Fake()).all()[0]
-    site.leave_out("dead", "mend it", "n1")
-    assert site.closed == "dead; mend it" and (site.left_out() or {})["remedy"] == "mend it"
-    for text in ("", "[]", json.dumps({"why": 3})):
-        (site.folder.directory / LEFT_OUT).write_text(text)
-        assert site.left_out() is None
+BOTH = ("throughput", "latency")
+CASE = make_case("bcast", 64, ["native", "ring"])
+BROKEN = Settings(4, (CASE,), ("stretto",), 1, 2, modes=BOTH)
+FULL = LaunchEnd(0, "failed", "exit code 1: output: cannot be written: No space left")
+BEGUN = Launch(0, 2, 2, 4, {"bcast": ["native", "ring"]})
+
+
+def of_mode(candidate: str, mode: Literal["throughput", "latency"]) -> Sample:
+    return Sample(
+        0, "bcast", candidate, 64, CASE.datatype, CASE.operation, CASE.root, mode, 1, [10.0], True
+    )
+
+
+HALF = of_mode("native", "throughput"), of_mode("native", "latency"), of_mode("ring", "throughput")
+
+
+@pytest.mark.parametrize("tail", [(), (FULL,), (FULL, BEGUN), (BEGUN,)])
+def test_ledger_mode_that_was_broken_off_is_measured_again(tail: tuple[Record, ...]) -> None:
+    records = [BEGUN, *HALF, *tail]
+    assert Ledger(BROKEN, records).pending(0) == [CASE]
+    again = [*records, BEGUN, *HALF, of_mode("ring", "latency"), LaunchEnd(0, "ok")]
+    assert Ledger(BROKEN, again).pending(0) == []
+    assert Ledger(BROKEN, [BEGUN, *HALF, LaunchEnd(0, "ok")]).pending(0) == [], "nothing came of it"
+
+
+def test_ledger_mode_that_a_crash_broke_off_is_measured_by_the_next_try() -> None:
+    ledger = Ledger(BROKEN)
+    for record in HALF:
+        ledger.count(record)
+    assert ledger.pending(0) == [], "as long as the program runs"
+    assert ledger.strike("bcast", "ring") and ledger.pending(0) == [CASE]

@@ -10,11 +10,10 @@ import pytest
 import sweeps
 from stretto.campaign.decide import Decided, decide_all
 from stretto.campaign.layout import Layout
-from stretto.campaign.unmeasured import MOST_BUILT, can_run, interpolated, priced
+from stretto.campaign.unmeasured import MOST_BUILT, can_run, interpolated
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.identity import now
 from stretto.files.rows import Row
-from stretto.model.platform_file import load
 
 TWO, THREE, FOUR = Layout(2, 2), Layout(3, 2), Layout(4, 2)
 #: by size and candidate, what a call takes, as multiple of native's
@@ -134,30 +133,6 @@ def test_what_is_out_on_a_layout_or_next_to_it_is_not_interpolated() -> None:
     assert row.choice == "ring"
 
 
-def test_interpolated_rows_are_priced_where_there_is_a_model() -> None:
-    platform = load("hpc7g")
-    evidence = {"ratio": "0.5", "source": "interpolated", "from": "2x2+8x2", "sizes": "8,1048576"}
-    ring = Row("allreduce", 4, 2, 0, 1048576, "ring", evidence)
-    native = Row("allreduce", 4, 2, 1048577, None, "native", {})
-    (found, last), refused = priced([ring, native], platform, "openmpi", 1000.0)
-    assert float(found.evidence["priced"]) > 0 and not refused
-    assert found.evidence["source"] == "interpolated" and found.choice == "ring"
-    assert found.evidence["priced_source"] == "simulated" and last == native
-    limit = float(found.evidence["priced"]) / 2
-    (left, *_), (sentence,) = priced([ring, native], platform, "openmpi", limit)
-    assert (left.choice, left.evidence) == ("native", {}) and (left.low, left.high) == (0, 1048576)
-    assert "ring is interpolated, and priced at" in sentence and "simulated" in sentence
-
-
-def test_what_the_model_cannot_carry_out_is_left_to_the_mpi() -> None:
-    evidence = {"ratio": "0.7", "source": "interpolated", "from": "2x2+4x2", "sizes": "8,512"}
-    row = Row("allgather", 3, 2, 0, 512, "recursive_doubling", evidence)
-    (left,), (sentence,) = priced([row], load("hpc7g"), "openmpi", 3.0)
-    assert (left.choice, left.evidence) == ("native", {})
-    assert "recursive_doubling is interpolated, and cannot be priced" in sentence
-    assert "power of two" in sentence and "left to the MPI" in sentence
-
-
 def test_the_nearer_layout_counts_more_between_two() -> None:
     def decided(nodes: int, ratio: float, choice: str) -> Decided:
         ratios = {"bcast": {8: {choice: ratio}}}
@@ -171,16 +146,3 @@ def test_the_nearer_layout_counts_more_between_two() -> None:
         row = next(r for r in interpolated(Layout(nodes, 2), both) if r.choice != "native")
         assert (row.choice, row.evidence["ratio"]) == ("native:A=1", f"{ratio:.3f}")
         assert row.evidence["source"] == "interpolated"
-
-
-def test_an_interpolated_row_is_priced_at_the_worst_of_its_sizes() -> None:
-    platform = load("hpc7g")
-
-    def price(sizes: str) -> float:
-        row = Row("allreduce", 4, 2, 0, 1048576, "ring", {"source": "interpolated", "sizes": sizes})
-        (found,), _ = priced([row], platform, "openmpi", 1000.0)
-        return float(found.evidence["priced"])
-
-    small, large = price("8"), price("1048576")
-    assert small != large
-    assert price("8,1048576") == price("1048576,8") == max(small, large)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stretto import cli
 from stretto.campaign import plan, run
-from stretto.campaign.differs import other_plan
 from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.outlook import hopeless, plan_json
 from stretto.campaign.request import make_request
@@ -235,35 +233,3 @@ def test_a_campaigns_file_is_no_command_and_no_directory(
     assert f"did you mean: stretto campaign run {file}?" in capsys.readouterr().err
     assert cli.main(["campaign", "status", str(file)]) == 2
     assert f"stretto campaign status {tmp_path / 'ok.campaign'}" in capsys.readouterr().err
-
-
-def test_another_plan_is_told_in_words() -> None:
-    def plan_of(
-        *cases: tuple[str, int, str], seed: int = 1, variants: str = "ab"
-    ) -> dict[str, Any]:
-        found = [
-            {"collective": c, "bytes": n, "candidates": names.split()} for c, n, names in cases
-        ]
-        return {"seed": seed, "cases": found, "variants": ["a", "b"]}
-
-    one = ("bcast", 8, "native ring")
-    before = plan_of(one, ("bcast", 8192, "native ring"))
-    for now, words in (
-        (before, None),
-        (plan_of(one, seed=2), "seed (1, not 2)"),
-        (
-            plan_of(one, ("bcast", 4096, "native ring")),
-            "cases: gone: bcast at 8K: native, bcast at 8K: ring; new: bcast at 4K: native",
-        ),
-        (
-            plan_of(("reduce", 8, "native")),
-            "cases: gone: bcast at 8: native, bcast at 8: ring, bcast at 8K: native",
-        ),
-        (
-            plan_of(("bcast", 8, "native shm"), ("bcast", 8192, "native ring")),
-            "cases: gone: bcast at 8: ring; new: bcast at 8: shm",
-        ),
-        ({**before, "variants": ["a"]}, "launches: gone: b"),
-    ):
-        assert (other_plan(before, now) or "").startswith(words or "")
-        assert (other_plan(before, now) is None) == (words is None)

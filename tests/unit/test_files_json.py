@@ -182,7 +182,7 @@ def test_write_really_on_a_full_device() -> None:
     writer = BenchWriter.__new__(BenchWriter)
     writer.path, writer.what = Path("/dev/full"), "a result"
     writer.handle = os.open("/dev/full", os.O_WRONLY)
-    writer._launches, writer.generation = {}, None
+    writer._launches = {}
     with pytest.raises(StrettoError, match="No space left"):
         writer.write(bench.Launch(0, 1, 2, 2, {}))
     writer.close()

@@ -15,7 +15,6 @@ from stretto.files import io
 from stretto.files.append import LineFile
 from stretto.files.bench import read_bench
 from stretto.files.net import read_net
-from stretto.files.once import write_once
 from stretto.files.parse import json_value
 from stretto.files.profile import read_profile
 from stretto.files.scale import read_scale
@@ -134,13 +133,6 @@ def test_locks_refuse_hard_links_and_links_at_tables(tmp_path: Path) -> None:
     (work / "link").symlink_to(precious)
     at_tables(work / "link")  # goes on without the lock
     assert precious.read_text() == "precious"
-
-
-def test_a_file_made_once_never_goes_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("precious")
-    (tmp_path / "claim").symlink_to("precious")
-    assert not write_once(tmp_path / "claim", "mine", "a claim")
-    assert (tmp_path / "precious").read_text() == "precious"
 
 
 def test_new_files_are_written_by_their_owner_alone(tmp_path: Path) -> None:

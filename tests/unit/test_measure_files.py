@@ -24,16 +24,13 @@ RING = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
 
 
 def campaign(base: Path, *mpis: MPIIdentity) -> Path:
-    """Write what a campaign leaves: results below MPI and processor, parts of them, tables."""
+    """Write what a campaign leaves: results below MPI and processor, tables."""
     for mpi in mpis:
         ring = RING if mpi.family == "openmpi" else "native:MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=x"
         place = base / f"{mpi.family}-{mpi.version}" / "one"
-        parts = place / "1x5"
-        parts.mkdir(parents=True)
+        place.mkdir(parents=True)
         times = {("allreduce", 8): {"native": 50.0, "bare": 50.0, ring: 30.0, "ring": 20.0}}
         path = result_file(place / "1x5.bench.jsonl", times, mpi=mpi)
-        (parts / "layout.json").write_text("{}")
-        (parts / "20261125.h.1.bench.jsonl").write_bytes(path.read_bytes())
         decide_from([path], base / f"{mpi.family}-{mpi.version}.table")
     return base
 
@@ -41,7 +38,7 @@ def campaign(base: Path, *mpis: MPIIdentity) -> Path:
 def test_results_are_found_below_a_campaigns_directory(tmp_path: Path) -> None:
     base = campaign(tmp_path / "c", FOUR, MPICH)
     names = ["mpich-5.0.2/one/1x5.bench.jsonl", "openmpi-4.1.4/one/1x5.bench.jsonl"]
-    assert results_in([base]) == [base / n for n in names], "no parts of single starts"
+    assert results_in([base]) == [base / n for n in names]
     assert results_in([base / "mpich-5.0.2", base / names[0]]) == [base / names[0]]
     (base / "none").mkdir()
     with pytest.raises(StrettoError, match="no bench results"):

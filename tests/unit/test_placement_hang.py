@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from stretto.campaign.hosts import find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import PROBE, HangError, StartError, _parse, probe
 from stretto.campaign.slurm import srun_starter
@@ -18,9 +17,6 @@ from stretto.errors import StrettoError
 from stretto.measure import process
 from stretto.mpi import from_launcher
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.intel import IntelMPI
-from stretto.mpi.mpich import MPICH
-from sweeps import request_of
 
 #: says who it and its child are, and waits for ever; an mpirun also tells of a version
 HANGS = """#!/bin/sh
@@ -162,19 +158,27 @@ def test_what_starts_proxies_by_srun_counts_its_ranks_itself() -> None:
     assert [p.rank for p in _parse(said)] == [0, 1]
 
 
-def test_a_step_says_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_srun_step_says_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """What srun takes from the environment would change the ranks, or where their words go."""
     changes = {
         "SLURM_EXPORT_ENV": "NONE", "SRUN_CPUS_PER_TASK": "4", "SLURM_NTASKS_PER_SOCKET": "1",
         "SLURM_NTASKS_PER_CORE": "1", "SLURM_NTASKS_PER_GPU": "1", "SLURM_STDOUTMODE": "/x",
-        "SLURM_HOSTFILE": "/h", "SLURM_EXCLUSIVE": "1",
+        "SLURM_HOSTFILE": "/h", "SLURM_EXCLUSIVE": "1", "SLURM_NTASKS": "64",
+        "SLURM_NTASKS_PER_NODE": "32", "SLURM_CPU_BIND": "none", "LD_PRELOAD": "",
     }  # fmt: skip
     for name, value in changes.items():
         monkeypatch.setenv(name, value)
-    words, environ = srun_starter("pmi2")(Layout(2, 4), ("a", "b"))(["prog"], {"A": "1"})
-    assert not changes.keys() & environ.keys()
-    assert words.index("--export=ALL") < words.index("env")
-    assert words[-3:] == ["env", "A=1", "prog"]
+    start = srun_starter("pmi2")(Layout(2, 3), ("a", "b"))
+    words, environ = start(["/bin/prog", "x"], {"LD_PRELOAD": "/lib/one.so"})
+    assert not changes.keys() & environ.keys() and environ["PATH"] == os.environ["PATH"]
+    options = words[1 : words.index("env")]
+    assert {"--hint=nomultithread", "--overlap", "--export=ALL", "--mpi=pmi2"} <= set(options)
+    assert {"--ntasks-per-node=3", "--distribution=block:block", "--kill-on-bad-exit=1"} <= set(
+        options
+    )
+    assert options[options.index("-N") + 1] == "2" and options[options.index("-n") + 1] == "6"
+    assert options[options.index("-w") + 1] == "a,b"
+    assert words[-4:] == ["env", "LD_PRELOAD=/lib/one.so", "/bin/prog", "x"]
 
 
 def test_one_that_ends_by_itself_did_not_hang(
@@ -189,54 +193,3 @@ def test_one_that_ends_by_itself_did_not_hang(
     with pytest.raises(StrettoError, match="Invalid MPI type") as caught:
         probe(mpi, Layout(2, 1), (), start, limit_s=60)
     assert not isinstance(caught.value, HangError)
-
-
-#: what MPICH 5.0.2's and Intel MPI 2021.18's mpiexec say
-NO_INTERFACE = {
-    MPICH: (
-        "HYDU_sock_get_iface_ip (lib/utils/sock.c:447): unable to find interface sb9br",
-        "HYDU_sock_create_and_listen_portstr (lib/utils/sock.c:492): unable to get network "
-        "interface IP",
-    ),
-    IntelMPI: (
-        "HYD_sock_get_iface_ip (libhydra/sock/hydra_sock_intel.c:421): unable to find interface "
-        "sb9br",
-        "get_local_host (bstrap/src/intel/i_hydra_bstrap.c:260): unable to get iface ip",
-        "Error setting up the bootstrap proxies",
-        "Possible reasons:",
-        "1. Host is unavailable. Please check that all hosts are available.",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "other"),
-    [(MPICH, "HYDRA_IFACE", "I_MPI_HYDRA_IFACE"), (IntelMPI, "I_MPI_HYDRA_IFACE", "HYDRA_IFACE")],
-)
-def test_an_interface_that_is_not_there_is_named_and_not_the_nodes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[MPIInstallation], name: str,
-    other: str,
-) -> None:  # fmt: skip
-    for variable in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST", name, other):
-        monkeypatch.delenv(variable, raising=False)
-    launcher = tmp_path / "mpiexec.hydra"
-    words = "\n".join(f"[mpiexec@n1] {x}" for x in NO_INTERFACE[kind])
-    launcher.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{words}\nEND\nexit 255\n")
-    launcher.chmod(0o755)
-    family = "mpich" if kind is MPICH else "intel"
-    mpi = kind(family, "mpich", "5.0.2", "", tmp_path, None, launcher)  # type: ignore[arg-type]
-
-    def failures() -> list[StrettoError]:
-        with pytest.raises(StartError) as one:
-            probe(mpi, Layout(2, 1), ("n1", "n2"), None)
-        with pytest.raises(StrettoError, match="n1 and n2 do not start programs: ") as both:
-            find_hosts(request_of(tmp_path, hosts=("n1", "n2")), mpi, print, True)
-        return [one.value, both.value]
-
-    monkeypatch.setenv(other, "eth0")
-    assert not any("IFACE" in str(x.remedy) for x in failures()), "nobody has named it"
-    monkeypatch.setenv(name, "sb9br")
-    for error in failures():
-        assert error.message.endswith(": unable to find interface sb9br")
-        assert str(error.remedy).startswith(f"{name} in the environment names sb9br, which is no")
-        assert f"unset {name}, or" in str(error.remedy) and "names (hosts" not in str(error.remedy)

@@ -15,15 +15,14 @@ import pytest
 from stretto import cli
 from stretto.campaign import run, submit
 from stretto.campaign.layout import Layout
-from stretto.campaign.sbatch import LEAST_S, seconds
-from stretto.campaign.submit import SlurmJob, sbatch_time, script
+from stretto.campaign.submit import SlurmJob, host_lines, script, seconds
 from stretto.errors import EXIT_AGAIN, EXIT_FAULT, StrettoError, UsageError
 from stretto.files.bench import Excluded, LaunchEnd, Record, Sample, format_record
 from sweeps import request_of
 
 CAMPAIGN = """#!/bin/bash
 here=$(dirname "$0")
-trap 'cat "$here/gain" >> "$here/out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"; exit 130' USR1
+trap 'cat "$here/gain" >> "$here/out of/openmpi-4.1.4/cpu/1x2.bench.jsonl"; exit 130' USR1
 touch "$here/begun"
 while :; do sleep 0.02; done
 """
@@ -55,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a stand-in for the campaign, of which a record is there already."""
     program(tmp_path / "campaign", CAMPAIGN)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "campaign"))
-    results = tmp_path / "out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"
+    results = tmp_path / "out of/openmpi-4.1.4/cpu/1x2.bench.jsonl"
     results.parent.mkdir(parents=True)
     results.write_text(format_record(SAMPLE))
     return tmp_path
@@ -146,7 +145,7 @@ def test_a_file_system_that_was_away_ends_no_job(
     here: Path, code: int, restarts: int, gain: Record | str, again: bool
 ) -> None:
     more = gain if isinstance(gain, str) else format_record(gain)
-    results = here / "out of/openmpi-4.1.4/cpu/1x2/a.bench.jsonl"
+    results = here / "out of/openmpi-4.1.4/cpu/1x2.bench.jsonl"
     program(
         here / "campaign",
         f"#!/bin/sh\nsleep 0.5\ncat >> '{results}' <<'END'\n{more}END\nexit {code}\n",
@@ -165,71 +164,105 @@ def test_a_file_system_that_was_away_ends_no_job(
 @pytest.mark.parametrize(
     ("typed", "wanted"),
     [
-        ("30", 1800), ("5:00", 300), ("90:30", 5430), ("4:00:00", 14400), ("4:0:0", 14400),
-        ("1-0", 86400), ("1-12", 129600), ("0-0:10", 600), ("2-1:30:05", 178205),
-        ("0", None), ("0:00", None), ("UNLIMITED", None), ("infinite", None), (" 60 ", 3600),
+        ("30", "0:30:00"), ("4:00:00", "4:00:00"), ("1-12:00:00", "36:00:00"), (" 60 ", "1:00:00"),
+        ("10m", "0:10:00"), ("1.5h", "1:30:00"), ("600s", "0:10:00"), ("30 min", "0:30:00"),
+        *((x, "too short") for x in ("1", "4", "0:00:30", "00:04:59", "90s")),
+        *((x, "not a time") for x in ("", "x", "1:2:3:4", "-5", "1-", "5:00", "1:300:00", "soon")),
     ],
 )  # fmt: skip
-def test_times_as_sbatch_takes_them(tmp_path: Path, typed: str, wanted: int | None) -> None:
-    assert seconds(typed, "--time") == wanted
-    request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    assert f"#SBATCH --time={typed.strip()}\n" in script(
-        request, tmp_path / "c", SlurmJob(typed), {}
-    )
+def test_submit_time_is_read_or_refused(tmp_path: Path, typed: str, wanted: str) -> None:
+    if wanted[0].isdigit():
+        text = asked(tmp_path, SlurmJob(seconds(typed)))
+        assert f"--time={wanted}" in text
+        return
+    with pytest.raises(UsageError, match=wanted) as error:
+        seconds(typed)
+    assert error.value.place == "--time"
 
 
-def test_the_job_has_room_for_every_layout(tmp_path: Path) -> None:
-    request = request_of(tmp_path / "out", layouts=(Layout(1, 4), Layout(4, 2), Layout(2, 1)))
-    text = script(request, tmp_path / "c", SlurmJob(), {})
-    assert "#SBATCH --nodes=4\n" in text and "#SBATCH --ntasks-per-node=4\n" in text
+def asked(tmp_path: Path, job: SlurmJob, hosts: tuple[str, ...] = ()) -> list[str]:
+    """What a batch script asks of Slurm, in its order."""
+    request = request_of(tmp_path / "out", layouts=(Layout(2, 4), Layout(3, 2)), hosts=hosts)
+    lines = script(request, Path("c.toml"), job, {}).splitlines()
+    assert lines[0] == "#!/bin/bash"
+    head = [line for line in lines if line.startswith("#SBATCH ")]
+    assert lines[1 : len(head) + 1] == head, "sbatch reads none behind the first command"
+    return [line.removeprefix("#SBATCH ") for line in head]
+
+
+def test_submit_job_has_its_nodes_alone_and_a_core_for_each_rank(tmp_path: Path) -> None:
+    options = asked(tmp_path, SlurmJob())
+    assert {"--exclusive", "--hint=nomultithread", "--cpus-per-task=1"} <= set(options)
+    assert {"--nodes=3", "--ntasks-per-node=4", "--requeue"} <= set(options)
+    assert not any(o.startswith(("--array", "--overlap", "--nodelist")) for o in options)
+    more = asked(tmp_path, SlurmJob(jobs=2, options=("--oversubscribe",)))
+    assert more[-2:] == ["--array=1-2", "--oversubscribe"], "what the user asks comes last"
 
 
 @pytest.mark.parametrize(
-    ("typed", "wanted"),
-    [("90s", "0:01:30"), ("10m", "0:10:00"), ("1.5h", "1:30:00"), ("30 min", "0:30:00"),
-     ("10", "10"), ("1-0", "1-0"), ("soon", "soon")],
+    ("option", "words"),
+    [
+        *((x, "what Stretto asks for itself") for x in (
+            "--nodes=2", "-N2", "-N 2-4", "--array=0-3", "-a0-3", "--time=2:00", "-t 30",
+            "--time-min=9")),
+        *((x, "is no option") for x in ("partition=all", "--a=b\n--c")),
+        *((x, None) for x in ("--nodelist=n1", "-p hpc", "--comment=-N1", "--nodes=3", "-N 4")),
+    ],
 )  # fmt: skip
-def test_times_as_budgets_have_them(typed: str, wanted: str) -> None:
-    assert sbatch_time(typed) == wanted
+def test_submit_option_of_sbatch_that_stretto_sets_is_refused(
+    tmp_path: Path, option: str, words: str | None
+) -> None:
+    if words is None:
+        assert asked(tmp_path, SlurmJob(options=(option,)))[-1] == option
+        return
+    with pytest.raises(UsageError, match=words) as error:
+        asked(tmp_path, SlurmJob(options=(option,)))
+    assert error.value.place == "--sbatch"
 
 
-@pytest.mark.parametrize("typed", ["", "x", "1:2:3:4", "-5", "4h", "1-", "1.5", "1:300", "9" * 20])
-def test_what_is_no_time_is_refused(typed: str) -> None:
-    with pytest.raises(UsageError, match="is no time for sbatch") as error:
-        seconds(typed, "--time")
-    assert error.value.place == "--time" and "H:MM:SS" in (error.value.remedy or "")
+@pytest.mark.parametrize(
+    ("job", "hosts", "words"),
+    [
+        (SlurmJob(), 4, "a job has 3 nodes: Slurm may give others"),
+        (SlurmJob(jobs=2), 6, "a job has 3 nodes: Slurm may give others"),
+        (SlurmJob(), 3, None),
+        (SlurmJob(), 0, None),
+        (SlurmJob(options=("-w n1",)), 4, None),
+        (SlurmJob(), 2, "the largest layout has 3 nodes, and hosts names 2"),
+        (SlurmJob(jobs=2), 2, "2 jobs at once have 6 nodes, and hosts names 2"),
+    ],
+)
+def test_submit_names_nodes_that_a_job_may_not_get(
+    tmp_path: Path, job: SlurmJob, hosts: int, words: str | None
+) -> None:
+    names = tuple(f"n{k}" for k in range(hosts))
+    if hosts == 2:
+        with pytest.raises(UsageError, match=str(words)) as error:
+            asked(tmp_path, job, names)
+        assert error.value.place == "hosts" and "leave hosts out" in str(error.value.remedy)
+        return
+    listed = [x for x in asked(tmp_path, job, names) if x.startswith("--nodelist")]
+    assert listed == (["--nodelist=n0,n1,n2"] if hosts == 3 else [])
+    request = request_of(tmp_path, layouts=(Layout(2, 4), Layout(3, 2)), hosts=names)
+    found = host_lines(request, job)
+    assert len(found) == (words is not None)
+    for line in found:
+        assert f"hosts names {hosts} nodes, and {words}" in line and "Leave hosts out" in line
 
 
-@pytest.mark.parametrize("typed", ["1", "2", "2:00", "0:30", "4", "0-0:04", "00:04:59"])
-def test_a_time_in_which_nothing_can_be_measured_is_refused(tmp_path: Path, typed: str) -> None:
-    """Such a job would be put into the queue again after a launch or none, for ever."""
-    request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
-    given = [("--time", SlurmJob(typed))]
-    given += [("--sbatch", SlurmJob(options=(x.format(typed),))) for x in (
-        "--time={}", "-t{}", "-t {}", "-p hpc --time '{}'", "--time-min={}")]  # fmt: skip
-    for place, job in given:
-        with pytest.raises(UsageError, match="too short") as error:
-            script(request, tmp_path / "c", job, {})
-        assert error.value.place == place
-        assert f"{LEAST_S // 60} minutes" in (error.value.remedy or "")
-    for options in (("--partition=t",), ("-t 30",), ("--tasks-per-node=2",), ("-p short-t1",)):
-        script(request, tmp_path / "c", SlurmJob(options=options), {})
-
-
-def test_a_short_time_is_refused_before_anything_is_written(
+def test_submit_short_time_is_refused_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "c.toml"
     file.write_text('ppn = [2]\ncollectives = ["bcast"]\ncandidates = ["own"]\nbytes = "8"\n')
-    for more in ([], ["--print"]):
-        for wrong, words in (
-            (["--time", "2:00"], "'2:00' is too short"),
-            (["--sbatch", "partition=all"], "is no option"),
-        ):
-            assert cli.main(["campaign", "submit", str(file), *wrong, *more]) == 2
-            said = capsys.readouterr()
-            assert words in said.err and not said.out
-            assert "expected in all" not in said.err, "before the plan"
+    for wrong, words in (
+        (["--time", "2"], "'2' is too short"),
+        (["--sbatch", "partition=all"], "is no option"),
+    ):
+        assert cli.main(["campaign", "submit", str(file), *wrong]) == 2
+        said = capsys.readouterr()
+        assert words in said.err and not said.out
+        assert "expected in all" not in said.err, "before the plan"
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -280,38 +313,6 @@ def test_what_is_known_to_be_refused_is_not_submitted(
     assert not said.out and list(tmp_path.glob("c.campaign/*")) == []
     assert code == cli.main(["campaign", "plan", str(file)])
     assert capsys.readouterr().err == said.err == "".join(f"{x}\n" for x in error.lines())
-
-
-@pytest.mark.parametrize(
-    ("more", "words", "code", "says"),
-    [
-        ("", [], 0, None),
-        ('hosts = ["n1", "n2"]', [], 0, None),
-        ('hosts = "n[1-4]"', [], 0, "hosts names 4 nodes, and the job has 2 nodes"),
-        ('hosts = "n[1-4]"', ["--jobs", "2"], 0, "hosts names 4 nodes, and each job has 2 nodes"),
-        ('hosts = ["n1", "n2"]', ["--jobs", "2"], 2, "and hosts names 2"),
-        ("", ["--sbatch", "-N1"], 2, "2 x 2 would be left out"),
-        ("", ["--jobs", "2", "--sbatch", "--array=0-3"], 2, "sbatch takes one only"),
-    ],
-)
-def test_nodes_that_slurm_may_not_give_are_told_before_it_is_asked(
-    tmp_path: Path, sbatch: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], more: str, words: list[str], code: int, says: str | None,
-) -> None:  # fmt: skip
-    def missing(*of: object, **more: object) -> None:
-        raise StrettoError("no MPI is here")
-
-    monkeypatch.setattr(submit, "system_of", missing)
-    file = tmp_path / "c.toml"
-    file.write_text(CAMPAIGN_FILE + more)
-    assert cli.main(["campaign", "submit", str(file), *words]) == code
-    said = capsys.readouterr().err
-    assert ("hosts" in said) == (says is not None and "hosts" in says)
-    assert says is None or says in said
-    assert sbatch.exists() == (code == 0) and (tmp_path / "c.campaign").exists() == (code == 0)
-    if code == 0:
-        exact = more == 'hosts = ["n1", "n2"]'
-        assert ("#SBATCH --nodelist=n1,n2\n" in sbatch.read_text()) == exact
 
 
 def test_names_that_slurm_does_not_know(

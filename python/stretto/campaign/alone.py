@@ -1,6 +1,7 @@
 """What processes of a campaign never do at once: measure on one node, and make the tables.
 
-Two on one node would time one another; of two tables the older could be written last.
+Two on one node would time one another; of two tables the older could be written last. Locks end
+with the process, however it ends. Where a file system has none, nothing is held.
 """
 
 from __future__ import annotations
@@ -32,26 +33,28 @@ class HeldError(StrettoError):
 def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Iterator[None]:
     """Hold the nodes of a campaign while the block runs, or say who has them.
 
-    A node is held by what it calls itself, whatever the user calls it. The locks end with the
-    process, however it ends. Where a file system has none, nothing is held.
+    `said`: what each node calls itself: by that it is held, whatever the user calls it.
 
     Raises HeldError: another process of this campaign measures on one of them.
     """
-    handles: list[int] = []
-    try:
+    with contextlib.ExitStack() as stack:
         for node, name in _nodes(names, said):
             path = _place(out, node)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                handles.append(open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True))
+                handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
             except OSError as error:
                 raise from_oserror(error, "cannot hold a node", path) from error
-            if _lock(handles[-1], fcntl.LOCK_EX, path, node, name):
-                _say_who(handles[-1])
+            stack.callback(os.close, handle)
+            if not _lock(handle, fcntl.LOCK_EX):
+                raise _held(handle, path, node, name)
+            job = os.environ.get("SLURM_JOB_ID", "")
+            of = f" (Slurm job {job})" if job else ""
+            words = f"process {os.getpid()} on {os.uname().nodename}{of}, since {now()}\n"
+            with contextlib.suppress(OSError):  # for others to read; it holds without that, too
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, words.encode(errors="replace"), 0)
         yield
-    finally:
-        for handle in handles:
-            os.close(handle)
 
 
 def refuse_held(out: Path, names: Sequence[str]) -> None:
@@ -66,7 +69,8 @@ def refuse_held(out: Path, names: Sequence[str]) -> None:
         except OSError:
             continue  # nobody has ever held it; what else there is `alone_on` says
         try:
-            _lock(handle, fcntl.LOCK_SH, path, node, name)
+            if not _lock(handle, fcntl.LOCK_SH):
+                raise _held(handle, path, node, name)
         finally:
             os.close(handle)
 
@@ -82,19 +86,22 @@ def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
         yield
         return
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < end:
-                    time.sleep(0.1)
-                    continue
-            except OSError:
-                pass  # some network file systems have no locks
-            break
+        while not _lock(handle, fcntl.LOCK_EX) and time.monotonic() < end:
+            time.sleep(0.1)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, how: int) -> bool:
+    """Return whether nobody else holds a file."""
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # some network file systems have no locks
+    return True
 
 
 def _nodes(names: Sequence[str], said: Sequence[str]) -> list[tuple[str, str]]:
@@ -110,38 +117,19 @@ def _place(out: Path, node: str) -> Path:
     return out / DIRECTORY / f"{node.replace('/', '_')}.lock"
 
 
-def _lock(handle: int, how: int, path: Path, node: str, name: str) -> bool:
+def _held(handle: int, path: Path, node: str, name: str) -> HeldError:
     try:
-        fcntl.flock(handle, how | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        words = node if short(name) == node else f"{name}, which calls itself {node}"
-        raise HeldError(
-            f"another process of this campaign measures on {words}{_said_by(handle)}",
-            path,
-            "two at once would time one another: wait for it, or give each nodes of its "
-            "own (--hosts; stretto campaign submit --jobs N)",
-        ) from error
+        who = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
     except OSError:
-        return False  # some network file systems have none
-    return True
-
-
-def _say_who(handle: int) -> None:
-    """Write into a lock's file who holds it, for others to read; the lock holds without it, too."""
-    job = os.environ.get("SLURM_JOB_ID", "")
-    of = f" (Slurm job {job})" if job else ""
-    words = f"process {os.getpid()} on {os.uname().nodename}{of}, since {now()}\n"
-    with contextlib.suppress(OSError):
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, words.encode(errors="replace"), 0)
-
-
-def _said_by(handle: int) -> str:
-    try:
-        words = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
-    except OSError:
-        return ""
-    return f": {words}" if words.isprintable() and words else ""
+        who = ""
+    words = node if short(name) == node else f"{name}, which calls itself {node}"
+    return HeldError(
+        f"another process of this campaign measures on {words}"
+        + (f": {who}" if who and who.isprintable() else ""),
+        path,
+        "two at once would time one another: wait for it, or give each nodes of its own "
+        "(--hosts; stretto campaign submit --jobs N)",
+    )
 
 
 def node_of(name: str) -> str:

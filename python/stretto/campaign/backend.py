@@ -1,21 +1,18 @@
-"""What measures: real launches of the measuring program, or anything else that writes records."""
+"""What measures a campaign: real launches of the measuring program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from stretto.campaign.greeting import greet
 from stretto.campaign.layout import Layout
-from stretto.campaign.placement import RankPlace, check_places, probe
+from stretto.campaign.placement import RankPlace, check_places, one_by_one, probe
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.measure.commandline import Starter
-from stretto.measure.ledger import Ledger
 from stretto.measure.runner import Campaign
 from stretto.measure.settings import Settings
 from stretto.mpi.base import MPIInstallation
@@ -24,19 +21,6 @@ from stretto.progress import Progress
 #: s: that a batch of a cell may take on the average. Slower ones (of ranks that poll, more of them
 #: than cores) get fewer: the fewest of the round as a rule, three where even those take long.
 BATCH_S = 0.05
-
-
-class Backend(Protocol):
-    """Measures launches of layouts."""
-
-    def fits(self, layout: Layout) -> str | None:
-        """Return why a layout cannot be measured here, None when it can."""
-
-    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
-        """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
-
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
-        """Measure what is missing of a launch into `writer`; return whether all of it is there."""
 
 
 @dataclass
@@ -96,22 +80,15 @@ class Launches:
     def _find_dead(self, hosts: Sequence[str]) -> bool:
         if len(hosts) < 2:
             return False
-        lost: list[str] = []
-        why: dict[str, str] = {}
-        for host in hosts:
-            try:
-                self._places(Layout(1, 1), [host], False)
-            except StrettoError as error:
-                lost.append(host)
-                why[host] = str(error)
-            if lost == list(hosts[:2]):
-                return False  # it is not the nodes: do not wait for all of them
-        for host in lost:
-            self.note(f"{host} does not start programs and is left out: {why[host]}")
+        found, lost = one_by_one(lambda one: self._places(Layout(1, 1), one, False), hosts)
+        if not found:
+            return False
+        for host, why in lost.items():
+            self.note(f"{host} does not start programs and is left out: {why}")
         self.dead |= set(lost)
         return bool(lost)
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter, before: Bench) -> bool:
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
         """Start the launch, and again as long as that brings something new."""
         layout = Layout(
             -(-settings.nranks // (settings.ppn or settings.nranks)),
@@ -120,7 +97,6 @@ class Launches:
         hosts = self.alive()[: layout.nodes]
         starter = self.start(layout, hosts) if self.start is not None else None
         here = replace(settings, hosts=hosts)
-        writer.previous = before
         campaign = Campaign(
             here, self.installation, writer, self._once, quiet=True, start=starter,
             anew="a new directory (--out)",
@@ -140,8 +116,3 @@ class Launches:
         if text not in self._said:
             self._said.add(text)
             self.say(text)
-
-
-def pending(settings: Settings, launch: int, bench: Bench) -> bool:
-    """Return whether a launch lacks something, by what is known of the layout."""
-    return bool(Ledger(settings, bench.records).pending(launch))

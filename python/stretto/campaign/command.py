@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 from stretto.campaign.conclude import Outcome
 from stretto.campaign.outlook import budget_lines
 from stretto.campaign.request import Request, make_request, read_values
-from stretto.campaign.run import plan_campaign, run_campaign
+from stretto.campaign.run import plan_campaign
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
 from stretto.measure.request import split_candidates
 from stretto.tune.evidence import rows_lines
@@ -48,23 +47,6 @@ def plan_of(request: Request, say: Callable[[str], None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def carry_out(
-    request: Request, words: list[str], say: Callable[[str], None], yes: bool
-) -> list[Outcome]:
-    """Run a campaign; say so where its directory was taken away meanwhile."""
-    try:
-        return run_campaign(request, words, say, yes)
-    except (StrettoError, OSError) as error:
-        gone = removed(request, error)
-        if gone is None:
-            raise
-        raise StrettoError(
-            "this was removed while the campaign ran", gone,
-            "measurements in it are gone, unless it was moved: move it back, and the same command "
-            "goes on; without it the command begins anew",
-        ) from error  # fmt: skip
-
-
 def finish(request: Request, outcomes: Sequence[Outcome], say: Callable[[str], None]) -> int:
     """Return the exit code; refuse to call it a success where nothing was measured."""
     if all(o.table is None and o.ended for o in outcomes):
@@ -82,23 +64,6 @@ def finish(request: Request, outcomes: Sequence[Outcome], say: Callable[[str], N
         f"and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
     )
     return EXIT_INTERRUPTED
-
-
-def removed(request: Request, error: BaseException) -> Path | None:
-    """Return what was taken away from below a running campaign, None where it failed otherwise."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, FileNotFoundError):
-        cause = cause.__cause__ or cause.__context__
-    if cause is None or cause.filename is None:
-        return None
-    missing = Path(os.fsdecode(cause.filename)).absolute()
-    # right below it lies campaign.json, the first file: where that fails it never was there
-    below = any(
-        x in missing.parent.parents for x in (request.out.absolute(), request.out.resolve())
-    )
-    if not below or (request.refine is not None and missing == request.refine.absolute()):
-        return None
-    return next((p for p in reversed(missing.parents) if not p.exists()), None)
 
 
 def lines_of(outcome: Outcome) -> list[str]:

@@ -1,34 +1,29 @@
-"""What comes of a campaign's measurements: the results of each layout, and the table."""
+"""What comes of a campaign's measurements: the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.campaign.alone import in_turn
-from stretto.campaign.begun import earlier, launches_of
-from stretto.campaign.claims import Claims
+from stretto.campaign.begun import earlier
 from stretto.campaign.decide import Decided, decide_all
-from stretto.campaign.elimination import Policy
-from stretto.campaign.folder import Folder
 from stretto.campaign.layout import Layout, enclosing
-from stretto.campaign.plan import FILE, read_plan
+from stretto.campaign.plan import plan_of
 from stretto.campaign.regret import regret_words, untested
 from stretto.campaign.request import Request
-from stretto.campaign.site import Site, given_up_words
-from stretto.campaign.standing import Standing
-from stretto.campaign.unmeasured import interpolated, priced, read_simulated, refined
+from stretto.campaign.site import Standing, given_up_words, left_out_word, results_of
+from stretto.campaign.unmeasured import interpolated, read_simulated, refined
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, format_record, standing_exclusions
+from stretto.files.bench import Bench, read_header, standing_exclusions
 from stretto.files.identity import Identity, MPIIdentity, cpu_slug
-from stretto.files.io import write_atomic
+from stretto.files.results import ENDING
 from stretto.files.table import Row, Table, read_table, write_table
 from stretto.measure.compare import open_words
 from stretto.measure.fitting import require_layout
 from stretto.measure.idle import busy_note
-from stretto.model.platform_file import load
 
 
 @dataclass
@@ -55,42 +50,10 @@ class Outcome:
     inconclusive: str | None = None
 
 
-@dataclass
-class _Found:
-    """What the files of all layouts hold, and sentences for people."""
-
-    benches: dict[Layout, Bench] = field(default_factory=dict)
-    nvariants: dict[Layout, int] = field(default_factory=dict)
-    gone: dict[Layout, set[tuple[str, str]]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-
-    def take(self, site: Site, base: Path, say: Callable[[str], None], again: str) -> bool:
-        """Take what was measured on a layout; return whether no launch of it is missing."""
-        layout, merged = site.plan.layout, site.folder.merged()
-        for sentence in merged.aside:
-            say(f"stretto: warning: not used: {sentence}")
-        if site.closed is not None:
-            self.left_out.append(f"{layout.words}: {site.closed}")
-        failed = site.failed()
-        if failed:
-            self.left_out.append(f"{layout.words}: {given_up_words(failed)}; {again}")
-        self.gone[layout] = set(standing_exclusions(merged.bench.records))
-        if merged.bench.samples:
-            path = _results_place(base, layout)
-            try:
-                require_layout(merged.bench, layout.nodes, layout.ppn, path)
-            except StrettoError as error:
-                self.left_out.append(f"{layout.words}: {error}")
-            else:
-                self.benches[layout] = merged.bench
-                self.nvariants[layout] = site.plan.nvariants
-        return site.closed is None and not failed
-
-
 def conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
-    """Write each layout's results, and the table: one start at a time, of all that is there."""
+    """Make the table of all that is there, one start at a time."""
     with in_turn(request.out):
         return _conclude(request, standing, say, complete)
 
@@ -98,67 +61,113 @@ def conclude(
 def _conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
-    ended = complete
-    found = _Found()
-    results: list[Path] = []
-    remedy: str | None = None
-    for site in standing.all():
-        whole = found.take(site, standing.base, say, "the same command tries them again")
-        complete = complete and whole
-        if site.closed is not None:
-            remedy = remedy or site.remedy
-    for site in _earlier(standing, request, say):
-        found.take(site, standing.base, say, "a start that names the layout tries them again")
-        if site.plan.layout in found.benches:
-            words = f"{site.plan.layout.words}, measured by other starts here"
-            say(f"stretto: note: {words}, is in the table, too")
-    for layout, bench in found.benches.items():
-        path = _results_place(standing.base, layout)
-        records = [bench.header, *bench.records]
-        write_atomic(path, "".join(format_record(r) for r in records), "the results")
-        if (busy := busy_note(bench)) is not None:
-            say(f"stretto: note: {layout.words}: {busy}")
-        results.append(path)
     mpi = standing.identity.mpi
-    name = f"{mpi.family}-{mpi.version}"
-    left_out = found.left_out
-    if not found.benches:
-        return Outcome(name, None, [], [], None, complete, left_out, ended=ended, remedy=remedy)
-    decided = decide_all(found.benches, found.nvariants)
-    rows = [r for d in decided.values() for r in d.rows]
-    rows += _between(request, standing, found, decided)
+    whole = _whole(request, standing, say)
+    found = Outcome(f"{mpi.family}-{mpi.version}", None, [], [], None, complete, ended=complete)
+    benches: dict[Layout, Bench] = {}
+    gone: dict[Layout, set[tuple[str, str]]] = {}
+    for site in whole.all():
+        layout, own = site.plan.layout, site.plan.layout in standing.sites
+        if site.closed is not None:
+            found.left_out.append(f"{layout.words}: {site.closed}")
+            found.remedy = found.remedy or site.remedy
+        failed = whole.failed(site)
+        if failed:
+            again = "a start that names the layout tries them again"
+            found.left_out.append(f"{layout.words}: {given_up_words(failed)}; {again}")
+        if own and (failed or site.closed is not None):
+            found.complete = False
+        gone[layout] = set(standing_exclusions(site.bench.records))
+        if not site.bench.samples:
+            continue
+        try:
+            require_layout(site.bench, layout.nodes, layout.ppn, site.path)
+        except StrettoError as error:
+            found.left_out.append(f"{layout.words}: {error}")
+            continue
+        benches[layout] = site.bench
+        found.results.append(site.path)
+        if not own:
+            say(f"stretto: note: {layout.words}, measured by other starts, is in the table, too")
+        if (busy := busy_note(site.bench)) is not None:
+            say(f"stretto: note: {layout.words}: {busy}")
+    if benches:
+        variants = {x: whole.sites[x].plan.nvariants for x in benches}
+        _decide(request, standing, found, decide_all(benches, variants), gone, say)
+    return found
+
+
+def _decide(
+    request: Request,
+    standing: Standing,
+    found: Outcome,
+    decided: dict[Layout, Decided],
+    gone: Mapping[Layout, set[tuple[str, str]]],
+    say: Callable[[str], None],
+) -> None:
+    """Write the table of all layouts, and into `found` what came of it."""
+    identity = standing.identity
+    found.rows = [r for d in decided.values() for r in d.rows]
+    found.rows += _between(request, standing, found, decided, gone)
     if request.refine is not None:
-        simulated = read_simulated(request.refine, mpi.family)
-        rows, kept = refined(rows, simulated, found.gone)
+        simulated = read_simulated(request.refine, identity.mpi.family)
+        found.rows, kept = refined(found.rows, simulated, gone)
         are = f"{counted(kept, 'row')} {'is' if kept == 1 else 'are'}"
         say(f"stretto: {are} simulated ({request.refine}): nobody measured there")
-    path = table_place(request.out, mpi, standing.node_cpu or standing.identity.host.cpu)
-    write_campaign_table(path, standing.identity, standing.node_cpu, rows)
-    few = [d for d in decided.values() if untested(d)]
+    found.table = table_place(request.out, identity.mpi, identity.host.cpu)
+    write_campaign_table(found.table, identity, found.rows)
+    few = sum(map(untested, decided.values()))
     if few:
-        points = sum(untested(d) for d in few)
-        have = f"{counted(points, 'point')} {'has' if points == 1 else 'have'}"
+        have = f"{counted(few, 'point')} {'has' if few == 1 else 'have'}"
         say(
             f"stretto: warning: {have} fewer than 6 launches: "
             "no test can be made there, and native stays"
         )
-    return Outcome(
-        name, path, results, rows, regret_words(list(decided.values())), complete, left_out,
-        ended=ended, remedy=remedy,
-        inconclusive=open_words(
-            replace(c, layout=(d.layout.nodes * d.layout.ppn, d.layout.nodes, d.layout.ppn))
-            for d in decided.values()
-            for c in d.comparisons
-        ),
-    )  # fmt: skip
+    found.regret = regret_words(list(decided.values()))
+    found.inconclusive = open_words(
+        replace(c, layout=(d.layout.nodes * d.layout.ppn, d.layout.nodes, d.layout.ppn))
+        for d in decided.values()
+        for c in d.comparisons
+    )
 
 
-def _results_place(base: Path, layout: Layout) -> Path:
-    return base / f"{layout.name}.bench.jsonl"
+def _whole(request: Request, standing: Standing, say: Callable[[str], None]) -> Standing:
+    """Return how all layouts of the directory stand, of those also that other starts measured."""
+    about, base = earlier(request.out), standing.base
+    system = system_name(base)
+    plans = [site.plan for site in standing.all()]
+    own = {results_of(base, plan.layout) for plan in plans}
+    for path in sorted(set(base.glob(f"[!.]*{ENDING}")) - own):
+        try:
+            header, name = read_header(path), path.name.removesuffix(ENDING)
+            if header is not None:
+                launches = request.launches
+                if about is not None:
+                    launches = about.launches(system, name, launches)
+                plans.append(plan_of(header, launches, path))
+        except StrettoError as error:
+            say(f"stretto: warning: not used: {error}")
+    whole = Standing(plans, base, standing.identity, standing.policy)
+    for layout, site in whole.sites.items():
+        if layout in standing.sites:
+            mine = standing.sites[layout]
+            site.closed, site.remedy = mine.closed, mine.remedy
+        try:
+            site.read()
+        except StrettoError as error:
+            site.closed = str(error)
+        word = left_out_word(site.path)
+        if layout not in standing.sites and word is not None and whole.turn(site) is not None:
+            site.closed = word["why"]
+    return whole
 
 
 def _between(
-    request: Request, standing: Standing, found: _Found, decided: dict[Layout, Decided]
+    request: Request,
+    standing: Standing,
+    found: Outcome,
+    decided: dict[Layout, Decided],
+    gone: Mapping[Layout, set[tuple[str, str]]],
 ) -> list[Row]:
     """Return the rows of layouts that were not measured, as far as the user has asked for them.
 
@@ -167,11 +176,7 @@ def _between(
     """
     rows: list[Row] = []
     for layout in sorted(set(request.interpolate) - set(decided)):
-        mine = interpolated(layout, decided, found.gone)
-        if request.platform is not None:
-            family = standing.identity.mpi.family
-            mine, refused = priced(mine, load(request.platform), family, Policy().priced)
-            found.left_out += refused
+        mine = interpolated(layout, decided, gone)
         rows += mine
         if not mine:
             words = "lies outside what was measured: no rows for it"
@@ -179,9 +184,8 @@ def _between(
         elif layout in standing.sites:
             words = "nothing that counts was measured there: its rows are interpolated, as asked"
             found.left_out.append(f"{layout.words}: {words}")
-    for site in standing.all():
-        layout = site.plan.layout
-        begun = site.closed is not None or site.folder.merged().bench.samples
+    for layout, site in standing.sites.items():
+        begun = site.closed is not None or site.bench.samples
         if not begun or layout in decided or layout in request.interpolate:
             continue
         words = "nothing that counts was measured there: no rows for it"
@@ -191,25 +195,9 @@ def _between(
     return rows
 
 
-def _earlier(standing: Standing, request: Request, say: Callable[[str], None]) -> Iterator[Site]:
-    about = earlier(request.out)
-    for path in sorted(standing.base.glob(f"*/{FILE}")):
-        launches = request.launches
-        if about is not None:
-            launches = launches_of(about, path.parent.name)
-        try:
-            plan, _, _ = read_plan(path, launches)
-        except StrettoError as error:
-            say(f"stretto: warning: not used: {error}")
-            continue
-        if plan.layout in standing.sites:
-            continue
-        folder = Folder(path.parent, standing.identity, plan.settings.modes, standing.node_cpu)
-        site = Site(plan, folder, Claims(path.parent / "claims", glance=True), [])
-        word = site.left_out()
-        if word is not None and not site.measured():
-            site.closed = word["why"] + (f"; {word['remedy']}" if word.get("remedy") else "")
-        yield site
+def system_name(base: Path) -> str:
+    """Return what a campaign's directory is called of an MPI on a kind of node, relative to it."""
+    return f"{base.parent.name}/{base.name}"
 
 
 def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
@@ -221,12 +209,10 @@ def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
     return path.with_name(f"{mpi.family}-{mpi.version}.{cpu_slug(cpu)}.table") if other else path
 
 
-def write_campaign_table(
-    path: Path, identity: Identity, node_cpu: str | None, rows: list[Row]
-) -> None:
+def write_campaign_table(path: Path, identity: Identity, rows: list[Row]) -> None:
     host, mpi = identity.host, identity.mpi
     table = Table(
         mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,
-        node_cpu or host.cpu, rows,
+        host.cpu, rows,
     )  # fmt: skip
     write_table(table, path)

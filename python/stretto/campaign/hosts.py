@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from stretto.campaign.backend import Launches
 from stretto.campaign.layout import Layout
-from stretto.campaign.placement import InterfaceError, RankPlace, StartError, probe
+from stretto.campaign.placement import RankPlace, StartError, one_by_one, probe
 from stretto.campaign.request import Request
 from stretto.campaign.slurm import (
     allocated,
@@ -105,17 +105,10 @@ def find_hosts(
     if not ask_nodes:
         return Hosts(names, None, mpi_type, mine, lent)
     starter = srun_starter(mpi_type) if mpi_type else None
+    have = _answering(installation, names, starter, say)
     kinds: dict[str, list[str]] = defaultdict(list)
-    have: dict[str, RankPlace] = {}
-    for name, place in _kinds(installation, names, starter, say):
+    for name, place in have.items():
         kinds[place.cpu].append(name)
-        have[name] = place
-    if not kinds:
-        raise StrettoError(
-            "no node starts programs",
-            ", ".join(names[:8]),
-            "try the launcher with hostname on one of them; `stretto check` looks at it",
-        )
     cpu = max(kinds, key=lambda c: (len(kinds[c]), c))
     for other in sorted(set(kinds) - {cpu}):
         say(
@@ -132,90 +125,55 @@ def find_hosts(
     )  # fmt: skip
 
 
-def _kinds(
+def _answering(
     installation: MPIInstallation,
     names: Sequence[str],
     starter: Callable[[Layout, Sequence[str]], Starter] | None,
     say: Callable[[str], None],
-) -> list[tuple[str, RankPlace]]:
+) -> dict[str, RankPlace]:
+    """Return what each node says of itself; those that do not answer are named and left out."""
+
     def ask(hosts: Sequence[str]) -> list[RankPlace]:
         layout = Layout(len(hosts), 1)
         start = starter(layout, hosts) if starter is not None else None
         return probe(installation, layout, hosts, start)
 
-    first: StrettoError | None = None
     try:
-        found = list(zip(names, ask(names), strict=True))
-        pair = _double(found)
-        if pair is None:
+        found = dict(zip(names, ask(names), strict=True))
+        if len({place.host for place in found.values()}) == len(names):
             return found
-        # two names of one node, or a launcher that puts two ranks there: each by itself shows which
-        _refuse_double([(name, ask([name])[0]) for name in pair])
     except StrettoError as error:
-        if isinstance(error, DoubleError):
-            raise
         if len(names) == 1:
             raise _silent(names, error) from error
-        first = error
-    out: list[tuple[str, RankPlace]] = []
-    lost: list[str] = []
-    warnings: list[str] = []
-    for at, name in enumerate(names):
-        try:
-            out.append((name, ask([name])[0]))
-        except StrettoError as error:
-            lost.append(name)
-            if lost == list(names[:2]):
-                # perhaps it is not the nodes: do not wait for all of them
-                raise _silent(lost, error) from first
-            why = error.reason if isinstance(error, StartError) else error.message
-            warnings.append(
-                f"stretto: warning: {name} does not start programs and is left out: {why}"
+    # two names of one node, a launcher that puts two ranks there, or a silent one: each by itself
+    found, lost = one_by_one(ask, names)
+    if not found:
+        raise _silent(list(lost), next(reversed(lost.values())))
+    for name, why in lost.items():
+        words = why.reason if isinstance(why, StartError) else why.message
+        say(f"stretto: warning: {name} does not start programs and is left out: {words}")
+    by_host: dict[str, str] = {}
+    for name, place in found.items():
+        other = by_host.setdefault(place.host, name)
+        if other != name:
+            raise StrettoError(
+                f"{other} and {name} are the same node: both call themselves {place.host}",
+                "hosts",
+                "name each node once; how many ranks it gets, ppn (--ppn) says",
             )
-        while at and warnings:  # of the first one when it is known that not all are silent
-            say(warnings.pop(0))
-    _refuse_double(out)
-    return out
+    return found
 
 
 def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
     words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
     if not isinstance(error, StartError):
         return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
-    if isinstance(error, InterfaceError):  # it is not the nodes
-        return StrettoError(f"{words}: {error.reason}", error.place, error.remedy)
     return StrettoError(
         f"{words}: {error.reason}",
         error.place,
         "are these the nodes' names (hosts, --hosts)? Try the launcher with hostname on one of "
         "them; `stretto check` looks at it",
     )
-
-
-class DoubleError(StrettoError):
-    """One node was named twice, by different names."""
-
-
-def _double(found: Sequence[tuple[str, RankPlace]]) -> tuple[str, str] | None:
-    """Return two names whose nodes call themselves the same, None where there are none."""
-    names: dict[str, str] = {}
-    for name, place in found:
-        if place.host in names:
-            return names[place.host], name
-        names[place.host] = name
-    return None
-
-
-def _refuse_double(found: Sequence[tuple[str, RankPlace]]) -> None:
-    """Refuse two names of one node: its ranks would be no ranks of two nodes."""
-    pair = _double(found)
-    if pair is not None:
-        host = dict(found)[pair[0]].host
-        raise DoubleError(
-            f"{pair[0]} and {pair[1]} are the same node: both call themselves {host}",
-            "hosts",
-            "name each node once; how many ranks it gets, ppn (--ppn) says",
-        )
 
 
 def make_backend(

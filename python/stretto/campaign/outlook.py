@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stretto.campaign.begun import earlier
@@ -16,7 +14,6 @@ from stretto.campaign.plan import LayoutPlan
 from stretto.campaign.request import ELEMENT, Request
 from stretto.campaign.status import SLOW
 from stretto.counted import counted, duration
-from stretto.files.bench import Sample
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.measure.show import size_words
 from stretto.measure.stats import FEWEST
@@ -29,7 +26,7 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
     """Return a sentence for everything in a request that nothing can come of."""
     out = []
     if request.launches < FEWEST:
-        out.append(few_words(system.base, system.plans))
+        out.append(few_words(request.launches))
     if request.alone:
         out.append("1 x 1 is left out: a single rank has nothing to measure")
     out += _lost_sizes(request)
@@ -91,7 +88,8 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _outside(request: Request) -> list[str]:
-    before = (earlier(request.out) or {}).get("layouts", ())
+    about = earlier(request.out)
+    before = {x for layouts in about.systems.values() for x in layouts} if about else set()
     measured = sorted({*request.layouts, *map(parse_layout, before)})
     return [
         f"{x.words} lies outside of what is measured: no rows for it (interpolate)"
@@ -120,12 +118,9 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
             f"  these times are {pace:.1f} times what was estimated before the first launch: so "
             "long launches take here"
         )
-    if system.ahead is not None:
-        words = "all of it"
-        if not any(isinstance(r, Sample) for _, found in system.ahead.measured for r in found):
-            words = "nothing yet"
-        elif system.left_s:
-            words = f"all but about {duration(system.left_s)}"
+    if system.begun:
+        left = pace * system.left_s
+        words = f"all but about {duration(left)}" if left else "all of it"
         out.append(f"  measured already: {words}")
     if request.shared_cores:
         out.append(
@@ -196,25 +191,14 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
         ],
         "pace": pace,
         "expected_s": pace * sum(system.expected_s),
-        "left_s": system.ahead_s,
+        "left_s": pace * system.left_s,
         "warnings": hopeless(request, system),
     }
 
 
-def few_words(base: Path, plans: Sequence[LayoutPlan]) -> str:
-    asked = plans[0].settings.launches
-    out = (
-        f"{asked} launch{'es' if asked > 1 else ''} of each candidate: no test can be made with "
-        f"fewer than {FEWEST}, "
+def few_words(launches: int) -> str:
+    return (
+        f"{launches} launch{'es' if launches > 1 else ''} of each candidate: no test can be made "
+        f"with fewer than {FEWEST}: native stays wherever there are no {FEWEST} "
+        f"(--launches {FEWEST} or more)"
     )
-    if any(_rounds(base / p.layout.name / "claims", p.nvariants) >= FEWEST for p in plans):
-        return out + (
-            f"so that native stays wherever there are no {FEWEST} yet; points that have them are "
-            f"judged as before (--launches {FEWEST} or more)"
-        )
-    return out + f"so that native stays everywhere (--launches {FEWEST} or more)"
-
-
-def _rounds(claims: Path, nvariants: int) -> int:
-    found = [re.match(r"\d+", x.name) for x in claims.glob("[0-9]*.end")]
-    return max((int(m[0]) // nvariants + 1 for m in found if m), default=0)

@@ -1,8 +1,8 @@
 """Layouts that need a part of the nodes, measured side by side: each lane on nodes of its own.
 
 Lanes are threads of one process. What keeps several jobs on one directory apart keeps them apart as
-well: each launch is claimed, each lane writes a file of its own. Nodes are cut by the number that a
-layout needs, one number after another, so that a node belongs to one lane only.
+well: a layout's results are locked. Nodes are cut by the number that a layout needs, one number
+after another, so that a node belongs to one lane only.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def _turned(layouts: Sequence[Layout], at: int) -> tuple[Layout, ...]:
 
 def _state(whole: Worker) -> tuple[int, int, int]:
     """Return what grows whenever something comes of a lane."""
-    claimed = sum(len(s.claims.listing()) for s in whole.all())
+    written = sum(s.path.stat().st_size for s in whole.all() if s.path.exists())
     lost = sum(len(s.given_up) + (s.closed is not None) for s in whole.all())
-    return whole.done(), claimed, lost
+    return sum(s.over for s in whole.all()), written, lost
 
 
 def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> None:
@@ -101,9 +101,9 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
         for thread in threads:
             while thread.is_alive():
                 thread.join(LOOK_S)
-                done, total = whole.progress()
+                done = sum(max(w.done(w.sites[x]) for w in (whole, *lanes)) for x in whole.sites)
                 progress.most = whole.policy is not None
-                progress.update(done, f"{len(lanes)} at once", total)
+                progress.update(done, f"{len(lanes)} at once", whole.progress()[1])
     except BaseException:
         told.set()
         whole.ended.set()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import tempfile
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,9 +37,6 @@ cores=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list 2>/d
 cpu=$(printf %s "$cpu" | tr '\n\t' '; ')
 echo "stretto-rank $rank $(hostname) $cores $threads $cpu stretto-end"
 """
-#: by which interface of its machine the nodes reach Hydra's mpiexec: MPICH's, and Intel MPI's
-_INTERFACE = ("HYDRA_IFACE", "I_MPI_HYDRA_IFACE")
-_NO_INTERFACE = re.compile(r"unable to find interface (\S+)")
 #: of a step around the launcher (`srun --pty bash`): no rank's number here
 _AROUND = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 #: the same, but an mpirun fails that finds PMIX_NAMESPACE without it; its ranks have another first
@@ -64,10 +60,6 @@ class StartError(StrettoError):
     def __init__(self, message: str, reason: str, place: str, remedy: str) -> None:
         super().__init__(f"{message}: {reason}", place, remedy)
         self.reason = reason
-
-
-class InterfaceError(StartError):
-    """The launcher's environment names an interface that does not exist."""
 
 
 class HangError(StrettoError):
@@ -104,21 +96,34 @@ def probe(
             hang_remedy(command),
         )
     if ended.status not in (0, *BROKEN_PIPE) or len(places) != layout.nranks:
-        message = (
-            f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
-            f"{counted(layout.nranks, 'rank')} answered)"
-        )
-        lost = _lost_interface(said, environ)
-        if lost is not None:
-            raise InterfaceError(message, lost[0], _start_words(command), lost[1])
         words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
         raise StartError(
-            message,
+            f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
+            f"{counted(layout.nranks, 'rank')} answered)",
             words or "no reason was given",
             _start_words(command),
             "try the same with a small MPI program; `stretto check` looks at the launcher",
         )
     return places
+
+
+def one_by_one(
+    ask: Callable[[Sequence[str]], list[RankPlace]], names: Sequence[str]
+) -> tuple[dict[str, RankPlace], dict[str, StrettoError]]:
+    """Ask nodes one after the other; return those that answer, and why the others do not.
+
+    After two silent ones at the beginning the others are not asked: it is hardly the nodes.
+    """
+    found: dict[str, RankPlace] = {}
+    lost: dict[str, StrettoError] = {}
+    for name in names:
+        try:
+            (found[name],) = ask([name])
+        except StrettoError as error:
+            lost[name] = error
+        if list(lost) == list(names[:2]):
+            break
+    return found, lost
 
 
 def _start(
@@ -129,19 +134,6 @@ def _start(
         looked = process.Looked()
         ended = process.run(command, environ, log, lambda: looked.look() > limit_s)
         return ended, log.read_text("utf-8", "replace")
-
-
-def _lost_interface(said: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return what a launcher says of an interface that its environment names, and what to do."""
-    found = _NO_INTERFACE.search(said)
-    names = [n for n in _INTERFACE if found is not None and environ.get(n) == found[1]]
-    if found is None or not names:
-        return None
-    return found[0], (
-        f"{' and '.join(names)} in the environment {'names' if len(names) == 1 else 'name'} "
-        f"{found[1]}, which is no interface where the launcher runs: unset {' '.join(names)}, or "
-        "name one that this machine shares with the nodes (`stretto check` lists the interfaces)"
-    )
 
 
 def _start_words(command: Sequence[str]) -> str:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.differs import other_plan
 from stretto.campaign.elimination import Policy, shape_of
 from stretto.campaign.layout import Layout
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.times import Shape
 from stretto.errors import StrettoError
+from stretto.files.bench import Header, read_header
 from stretto.files.identity import Identity
-from stretto.files.io import parse_body, read_text
-from stretto.files.once import write_once
-from stretto.files.schema import decode, encode
 from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import choice_problem, own_choices
@@ -31,11 +27,20 @@ from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.surroundings import deciding, differing
 
-SCHEMA = "stretto-layout"
-FILE = "layout.json"
-WHAT = "the plan of a layout"
-#: of a plan, what is kept with the results
-FROZEN = ("seed", "variants", "cases", "modes", "oversubscribed")
+#: batches of calls, least and most, where candidates are not dropped
+BATCHES = (9, 40)
+#: of so many cases it is named how they differ
+FEW = 4
+#: what stays as it was begun -> what to do where it is asked for in another way
+_FIXED = {
+    "seed": "give the same seed",
+    "cases": "give the collectives, sizes and candidates as before; more launches and more layouts "
+    "may be added",
+    "variants": "give --separate-launches as before",
+    "oversubscribed": "set shared_cores as it was, or start where as many cores may be used "
+    "(taskset, the job's)",
+    "eliminate": "set eliminate as it was",
+}
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def make_plan(
         modes=("throughput",) if oversubscribed else ("throughput", "latency"),
         oversubscribed=oversubscribed,
         stall_s=request.stall_s,
-        batches=(9, 40),
+        batches=BATCHES,
     )
     unlikely = _unlikely(request, layout, settings.cases)
     return LayoutPlan(layout, settings, unlikely, request.eliminate)
@@ -166,110 +171,82 @@ def _unlikely(
     return out
 
 
-def keep_plan(directory: Path, plan: LayoutPlan, identity: Identity, node_cpu: str | None) -> None:
-    """Write the plan beside the results, or refuse one that differs from what is there."""
-    path = directory / FILE
-    if not path.exists():
-        value = {**_value(plan, identity), "node_cpu": node_cpu}
-        write_once(path, json.dumps(value, ensure_ascii=False) + "\n", WHAT, whole=True)
-    check_plan(directory, plan, identity)  # of jobs that come here at once one has written it
-
-
-def _value(plan: LayoutPlan, identity: Identity) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "version": 1,
-        **encode(identity),
-        "environment": deciding(identity.mpi.family, os.environ),
-        "nodes": plan.layout.nodes,
-        "ppn": plan.layout.ppn,
+def header_of(plan: LayoutPlan, identity: Identity, command: list[str]) -> Header:
+    """Return the first line of a layout's results: with it goes what may not change any more."""
+    settings = {
+        **plan.settings.record(),
         "eliminate": plan.eliminate,
-        **{k: v for k, v in plan.settings.record().items() if k in FROZEN},
+        "environment": deciding(identity.mpi.family, os.environ),
+        "node_cpu": identity.host.cpu,
     }
+    return Header(
+        identity.stretto, identity.created, identity.host, identity.mpi, command, settings
+    )
 
 
-def check_plan(directory: Path, plan: LayoutPlan, identity: Identity) -> None:
-    """Refuse a plan that differs from what is there; nothing is written.
+def check_plan(path: Path, plan: LayoutPlan, identity: Identity) -> None:
+    """Refuse a plan that differs from that of a layout's results, if there are any."""
+    before = read_header(path)
+    if before is not None:
+        refuse_other(before, header_of(plan, identity, []), path)
+
+
+def refuse_other(before: Header, now: Header, path: Path) -> None:
+    """Refuse to go on with results in another way than they were begun.
 
     Launches are numbered by the plan's list of variants: results of two plans cannot be mixed.
     """
-    path = directory / FILE
-    if not path.exists():
-        return
-    for words, remedy in _differences(_read(path), _value(plan, identity)):
+    old, new = (f"{h.mpi.family} {h.mpi.version} on {h.host.cpu}" for h in (before, now))
+    built, mine = before.mpi.library, now.mpi.library
+    if old != new:
+        words, remedy = f"{old}, not {new}", "take the same MPI and kind of nodes"
+    elif built and mine and built != mine:
+        words, remedy = f"another build of this MPI: {built!r}, not {mine!r}", "load that build"
+    else:
+        words, remedy = _difference(before.settings, now.settings)
+    if words:
         raise StrettoError(
-            f"the campaign was begun {words}", path,
+            f"the campaign was begun with {words}", path,
             f"{remedy}, or name another directory (out = ...)",
         )  # fmt: skip
 
 
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    words: str | None
-    built, mine = before["mpi"].get("library"), now["mpi"].get("library")
-    if built and mine and built != mine:
-        words = f"with another build of this MPI: {built!r}, not {mine!r}"
-        yield words, "results of different builds are never mixed: load that build"
-    words = other_plan(before, now)
-    if words is not None:
-        yield (
-            f"with other {words}",
-            "give back what it was begun with (--separate-launches, too); more launches and more "
-            "layouts may be added at any time",
-        )
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str]:
+    lost = [k for k in _FIXED if k not in before]
+    if lost:
+        return f"something else than `stretto campaign` (it lacks {lost[0]})", "take them away"
     words = differing(before["environment"], now["environment"])
     if words is not None:
-        yield (
-            f"with {words}",
-            "another network, or other algorithms, are never mixed in: set the environment as it "
-            "was (load the same modules)",
-        )
-    if before["eliminate"] != now["eliminate"]:
-        yield _elimination(before["eliminate"])
-    if before["oversubscribed"] != now["oversubscribed"]:
-        shared = before["oversubscribed"]
-        words = ("on" if shared else "without") + " shared cores, and now "
-        yield (
-            words + ("every rank has its own" if shared else "ranks share them"),
-            "times of both are never mixed: set shared_cores as it was, start where as many cores "
-            "may be used (taskset, the job's)",
-        )
+        return words, "set the environment as it was (load the same modules)"
+    for key, remedy in _FIXED.items():
+        if before[key] != now[key]:
+            return f"other {key}{_gone_and_new(before[key], now[key])}", remedy
+    return "", ""
 
 
-def _elimination(was: bool) -> tuple[str, str]:
-    why = "rounds with and without candidates that were dropped are not mixed: set it as it was"
-    return f"with eliminate = {'true' if was else 'false'}", why
+def _gone_and_new(before: Any, now: Any) -> str:
+    if not isinstance(before, list):
+        return f" ({before}, not {now})"
+    was, new = ([_words(x) for x in value] for value in (before, now))
+    parts = {"gone": [x for x in was if x not in new], "new": [x for x in new if x not in was]}
+    found = [f"{word}: {', '.join(names[:FEW])}" for word, names in parts.items() if names]
+    return f" ({'; '.join(found)})" if found else ""
 
 
-def refuse_elimination(path: Path, now: bool) -> None:
-    """Refuse to drop candidates where all were measured, and the other way round.
+def _words(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return f"{value['collective']} at {value['bytes']} B: {' '.join(value['candidates'])}"
 
-    `path`: ``layout.json``; a damaged one tells nothing.
-    """
+
+def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
+    """Return a layout's plan as it was begun."""
+    value = header.settings
     try:
-        was = _read(path)["eliminate"]
-    except (StrettoError, KeyError):
-        return
-    if was != now:
-        words, remedy = _elimination(was)
-        raise StrettoError(
-            f"the campaign was begun {words}", path,
-            f"{remedy}, or name another directory (out = ...)",
-        )  # fmt: skip
-
-
-def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | None]:
-    """Return a layout's plan as it was begun, the system, and its nodes' processor.
-
-    `path`: ``layout.json``.
-    """
-    value = _read(path)
-    keys = ("stretto", "created", "host", "mpi")
-    identity = decode(Identity, {k: value.get(k) for k in keys}, str(path))
-    try:
-        layout = Layout(value["nodes"], value["ppn"])
         cases = tuple(
             s.Case(**{**case, "candidates": tuple(case["candidates"])}) for case in value["cases"]
         )
+        layout = Layout(value["nranks"] // value["ppn"], value["ppn"])
         settings = s.Settings(
             nranks=layout.nranks,
             cases=cases,
@@ -279,25 +256,11 @@ def read_plan(path: Path, launches: int) -> tuple[LayoutPlan, Identity, str | No
             seed=value["seed"],
             modes=tuple(value["modes"]),
             oversubscribed=value["oversubscribed"],
-            batches=(9, 40),
+            batches=BATCHES,
         )
+        return LayoutPlan(layout, settings, {}, value["eliminate"])
     except (KeyError, TypeError) as error:
-        raise StrettoError(f"this is not {WHAT}: {error!r}", path, "take it from a copy") from error
-    return LayoutPlan(layout, settings, {}, value["eliminate"]), identity, value.get("node_cpu")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        value = parse_body(read_text(path, WHAT), str(path), WHAT, SCHEMA)
-        if lost := [k for k in (*FROZEN, "mpi", "environment", "eliminate") if k not in value]:
-            raise StrettoError(f"this is not {WHAT}: it lacks {lost[0]}", path)
-    except StrettoError as error:
-        error.remedy = (
-            "take it from a copy, or remove it and give the command with which the layout was "
-            "begun, which writes it anew"
-        )
-        raise
-    return value
+        raise StrettoError(f"these are no results of a campaign: {error!r}", place) from error
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.alone import HeldError, alone_on, refuse_held
-from stretto.campaign.backend import Backend, Launches
-from stretto.campaign.begun import earlier, keep_about, refuse_other, refuse_place, with_earlier
-from stretto.campaign.conclude import Outcome, conclude
+from stretto.campaign.backend import Launches
+from stretto.campaign.begun import Asked, keep_about, refuse_place
+from stretto.campaign.conclude import Outcome, conclude, system_name
 from stretto.campaign.elimination import Policy
 from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.outlook import budget_lines, plan_json, plan_lines
 from stretto.campaign.parallel import side_by_side
-from stretto.campaign.plan import FILE, LayoutPlan, check_plan, make_plan
+from stretto.campaign.plan import LayoutPlan, check_plan, make_plan
 from stretto.campaign.request import OWN, Request
-from stretto.campaign.standing import Standing
-from stretto.campaign.status import Ahead, ahead
-from stretto.campaign.stopping import Stopping, stops_gently
+from stretto.campaign.site import Standing, results_of
+from stretto.campaign.status import ahead
+from stretto.campaign.stopping import stops_gently
 from stretto.campaign.unmeasured import read_simulated
-from stretto.campaign.worker import Worker
+from stretto.campaign.worker import Backend, Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.measure import programs
@@ -37,14 +38,14 @@ from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 
 
-@dataclass(frozen=True)
+@dataclass
 class CampaignMPI:
     """One MPI of a campaign on one kind of node.
 
     `base`: where its results go.
     `policy`: when candidates are dropped; None: never.
     `away`: it will be measured in a batch job: nothing is known of the nodes.
-    `usual`: pace of the campaign's other MPIs, for one of which no launch has ended.
+    `pace`: how many times as long as estimated the launches of the campaign take.
     """
 
     installation: MPIInstallation
@@ -54,50 +55,35 @@ class CampaignMPI:
     plans: list[LayoutPlan]
     policy: Policy | None
     away: bool = False
-    usual: float = 1.0
+    pace: float = 1.0
 
     @functools.cached_property
     def expected_s(self) -> list[float]:
         return expected_s(self.plans, self.policy)
 
     @functools.cached_property
-    def ahead(self) -> Ahead | None:
-        """What is missing; None: nothing was measured yet."""
-        if self.away or not any((self.base / p.layout.name / FILE).exists() for p in self.plans):
-            return None
-        return ahead(
-            Standing(
-                self.plans, self.base, self.identity, self.policy,
-                node_cpu=self.hosts.cpu, glance=True,
-            )
-        )  # fmt: skip
+    def standing(self) -> Standing:
+        """What was measured already."""
+        found = Standing(self.plans, self.base, self.identity, self.policy)
+        for site in [] if self.away else found.all():
+            site.read()
+        return found
+
+    @property
+    def begun(self) -> bool:
+        return any(site.bench.records for site in self.standing.all())
 
     @functools.cached_property
-    def own_pace(self) -> float | None:
-        """How many times as long as estimated its launches take; None: no launch has ended."""
-        return None if self.ahead is None else self.ahead.pace
+    def left_s(self) -> float:
+        """About how long what is missing takes, by estimates before the start."""
+        return float(sum(x["left_s"] for x in ahead(self.standing)))
 
     @property
-    def pace(self) -> float:
-        return self.usual if self.own_pace is None else self.own_pace
-
-    @property
-    def left_s(self) -> float | None:
-        """About how long what is missing takes here; None: nothing was measured yet."""
-        return None if self.ahead is None else self.pace * self.ahead.left_s
-
-    @property
-    def ahead_s(self) -> float:
-        return self.pace * sum(self.expected_s) if self.left_s is None else self.left_s
-
-    @property
-    def kept(self) -> dict[str, object]:
+    def asked(self) -> dict[str, Asked]:
         """What the campaign's directory says of it, so that it is known before it is begun."""
-        mpi = self.identity.mpi
         return {
-            "mpi": f"{mpi.family} {mpi.version}",
-            "directory": self.base.parent.name,
-            "expected_s": sum(self.expected_s),
+            plan.layout.name: Asked(plan.settings.launches, seconds)
+            for plan, seconds in zip(self.plans, self.expected_s, strict=True)
         }
 
 
@@ -118,35 +104,33 @@ def system_of(
         say(f"stretto: warning: {sentence}")
     hosts = find_hosts(request, installation, say, ask_nodes, away)
     identity = collect(installation.identity)
-    slug = cpu_slug(hosts.cpu or identity.host.cpu)
+    if hosts.cpu is not None:
+        identity = replace(identity, host=replace(identity.host, cpu=hosts.cpu))
+    slug = cpu_slug(identity.host.cpu)
     base = request.out / f"{installation.family}-{installation.version}" / slug
     plans = []
     for layout in ordered(request.layouts):
         shared = request.shared_cores or hosts.shared_by(layout)
         plans.append(make_plan(request, installation, layout, shared))
-        check_plan(base / layout.name, plans[-1], identity)
+        check_plan(results_of(base, layout), plans[-1], identity)
     policy = Policy() if request.eliminate else None
     return CampaignMPI(installation, identity, hosts, base, plans, policy, away)
-
-
-def alike(systems: Sequence[CampaignMPI]) -> list[CampaignMPI]:
-    """Return a campaign's MPIs; those without a launch that ended have the pace of the others."""
-    begun = [(s, s.ahead) for s in systems if s.ahead is not None]
-    usual = pace((x for _, left in begun for x in left.measured), systems[0].policy)
-    return [s if s.own_pace is not None else replace(s, usual=usual) for s in systems]
 
 
 def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> list[CampaignMPI]:
     """Say what a campaign is to measure, and return its MPIs with their plans."""
     refuse_place(request.out)
-    refuse_other(request)
     if ask_nodes:
         nodes = wanted(request, lambda sentence: None)
         refuse_held(request.out, nodes or (os.uname().nodename,))
     names: Sequence[str | None] = list(request.mpis) or [None]
-    systems = alike([system_of(request, name, say, ask_nodes) for name in names])
+    systems = [system_of(request, name, say, ask_nodes) for name in names]
+    measured = [(x.plan, x.bench.records) for s in systems for x in s.standing.all()]
+    factor = pace(measured, systems[0].policy)
+    for system in systems:
+        system.pace = factor
     lines = [line for system in systems for line in plan_lines(request, system)]
-    for line in [*lines, *budget_lines(request, sum(x.ahead_s for x in systems))]:
+    for line in [*lines, *budget_lines(request, sum(x.pace * x.left_s for x in systems))]:
         say(f"stretto: {line}")
     return systems
 
@@ -163,21 +147,21 @@ def run_campaign(
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables."""
     systems = announced(request, say, ask_nodes=True)
-    ask(sum(x.ahead_s for x in systems), yes or request.budget_s is not None)
+    ask(sum(x.pace * x.left_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
     kept = f"all measurements are in {request.out}; the same command goes on"
-    stop = Stopping()
-    about = [x.kept for x in systems]
-    with keeping(kept), stops_gently(stop, say):
+    stopping = threading.Event()
+    about = {system_name(x.base): x.asked for x in systems}
+    with keeping(kept), stops_gently(stopping, say):
         for system in systems:
-            if stop.stopping.is_set():
+            if stopping.is_set():
                 why = [f"{system.installation.name}: stopped before it was begun"]
                 name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
                 out.append(Outcome(name, None, [], [], None, False, why, ended=False))
                 continue
             try:
-                out.append(measure_system(request, system, command, say, stop_at, stop, about))
+                out.append(measure_system(request, system, command, say, stop_at, stopping, about))
             except StrettoError as error:
                 if len(systems) == 1 or error.exit_code != EXIT_FAULT:
                     raise
@@ -197,8 +181,8 @@ def measure_system(
     command: list[str],
     say: Callable[[str], None],
     stop_at: float | None,
-    stop: Stopping,
-    about: Sequence[Mapping[str, object]] = (),
+    stopping: threading.Event,
+    about: Mapping[str, Mapping[str, Asked]],
     backend: Backend | None = None,
     quiet: bool = False,
 ) -> Outcome:
@@ -217,8 +201,7 @@ def measure_system(
     def worker_of(measures: Backend, silent: bool, only: Sequence[Layout] | None = None) -> Worker:
         return Worker(
             system.plans, system.base, measures, identity, command, say,
-            system.policy, stop_at, silent,
-            node_cpu=system.hosts.cpu, only=only, stopping=stop.stopping,
+            system.policy, stop_at, silent, only=only, stopping=stopping,
         )  # fmt: skip
 
     def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
@@ -229,13 +212,12 @@ def measure_system(
         names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     with alone_on(request.out, names, system.hosts.nodes):
-        worker = worker_of(backend, quiet)  # writes the plans: not where others hold the nodes
-        rows = with_earlier(request, earlier(request.out), say)
+        worker = worker_of(backend, quiet)  # refuses other plans
         keep_about(request, command, about)
         if request.parallel and len(names) > 1:
             complete = side_by_side(worker, names, lane_of, say)
         else:
             complete = worker.run()
-    outcome = conclude(rows, worker, say, complete)
+    outcome = conclude(request, worker, say, complete)
     outcome.notes = list(dict.fromkeys(n for x in backends for n in x.notes))
     return outcome

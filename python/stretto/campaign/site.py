@@ -1,4 +1,9 @@
-"""A layout of a campaign as one process sees it, and what it may measure of it next."""
+"""A layout of a campaign as one process sees it: its plan, its results, who measures it now.
+
+All results of a layout are in one file, which is locked by the process that measures there. What is
+missing follows from the file alone, so that a kill loses what was not written and nothing else: the
+lock ends with its process.
+"""
 
 from __future__ import annotations
 
@@ -6,205 +11,238 @@ import contextlib
 import fcntl
 import os
 import random
-import re
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from stretto.campaign.claims import Claims, Holder
-from stretto.campaign.elimination import State
-from stretto.campaign.folder import ENDING, Folder, Merged, session_path
-from stretto.campaign.layout import Layout
-from stretto.campaign.plan import LayoutPlan
+from stretto.campaign.elimination import Policy, State, remaining
+from stretto.campaign.layout import Layout, teachers
+from stretto.campaign.plan import LayoutPlan, header_of, refuse_other
+from stretto.campaign.times import Medians, medians, until
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, Excluded, Header, Sample
+from stretto.files.bench import Bench, Excluded, Sample, read_bench, standing_exclusions
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, now
 from stretto.files.io import dump_json, write_atomic
 from stretto.files.parse import json_value
 from stretto.files.regular import MOST_SMALL_BYTES, open_to_read, read_regular
+from stretto.files.results import ENDING
 from stretto.measure.ledger import Ledger
-
-#: says, in the layout's directory, why a start has left it out
-LEFT_OUT = "left_out.json"
-#: the directory of a launch under way, beside the results file of its start
-_UNDER_WAY = re.compile(
-    rf"\.(?P<results>[^.]+\.(?P<host>[^.]+)\.(?P<pid>\d+)(\.\d+)?{re.escape(ENDING)})"
-    r"\.launch(?P<launch>\d+)\."
-)
-#: one thread at a time takes a name for its file, and makes the file
-_NAMING = threading.Lock()
 
 
 @dataclass
 class Site:
-    """A layout of the campaign as this process sees it."""
+    """A layout.
+
+    `teachers`: layouts that it learns from.
+    `over`: everything is measured.
+    `closed`: why it cannot be measured by this process; `remedy`: what to do about that.
+    `given_up`: launches that failed in this process.
+    `turn`: all rounds before this one are complete.
+    """
 
     plan: LayoutPlan
-    folder: Folder
-    claims: Claims
-    teachers: list[Layout]  # those that it learns from
-    writer: BenchWriter | None = None
-    given_up: set[int] = field(default_factory=set)
-    doubted: set[int] = field(default_factory=set)  # were done; the files do not hold all of them
-    unseen: dict[int, float] = field(default_factory=dict)  # the same, since when it is noticed
-    sound: set[int] = field(default_factory=set)  # of which the files lack nothing
-    lost: bool = False  # it was said that some of it is not
-    looked: tuple[int, int, Ledger] | None = None  # round, records, and what they leave to be done
-    fruitless: int = 0
-    closed: str | None = None  # why it cannot be measured by this process
-    prepared: bool = False
+    path: Path
+    bench: Bench
+    teachers: list[Layout]
     over: bool = False
-    known: dict[int, State] = field(default_factory=dict)  # what is left, by the records before
-    remedy: str | None = None  # what to do where it is closed
-    _whole: tuple[Merged, set[int]] | None = None
+    closed: str | None = None
+    remedy: str | None = None
+    given_up: set[int] = field(default_factory=set)
+    fruitless: int = 0
+    prepared: bool = False
+    turn: int = 0
+    known: dict[int, State] = field(default_factory=dict)
+    _size: int = 0
 
-    def doubt(self) -> None:
-        """Take launches that earlier starts have done for done only if the files hold them whole.
+    @property
+    def ended(self) -> bool:
+        return self.over or self.closed is not None
 
-        Files may have been damaged since, or lost. As long as another process is at work nothing is
-        doubted at once: see `Standing.unseen`.
-        """
-        listing = self.claims.listing()
-        states = {k: self.claims.state(k, listing)[0] for k in listing}
-        if "held" not in states.values():
-            self.doubted = {k for k, state in states.items() if state == "done"} - self.whole()
-
-    def whole(self) -> set[int]:
-        """Return the launches whose end the files hold, and as many samples as there were then.
-
-        Several starts may have measured a launch, and only the last one's file tells its end.
-        """
-        merged = self.folder.merged()
-        if self._whole is None or self._whole[0] is not merged:
-            held = Counter(x.launch for x in merged.bench.samples)
-            ends = [end for end in merged.bench.ends.values() if end.status == "ok"]
-            self._whole = merged, {x.launch for x in ends if held[x.launch] >= (x.samples or 0)}
-        return self._whole[1]
-
-    def leave_out(self, why: str, remedy: str | None, by: str) -> None:
-        """Close the layout for this process, and leave word of it for `campaign status`."""
-        self.closed, self.remedy = why + (f"; {remedy}" if remedy else ""), remedy
-        word = {"why": why, "remedy": remedy, "by": by, "at": now()}
-        with contextlib.suppress(StrettoError):  # a full disk is told elsewhere
-            write_atomic(self.folder.directory / LEFT_OUT, dump_json(word), "why it is left out")
-
-    def take_up(self) -> None:
-        """Remove what an earlier start has left: the layout can be measured."""
-        with contextlib.suppress(OSError):
-            (self.folder.directory / LEFT_OUT).unlink(missing_ok=True)
-
-    def clear(self) -> None:
-        """Remove the directories of launches whose starts were killed, nobody else's."""
-        every = self.folder.directory.glob(f".*{ENDING}.launch*")
-        found = [(path, _UNDER_WAY.match(path.name)) for path in every]
-        listing = self.claims.listing() if found else {}  # later: each has been claimed before
-        for path, words in found:
-            if words is None:
-                continue
-            launch, who = int(words["launch"]), (words["host"], int(words["pid"]))
-            known = listing.get(launch, {})
-            if self._let_go(launch, who, known, self.folder.directory / words["results"]):
-                shutil.rmtree(path, ignore_errors=True)
-
-    def _let_go(
-        self, launch: int, who: tuple[str, int], known: Mapping[int, bool], results: Path
-    ) -> bool:
-        """Return whether a process that had a launch surely does not work on it any more.
-
-        Where it cannot be asked for, its claim must have been taken over as a stale one, and nobody
-        hold its results file.
-        """
-        claims, found = self.claims, False
-        for generation, ended in known.items():
-            holder = claims.holder_of(launch, generation)
-            if holder is None or (holder.host, holder.pid) != who:
-                continue
-            found = True
-            if ended or claims.gone(holder):
-                continue
-            here = holder.place == claims.holder.place
-            if here or generation == max(known) or not _unlocked(results):
-                return False
-        return found
-
-    def opened(
-        self, identity: Identity, command: list[str], node_cpu: str | None, holder: Holder
-    ) -> BenchWriter:
-        """Return this start's own results file, made when it is first written to."""
-        if self.writer is None:
-            self.clear()
-            record = {**self.plan.settings.record(), "cases": [], "node_cpu": node_cpu}
-            header = Header(
-                identity.stretto, identity.created, identity.host, identity.mpi, command, record
-            )
-            with _NAMING:
-                path = session_path(
-                    self.folder.directory, holder.place, holder.pid, identity.created
-                )
-                self.writer = BenchWriter(path, header)
-                self.writer.held = self.folder.held
-        return self.writer
-
-    def left_out(self) -> dict[str, Any] | None:
-        """Return why the last start has left the layout out."""
+    @property
+    def held(self) -> bool:
+        """Whether a process measures there now; False where the file system has no locks."""
         try:
-            found = json_value(read_regular(self.folder.directory / LEFT_OUT, MOST_SMALL_BYTES))
-        except (OSError, ValueError):
-            return None
-        return found if isinstance(found, dict) and isinstance(found.get("why"), str) else None
+            handle = open_to_read(self.path)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return False
 
-    def measured(self) -> bool:
-        """Return whether all launches that were asked for are done, and no other one is open."""
-        listing = self.claims.listing()
-        asked = set(range(self.plan.settings.total()))
-        return all(self.claims.state(k, listing)[0] == "done" for k in asked | set(listing))
+    def read(self) -> None:
+        """Read the results if there are more than before."""
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if size != self._size:
+            self.bench = read_bench(self.path)
+            self._size, self.turn = size, 0
 
-    def failed(self) -> dict[int, str]:
-        listing, ends = self.claims.listing(), self.folder.merged().bench.ends
-        return {
-            k: f"{ends[k].status}: {ends[k].detail}"
-            for k in sorted(listing)
-            if k in ends and ends[k].status != "ok" and self.claims.state(k, listing)[0] == "open"
-        }
+    def opened(self, identity: Identity, command: list[str]) -> BenchWriter:
+        """Return the layout's results for appending; no other process measures there then.
+
+        Raises BusyError: another one does.
+        """
+        header = header_of(self.plan, identity, command)
+        writer = BenchWriter(self.path, header, resume=True)
+        try:
+            refuse_other(writer.previous.header, header, self.path)
+        except StrettoError:
+            writer.close()
+            raise
+        self.bench, self._size, self.turn = writer.previous, -1, 0
+        for left in self.path.parent.glob(f".{self.path.name}.launch*"):  # of a start that died
+            shutil.rmtree(left, ignore_errors=True)
+        return writer
 
     def order(self, turn: int) -> list[int]:
         launches = list(self.plan.launches_of(turn))
         random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
         return launches
 
+    def leave_out(self, why: str, remedy: str | None) -> None:
+        """Close the layout for this process, and leave word of it for `campaign status`."""
+        self.closed, self.remedy = why + (f"; {remedy}" if remedy else ""), remedy
+        word = {"why": self.closed, "by": os.uname().nodename, "at": now()}
+        with contextlib.suppress(StrettoError):  # a full disk is told elsewhere
+            write_atomic(_word_of(self.path), dump_json(word), "why it is left out")
 
-@dataclass(frozen=True)
-class Unit:
-    """A launch to be measured: the next generation of its claim, its round, the cases."""
-
-    site: Site
-    launch: int
-    generation: int
-    turn: int
-    cases: State
+    def take_up(self) -> None:
+        """Remove what an earlier start has left: the layout can be measured."""
+        with contextlib.suppress(OSError):
+            _word_of(self.path).unlink(missing_ok=True)
 
 
-def _unlocked(results: Path) -> bool:
-    """Return whether nobody appends to a results file; False where that cannot be known."""
+class Standing:
+    """A campaign of one MPI: what is measured, which rounds are complete, what comes next.
+
+    `plans`: of all layouts, in the order of measuring.
+    `policy`: when candidates are dropped; None: never.
+    """
+
+    def __init__(
+        self, plans: list[LayoutPlan], base: Path, identity: Identity, policy: Policy | None
+    ) -> None:
+        self.base, self.identity, self.policy = base, identity, policy
+        order = [p.layout for p in plans]
+        self.sites = {
+            plan.layout: Site(
+                plan, results_of(base, plan.layout), Bench(header_of(plan, identity, [])),
+                teachers(plan.layout, order) if policy is not None else [],
+            )
+            for plan in plans
+        }  # fmt: skip
+
+    def all(self) -> list[Site]:
+        return list(self.sites.values())
+
+    def look(self, site: Site) -> None:
+        site.read()
+        site.over = self.turn(site) is None
+
+    def settled(self, site: Site) -> bool:
+        """Return whether a layout is final as far as this start goes: others may learn from it."""
+        if not site.ended and all(self.settled(self.sites[x]) for x in site.teachers):
+            self.look(site)
+        return site.ended
+
+    def turn(self, site: Site) -> int | None:
+        """Return the first round that is not complete, None when all are."""
+        ledger = ledger_of(site)
+        for turn in range(site.turn, site.plan.settings.launches):
+            launches = [k for k in site.plan.launches_of(turn) if k not in site.given_up]
+            if any(self.lacks(site, k, ledger) for k in launches):
+                return turn
+            site.turn = turn + 1
+        return None
+
+    def lacks(self, site: Site, launch: int, ledger: Ledger) -> bool:
+        """Return whether something is still to be measured in a launch.
+
+        `ledger`: of the site, see `ledger_of`. In a launch that came to its end no candidate is
+        tried once more because of a later start.
+        """
+        turn = launch // site.plan.nvariants
+        ledger.settings = site.plan.in_round(turn, self.cases(site, turn).cases, self.policy)
+        out = set() if launch not in ledger.ended else {
+            (r.collective, r.candidate) for r in ledger.again
+        }  # fmt: skip
+        return any(
+            (case.collective, name) not in out
+            for case in ledger.pending(launch)
+            for name in case.candidates
+            if not ledger.has(launch, case, name)
+        )
+
+    def failed(self, site: Site) -> dict[int, str]:
+        """Return the launches that failed, and why."""
+        ledger = ledger_of(site)
+        return {
+            k: f"{end.status}: {end.detail}"
+            for k, end in sorted(site.bench.ends.items())
+            if end.status != "ok" and self.lacks(site, k, ledger)
+        }
+
+    def cases(self, site: Site, turn: int) -> State:
+        """Return what the rounds before one leave to be measured, and whom they have dropped."""
+        if self.policy is None:
+            return State(site.plan.settings.cases, ())
+        plan = site.plan
+        past = until(site.bench, turn * plan.nvariants)
+        key = len(past.records)  # nothing more was measured: nothing else is worth it
+        if key not in site.known:
+            site.known[key] = remaining(
+                plan.settings,
+                plan.layout,
+                medians(past, plan.nvariants),
+                {x: self.times(self.sites[x]) for x in site.teachers},
+                self.policy,
+                plan.unlikely,
+                set(standing_exclusions(past.records)),
+            )
+        return site.known[key]
+
+    def times(self, site: Site) -> Medians:
+        """Return the times of all rounds of a layout: what others learn from it."""
+        asked = site.plan.settings.total()
+        return medians(until(site.bench, asked), site.plan.nvariants)
+
+    def progress(self) -> tuple[int, int]:
+        """Return how far the campaign is, in launches: done, and in all."""
+        every = self.all()
+        return sum(map(self.done, every)), sum(s.plan.settings.total() for s in every)
+
+    def done(self, site: Site) -> int:
+        return (site.plan.settings.launches if site.over else site.turn) * site.plan.nvariants
+
+
+def results_of(base: Path, layout: Layout) -> Path:
+    return base / f"{layout.name}{ENDING}"
+
+
+def _word_of(results: Path) -> Path:
+    return results.with_name(results.name.removesuffix(ENDING) + ".left_out.json")
+
+
+def left_out_word(results: Path) -> dict[str, str] | None:
+    """Return why, by whom and when a start has left a layout out; None: none has."""
     try:
-        handle = open_to_read(results)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
+        found = json_value(read_regular(_word_of(results), MOST_SMALL_BYTES))
+        return {k: str(found[k]) for k in ("why", "by", "at")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def ledger_of(site: Site) -> Ledger:
+    return Ledger(site.plan.settings, site.bench.records)
 
 
 def gains(bench: Bench) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shutil
@@ -119,33 +118,6 @@ def _of_node(line: str) -> int:
     if cores == 0:
         return 1
     return max(1, min(said.get("ThreadsPerCore", 1), said.get("CPUTot", 0) // cores))
-
-
-def job_ended(job: str) -> bool:
-    """Return whether Slurm says that a job is no longer there; False where it cannot be asked.
-
-    `job`: NUMBER@CLUSTER, or its number alone. Another cluster that shares the file system has
-    numbers of its own, and its jobs are not known here, however well they live.
-    """
-    number, _, cluster = job.partition("@")
-    if shutil.which("squeue") is None or (cluster and cluster != _cluster()):
-        return False
-    done = run("squeue", "-h", "-j", number, "-o", "%T", timeout_s=20)
-    if done is None:
-        return False
-    if done.returncode != 0:
-        return "Invalid job id" in done.stderr
-    return not done.stdout.strip()
-
-
-@functools.lru_cache(maxsize=1)
-def _cluster() -> str:
-    inside = os.environ.get("SLURM_CLUSTER_NAME", "")
-    if inside or shutil.which("scontrol") is None:
-        return inside
-    done = run("scontrol", "show", "config", timeout_s=20)
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", done.stdout if done else "", re.MULTILINE)
-    return found[1] if found else ""
 
 
 def find_mpi_type(installation: MPIInstallation) -> str:

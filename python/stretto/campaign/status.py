@@ -2,206 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.begun import launches_of, read_about
-from stretto.campaign.conclude import table_place
+from stretto.campaign.begun import About, Asked, read_about
+from stretto.campaign.conclude import system_name, table_place
 from stretto.campaign.elimination import Policy, State
 from stretto.campaign.expected import expected_s, pace
-from stretto.campaign.folder import ENDING
-from stretto.campaign.layout import ordered, parse_layout
-from stretto.campaign.plan import FILE, LayoutPlan, read_plan, round_s
-from stretto.campaign.site import Site, given_up_words
-from stretto.campaign.standing import Standing
+from stretto.campaign.layout import ordered
+from stretto.campaign.plan import LayoutPlan, plan_of, round_s
+from stretto.campaign.site import (
+    Site,
+    Standing,
+    given_up_words,
+    ledger_of,
+    left_out_word,
+)
 from stretto.counted import duration
 from stretto.errors import StrettoError
-from stretto.files.bench import LaunchEnd, Record, standing_exclusions
-from stretto.files.identity import Identity
-from stretto.measure.ledger import Ledger
+from stretto.files.bench import Header, read_header, standing_exclusions
+from stretto.files.results import ENDING
 
 #: from such a factor on it is reported that launches take longer than they were estimated to
 SLOW = 1.5
 
 
-@dataclass(frozen=True)
-class Ahead:
-    """What is left of a campaign of one MPI, as it was estimated before the first launch.
-
-    `layouts`: state of each.
-    `measured`: of each layout the plan and what was measured.
-    `policy`: when candidates are dropped; None: never.
-    """
-
-    layouts: list[dict[str, Any]]
-    measured: Sequence[tuple[LayoutPlan, Sequence[Record]]]
-    policy: Policy | None
-
-    @property
-    def pace(self) -> float | None:
-        """How many times as long launches take; None: none has ended."""
-        ended = any(
-            isinstance(r, LaunchEnd) and r.status == "ok" and r.seconds is not None
-            for _, records in self.measured
-            for r in records
-        )
-        return pace(self.measured, self.policy) if ended else None
-
-    @property
-    def left_s(self) -> float:
-        return float(sum(x["left_s"] for x in self.layouts))
-
-
 def read_status(directory: Path) -> dict[str, Any]:
     about = read_about(directory)
-    policy = Policy() if about.get("eliminate", True) else None
-    found, damaged, begun = [], [], set()
-    for base in _bases(directory):
-        begun.add(base.parent.name)
-        standing, errors = _standing(base, about, policy)
-        damaged += errors
-        if standing is not None:
-            found.append((standing, ahead(standing)))
-    usual = pace((x for _, left in found for x in left.measured), policy)
-    systems = [_system(standing, left, usual, directory) for standing, left in found]
-    missing = _not_begun(about, begun, usual)
+    policy = Policy() if about.eliminate else None
+    damaged: list[str] = []
+    names = {*about.systems, *(system_name(p.parent) for p in directory.glob(f"*/*/[!.]*{ENDING}"))}
+    found = {name: _standing(directory / name, about, policy, damaged) for name in sorted(names)}
+    factor = pace(_measured([x for x in found.values() if x is not None]), policy)
+    systems = [
+        _system(directory, name, standing, about.systems.get(name, {}), factor)
+        for name, standing in found.items()
+    ]
     return {
         "directory": str(directory),
-        "launches": about["launches"],
         "eliminate": policy is not None,
         "systems": systems,
-        "not_begun": missing,
-        "complete": bool(systems)
-        and not damaged
-        and not missing
-        and all(s["complete"] for s in systems),
+        "pace": factor,
+        "complete": bool(systems) and not damaged and all(s["complete"] for s in systems),
         "damaged": damaged,
-        "left_s": sum(s["left_s"] for s in [*systems, *missing]),
+        "left_s": sum(s["left_s"] for s in systems),
     }
-
-
-def _not_begun(about: dict[str, Any], begun: Collection[str], usual: float) -> list[dict[str, Any]]:
-    return [
-        {"mpi": x["mpi"], "left_s": usual * x["expected_s"]}
-        for x in about.get("systems", ())
-        if x["directory"] not in begun
-    ]
-
-
-def _bases(directory: Path) -> Iterator[Path]:
-    """Return the directories of the campaign's systems: an MPI on a kind of node."""
-    seen: set[Path] = set()
-    found = {*directory.glob(f"*/*/*/{FILE}"), *directory.glob(f"*/*/*/[!.]*{ENDING}")}
-    for path in sorted(found):
-        base = path.parent.parent
-        if base not in seen:
-            seen.add(base)
-            yield base
 
 
 def _standing(
-    base: Path, about: dict[str, Any], policy: Policy | None
-) -> tuple[Standing | None, list[str]]:
+    base: Path, about: About, policy: Policy | None, damaged: list[str]
+) -> Standing | None:
+    """Return how an MPI's begun layouts stand; None: there are none."""
+    name = system_name(base)
+    headers: dict[Path, Header] = {}
     plans: dict[str, LayoutPlan] = {}
-    damaged: list[str] = []
-    identity: Identity | None = None
-    node_cpu: str | None = None
-    layouts = {p.parent for p in (*base.glob(f"*/{FILE}"), *base.glob(f"*/[!.]*{ENDING}"))}
-    for path in sorted(x / FILE for x in layouts):
+    for path in sorted(base.glob(f"[!.]*{ENDING}")):
+        layout = path.name.removesuffix(ENDING)
         try:
-            plan, identity, node_cpu = read_plan(path, launches_of(about, path.parent.name))
+            header = read_header(path)
+            if header is None:
+                continue
+            plan = plan_of(header, about.launches(name, layout, 1), path)
         except StrettoError as error:
             damaged.append(str(error))
             continue
-        plans[plan.layout.name] = plan
-    if identity is None:
-        return None, damaged
-    # The campaign's own order: the latest start may have added layouts that are not begun yet.
-    known = [x for x in about["layouts"] if x in plans]
-    names = [*known, *(x.name for x in ordered(map(parse_layout, set(plans) - set(known))))]
-    standing = Standing(
-        [plans[n] for n in names], base, identity, policy, node_cpu=node_cpu, glance=True
-    )
-    return standing, damaged
+        headers[path], plans[layout] = header, plan
+    if not plans:
+        return None
+    # the campaign's own order: the latest start may have added layouts
+    known = [x for x in about.systems.get(name, {}) if x in plans]
+    more = ordered(plan.layout for x, plan in plans.items() if x not in known)
+    order = [plans[x] for x in (*known, *(y.name for y in more))]
+    standing = Standing(order, base, next(iter(headers.values())).identity, policy)
+    for site in standing.all():
+        try:
+            site.read()
+        except StrettoError as error:
+            damaged.append(str(error))
+            gone = site.plan.layout
+            del standing.sites[gone]
+            for other in standing.all():
+                other.teachers = [x for x in other.teachers if x != gone]
+    return standing
 
 
-def _system(standing: Standing, left: Ahead, usual: float, directory: Path) -> dict[str, Any]:
-    mpi, cpu = standing.identity.mpi, standing.node_cpu or standing.identity.host.cpu
-    table = table_place(directory, mpi, cpu)
-    factor = usual if left.pace is None else left.pace
+def _measured(standings: list[Standing]) -> list[tuple[LayoutPlan, Any]]:
+    return [(site.plan, site.bench.records) for x in standings for site in x.all()]
+
+
+def _system(
+    directory: Path,
+    name: str,
+    standing: Standing | None,
+    asked: Mapping[str, Asked],
+    factor: float,
+) -> dict[str, Any]:
+    layouts = [] if standing is None else ahead(standing)
+    begun = {x["layout"] for x in layouts}
+    layouts += [_absent(directory / name, x, of) for x, of in asked.items() if x not in begun]
+    mpi, _, cpu = name.partition("/")
+    found = {"mpi": mpi.replace("-", " ", 1), "cpu": cpu, "table": None}
+    if standing is not None:
+        identity = standing.identity
+        table = table_place(directory, identity.mpi, identity.host.cpu)
+        found["cpu"] = identity.host.cpu
+        found["table"] = str(table) if table.exists() else None
     return {
-        "mpi": f"{mpi.family} {mpi.version}",
-        "cpu": cpu,
-        "directory": str(standing.base),
-        "layouts": [{**x, "left_s": factor * x["left_s"]} for x in left.layouts],
-        "complete": all(x["complete"] for x in left.layouts),
-        "pace": factor,
-        "left_s": factor * left.left_s,
-        "table": str(table) if table.exists() else None,
+        **found,
+        "directory": str(directory / name),
+        "layouts": [{**x, "left_s": factor * x["left_s"]} for x in layouts],
+        "complete": all(x["complete"] for x in layouts),
+        "left_s": factor * sum(x["left_s"] for x in layouts),
     }
 
 
-def ahead(standing: Standing) -> Ahead:
-    policy, sites = standing.policy, standing.all()
-    usual = expected_s([site.plan for site in sites], policy)
-    layouts = [_layout(standing, site, policy) for site in sites]
+def _absent(base: Path, name: str, asked: Asked) -> dict[str, Any]:
+    """Return the state of a layout that was not begun."""
+    return {
+        "layout": name, "done": 0, "total": 0, "round": 0, "rounds": asked.launches,
+        "complete": False, "waits_for": [], "under_way": False, "cells": 0, "cells_alive": 0,
+        "samples": 0, "given_up": [], "left_out": left_out_word(base / f"{name}{ENDING}"),
+        "excluded": [], "dropped": [], "left_s": asked.expected_s,
+    }  # fmt: skip
+
+
+def ahead(standing: Standing) -> list[dict[str, Any]]:
+    """Return the state of each layout, and what is left of it by estimates before the start."""
+    usual = expected_s([site.plan for site in standing.all()], standing.policy)
+    layouts = [_layout(standing, site) for site in standing.all()]
     for x, most in zip(layouts, usual, strict=True):
         # what is alive now will not all be to the end: nobody knows better than before the start
         x["left_s"] = min(x["left_s"], most)
-    measured = [(x.plan, x.folder.merged().bench.records) for x in sites]
-    return Ahead(layouts, measured, policy)
+    return layouts
 
 
-def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, Any]:
-    plan, merged = site.plan, site.folder.merged()
-    listing = site.claims.listing()
-    asked = plan.settings.launches
-    states = {k: site.claims.state(k, listing)[0] for k in listing}
-    done = sum(s == "done" for s in states.values())
-    turn = standing.turn(site, listing)
-    if turn is not None:  # of later rounds nobody can say yet what they lack
-        done -= sum(
-            s == "done" and standing.lacks(site, turn, k)
-            for k, s in states.items()
-            if k in site.plan.launches_of(turn)
-        )
-    blocked = [x.name for x in site.teachers if not _complete(standing, standing.sites[x])]
+def _layout(standing: Standing, site: Site) -> dict[str, Any]:
+    plan, policy = site.plan, standing.policy
+    rounds, turn = plan.settings.launches, standing.turn(site)
     alive = State((), ()) if turn is None else standing.cases(site, turn)
-    dropped = standing.cases(site, asked if turn is None else turn).dropped
-    complete = turn is None
-    gone = standing_exclusions(merged.bench.records)
+    dropped = standing.cases(site, rounds if turn is None else turn).dropped
     left = 0.0
     if turn is not None:
-        settings = plan.in_round(turn, alive.cases, policy)
-        ledger = Ledger(settings, merged.bench.records)
-        launches = plan.launches_of(turn)
-        open_now = sum(bool(ledger.pending(k)) for k in launches)
-        here = round_s(plan, turn, alive.cases, policy)
-        share = open_now / max(1, len(launches))
-        left = here * share + sum(
-            round_s(plan, t, alive.cases, policy) for t in range(turn + 1, asked)
-        )
+        ledger, launches = ledger_of(site), plan.launches_of(turn)
+        share = sum(standing.lacks(site, k, ledger) for k in launches) / len(launches)
+        left = share * round_s(plan, turn, alive.cases, policy)
+        left += sum(round_s(plan, t, alive.cases, policy) for t in range(turn + 1, rounds))
+    waits = [x.name for x in site.teachers if standing.turn(standing.sites[x]) is not None]
     return {
         "layout": plan.layout.name,
-        "done": done,
+        "done": standing.done(site) if turn is not None else plan.settings.total(),
         "total": plan.settings.total(),
         "round": None if turn is None else turn + 1,
-        "rounds": asked,
-        "complete": complete,
-        "waits_for": blocked if turn is not None else [],
-        "held": sorted(k for k, s in states.items() if s == "held"),
+        "rounds": rounds,
+        "complete": turn is None,
+        "waits_for": waits if turn is not None else [],
+        "under_way": site.held,
         "cells": sum(len(c.candidates) for c in plan.settings.cases),
         "cells_alive": sum(len(c.candidates) for c in alive.cases),
-        "samples": len(merged.bench.samples),
-        "samples_dropped": merged.dropped,
-        "not_used": list(merged.aside),
-        "given_up": [{"launch": k, "why": why} for k, why in site.failed().items()],
-        "left_out": None if complete else site.left_out(),
+        "samples": len(site.bench.samples),
+        "given_up": [{"launch": k, "why": why} for k, why in standing.failed(site).items()],
+        "left_out": None if turn is None else left_out_word(site.path),
         "excluded": [
             {"collective": r.collective, "candidate": r.candidate, "bytes": r.bytes,
-             "reason": r.reason, "detail": r.detail} for r in gone.values()
+             "reason": r.reason, "detail": r.detail}
+            for r in standing_exclusions(site.bench.records).values()
         ],
         "dropped": [
             {"collective": d.collective, "bytes": d.bytes, "candidate": d.candidate,
@@ -209,15 +174,6 @@ def _layout(standing: Standing, site: Site, policy: Policy | None) -> dict[str, 
         ],
         "left_s": left,
     }  # fmt: skip
-
-
-def _complete(standing: Standing, site: Site) -> bool:
-    return standing.turn(site, site.claims.listing()) is None
-
-
-def _left_out_words(word: dict[str, Any]) -> str:
-    by = f" ({word.get('by')}, {word.get('at')})"
-    return str(word["why"]) + (f"; {word['remedy']}" if word.get("remedy") else "") + by
 
 
 def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
@@ -230,47 +186,49 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
         for x in system["layouts"]:
             now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
             note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
-            note += f"  {len(x['held'])} under way" if x["held"] else ""
-            alive = "-" if x["complete"] else f"{x['cells_alive']}/{x['cells']}"
+            note += "  under way" if x["under_way"] else ""
+            alive = f"{x['cells_alive']}/{x['cells']}" if x["cells_alive"] else "-"
             left = "-" if x["complete"] else duration(x["left_s"])
-            launches = f"{x['done']}/{x['total']}"
+            launches = f"{x['done']}/{x['total']}" if x["total"] else "not begun"
             out.append(
                 f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
             )
-        if system["pace"] > SLOW and not system["complete"]:
-            out.append(
-                f"  launches take {system['pace']:.1f} times as long as was estimated before the "
-                "first one"
-            )
         for x in system["layouts"]:
-            if x["left_out"] is not None:
-                out.append(f"  left out: {x['layout']}: {_left_out_words(x['left_out'])}")
-            if x["given_up"]:
-                failed = {e["launch"]: e["why"] for e in x["given_up"]}
-                out.append(
-                    f"  {x['layout']}: {given_up_words(failed)}; the same command tries them again"
-                )
-            for e in x["excluded"]:
-                out.append(
-                    f"  excluded on {x['layout']}: {e['candidate']} for {e['collective']} "
-                    f"({e['reason']} at {e['bytes']} B: {e['detail']})"
-                )
-            out += [f"  not used: {sentence}" for sentence in x["not_used"]]
-            if verbose:
-                out += [
-                    f"  dropped on {x['layout']}: {d['candidate']} for {d['collective']} at "
-                    f"{d['bytes']} B: {d['why']}"
-                    for d in x["dropped"]
-                ]
+            out += _notes(x, verbose)
         if system["table"]:
             out.append(f"  table: {system['table']}")
-    for x in status["not_begun"]:
-        out.append(f"{x['mpi']}: not begun; about {duration(x['left_s'])}")
     out += [f"not used: {sentence}" for sentence in status["damaged"]]
+    if status["pace"] > SLOW and not status["complete"]:
+        out.append(
+            f"launches take {status['pace']:.1f} times as long as was estimated before the first "
+            "one"
+        )
     if not out:
         out.append("nothing was measured yet")
     elif status["complete"]:
         out.append("complete")
     elif status["systems"]:
         out.append(f"about {duration(status['left_s'])} left (if one job works on it)")
+    return out
+
+
+def _notes(x: Mapping[str, Any], verbose: bool) -> list[str]:
+    out = []
+    if (word := x["left_out"]) is not None:
+        out.append(f"  left out: {x['layout']}: {word['why']} ({word['by']}, {word['at']})")
+    if x["given_up"]:
+        failed = {e["launch"]: e["why"] for e in x["given_up"]}
+        words = f"{given_up_words(failed)}; the same command tries them again"
+        out.append(f"  {x['layout']}: {words}")
+    out += [
+        f"  excluded on {x['layout']}: {e['candidate']} for {e['collective']} "
+        f"({e['reason']} at {e['bytes']} B: {e['detail']})"
+        for e in x["excluded"]
+    ]
+    if verbose:
+        out += [
+            f"  dropped on {x['layout']}: {d['candidate']} for {d['collective']} at "
+            f"{d['bytes']} B: {d['why']}"
+            for d in x["dropped"]
+        ]
     return out

@@ -15,7 +15,6 @@ from pathlib import Path
 from stretto.campaign.outlook import budget_lines, plan_lines
 from stretto.campaign.request import Request
 from stretto.campaign.run import system_of
-from stretto.campaign.sbatch import WARNING_S, array_asked, names_nodes, nodes_asked, refuse_short
 from stretto.counted import counted
 from stretto.errors import EXIT_AGAIN, StrettoError, UsageError
 from stretto.files.io import write_atomic
@@ -25,6 +24,13 @@ from stretto.mpi.detect import CLASSES, which
 #: how the launchers of MPIs are called, which the nodes may have and the login node not
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 
+#: s: so long before the end of its time Slurm warns the script: a launch then has 80 s, and what
+#: ends it and puts the job into the queue again some seconds more
+WARNING_S = 120
+#: s: Slurm may warn so much earlier than it was asked to (sbatch's manual, --signal)
+EARLY_S = 60
+#: s: with less a job would be put into the queue again and again, for next to nothing
+LEAST_S = 300
 #: Of an array the number of one job is that of all: they would be put into the queue with it. And
 #: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
 #: it (seen with 22.05). What the user has set for squeue would leave the job out.
@@ -44,43 +50,58 @@ _QUEUE = (
 class SlurmJob:
     """What is asked of Slurm.
 
-    `time`: limit, as sbatch takes it; see `stretto.campaign.sbatch`.
+    `limit_s`: of time, see `seconds`.
     `jobs`: more than one: an array of so many, each with its own nodes, all on one campaign.
-    `options`: more options for sbatch, as typed: ``--partition=hpc``.
+    `options`: more options for sbatch, one each, as typed: ``--partition=hpc``.
     """
 
-    time: str = "4:00:00"
+    limit_s: int = 4 * 3600
     jobs: int = 1
     options: tuple[str, ...] = ()
 
     @property
-    def at_once(self) -> int:
-        return self.jobs if self.jobs > 1 else array_asked(self.options) or 1
+    def names_nodes(self) -> bool:
+        return any(re.match(r"-w|-F|--nodelist|--nodefile", x) for x in self.options)
+
+
+def seconds(text: str) -> int:
+    """Return how long a job may take: ``H:MM:SS``, ``D-HH:MM:SS``, minutes, ``90m``, ``4h``."""
+    text = text.strip()
+    found = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,6}):(\d\d):(\d\d)", text)
+    if found is not None:
+        days, hours, minutes, rest = (int(x or 0) for x in found.groups())
+        total = ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    else:
+        total = math.ceil(parse_duration(f"{text}m" if text.isdecimal() else text, "--time"))
+    if total < LEAST_S:
+        raise UsageError(
+            f"{text!r} is too short: Slurm warns the job {WARNING_S} to {WARNING_S + EARLY_S} s "
+            "before the end of its time, and it then ends",
+            "--time",
+            f"take {LEAST_S // 60} minutes or more: 4:00:00, 90m, 4h; a job ends before that when "
+            "all is measured",
+        )
+    return total
 
 
 def refuse_job(request: Request, job: SlurmJob) -> None:
-    refuse_short(job.time, job.options)
-    need, have = max(x.nodes for x in request.layouts), len(request.hosts)
-    asked = nodes_asked(job.options)
-    if asked is not None and asked[0] < need:
-        lost = ", ".join(x.words for x in request.layouts if x.nodes > asked[0])
+    for text in job.options:
+        if not text.startswith("-") or "\n" in text:
+            raise UsageError(f"{text!r} is no option", "--sbatch", "write '--partition=hpc'")
+        more = re.fullmatch(r"(?:-N *|--nodes[= ])([0-9]{1,6})", text)
+        enough = more is not None and int(more[1]) >= _nodes(request)
+        if not enough and re.match(r"-[tNa]|--(time|nodes|array)\b", text):
+            raise UsageError(
+                f"{text!r} is what Stretto asks for itself",
+                "--sbatch",
+                "--time and --jobs say that; --nodes=N may name more nodes than the "
+                f"{_nodes(request)} of the largest layout (parallel = true)",
+            )
+    needed, have = job.jobs * _nodes(request), len(request.hosts)
+    if have and needed > have:
+        jobs = f"{job.jobs} jobs at once have" if job.jobs > 1 else "the largest layout has"
         raise UsageError(
-            f"the job may get {counted(asked[0], 'node')}, and {lost} would be left out",
-            "--sbatch",
-            "leave --nodes (-N) out: as many are asked for as the largest layout has; or name "
-            "fewer nodes in the campaign (nodes = [...])",
-        )
-    if job.jobs > 1 and array_asked(job.options) is not None:
-        raise UsageError(
-            f"--jobs {job.jobs} is an array, and --array is another: sbatch takes one only",
-            "--sbatch",
-            "leave one of them out; --sbatch '--array=1-4%2' without --jobs is four jobs, of which "
-            "two run at once",
-        )
-    if have and job.at_once * need > have:
-        jobs = f"{job.at_once} jobs at once have" if job.at_once > 1 else "the largest layout has"
-        raise UsageError(
-            f"{jobs} {counted(job.at_once * need, 'node')}, and hosts names {have}",
+            f"{jobs} {counted(needed, 'node')}, and hosts names {have}",
             "hosts",
             "leave hosts out, so that the nodes are taken that Slurm gives, or name as many as "
             "all jobs have together" + (", or take fewer --jobs" if job.jobs > 1 else ""),
@@ -89,26 +110,23 @@ def refuse_job(request: Request, job: SlurmJob) -> None:
 
 def host_lines(request: Request, job: SlurmJob) -> list[str]:
     """Return a warning where Slurm may give other nodes than those that were named."""
-    if not request.hosts or names_nodes(job.options) or _all_named(request, job):
+    if not request.hosts or job.names_nodes or _all_named(request, job):
         return []
-    more = "" if job.at_once > 1 else ", or name just as many as the job has"
     return [
-        f"warning: hosts names {counted(len(request.hosts), 'node')}, and "
-        + ("each job" if job.at_once > 1 else "the job")
-        + f" has {counted(_nodes(request, job)[0], 'node')}: Slurm may give others, and a job that "
-        f"has none of hosts ends without having measured. Leave hosts out, and choose nodes by a "
-        f"partition, a reservation or a constraint (--sbatch '--constraint=F'){more}"
+        f"warning: hosts names {counted(len(request.hosts), 'node')}, and a job has "
+        f"{counted(_nodes(request), 'node')}: Slurm may give others, and a job that has none of "
+        "hosts ends without having measured. Leave hosts out, and choose nodes by a partition, a "
+        "reservation or a constraint (--sbatch '--constraint=F')"
     ]
 
 
-def _nodes(request: Request, job: SlurmJob) -> tuple[int, int]:
-    need = max(x.nodes for x in request.layouts)
-    return nodes_asked(job.options) or (need, need)
+def _nodes(request: Request) -> int:
+    return max(x.nodes for x in request.layouts)
 
 
 def _all_named(request: Request, job: SlurmJob) -> bool:
-    """Return whether one job has all nodes of hosts: ``--nodelist`` gives no fewer of them."""
-    return job.at_once == 1 and 0 < len(request.hosts) <= _nodes(request, job)[1]
+    """Return whether one job has all nodes of hosts."""
+    return job.jobs == 1 and len(request.hosts) == _nodes(request)
 
 
 def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, str]) -> str:
@@ -170,18 +188,17 @@ def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, st
 
 
 def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
-    nodes = max(x.nodes for x in request.layouts)
     ppn = max(x.ppn for x in request.layouts)
     out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
     head = [
         "#!/bin/bash",
         f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
-        f"#SBATCH --nodes={nodes}",
+        f"#SBATCH --nodes={_nodes(request)}",
         f"#SBATCH --ntasks-per-node={ppn}",
         "#SBATCH --cpus-per-task=1",
         "#SBATCH --hint=nomultithread",
         "#SBATCH --exclusive",
-        f"#SBATCH --time={job.time.strip()}",
+        f"#SBATCH --time={job.limit_s // 3600}:{job.limit_s // 60 % 60:02}:{job.limit_s % 60:02}",
         "#SBATCH --requeue",
         "#SBATCH --open-mode=append",
         f"#SBATCH --signal=B:USR1@{WARNING_S}",
@@ -189,7 +206,7 @@ def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
     ]
     if job.jobs > 1:
         head.append(f"#SBATCH --array=1-{job.jobs}")
-    if _all_named(request, job) and not names_nodes(job.options):
+    if _all_named(request, job) and not job.names_nodes:
         head.append(f"#SBATCH --nodelist={','.join(request.hosts)}")
     head += [f"#SBATCH {option}" for option in job.options]
     return head
@@ -197,23 +214,12 @@ def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
 
 def _measured(out: Path) -> tuple[str, ...]:
     """Return a shell function that counts what there is in a campaign's directory."""
-    files = f"{shlex.quote(str(out))}/*/*/*/*.bench.jsonl"
+    files = f"{shlex.quote(str(out))}/*/*/*.bench.jsonl"
     return (
         "measured() {  # by whichever job",
         f"""    cat {files} 2>/dev/null | grep -acE '"type": *"(sample|excluded)"'""",
         "}",
     )
-
-
-def sbatch_time(text: str) -> str:
-    """Return a time as sbatch takes it; one like ``90s``, ``10m`` or ``1h`` is put into its form.
-
-    `text`: as typed. A number alone is minutes, as sbatch has it.
-    """
-    if not re.fullmatch(r"\s*\d+(\.\d+)?\s*(s|m|min|h)\s*", text):
-        return text
-    whole = math.ceil(parse_duration(text, "--time"))
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
@@ -222,7 +228,7 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
         try:
             system = system_of(request, name, say, ask_nodes=False, away=True)
             out += plan_lines(request, system)
-            needed_s += system.ahead_s
+            needed_s += system.left_s
         except UsageError:
             raise
         except StrettoError as error:  # the nodes may have what the login node lacks

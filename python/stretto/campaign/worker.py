@@ -1,8 +1,7 @@
-"""One process that works on a campaign: takes a launch that nobody has, measures it, goes on.
+"""One process that works on a campaign: takes a layout that nobody measures, measures it, goes on.
 
-Data flows one way: files -> what is missing -> a claim -> a launch -> this process's own file.
-Nothing is remembered that is not in the files, so that a kill loses the launch under way and
-nothing else, and any number of these processes may work on one directory.
+Any number of these processes may work on one directory: the results of each layout are locked by
+the process that measures there. Nothing is remembered that is not in the results.
 """
 
 from __future__ import annotations
@@ -11,18 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from stretto.campaign.backend import Backend
-from stretto.campaign.claims import Holder
-from stretto.campaign.elimination import Policy
+from stretto.campaign.elimination import Policy, State
 from stretto.campaign.layout import Layout
-from stretto.campaign.plan import LayoutPlan, keep_plan
-from stretto.campaign.site import Site, Unit, gains
-from stretto.campaign.standing import Standing
-from stretto.errors import StrettoError
+from stretto.campaign.plan import LayoutPlan, check_plan
+from stretto.campaign.site import Site, Standing, gains, ledger_of, results_of
+from stretto.errors import EXIT_FAULT, StrettoError
+from stretto.files.append import BusyError
 from stretto.files.bench import Bench, Excluded
+from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, titled
-from stretto.measure.ledger import Ledger
 from stretto.measure.settings import Settings
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.progress import Progress
@@ -37,10 +35,23 @@ HOPELESS = 6
 FAILED = 3
 
 
+class Backend(Protocol):
+    """Measures launches of layouts: by real ones, or anything else that writes records."""
+
+    def fits(self, layout: Layout) -> str | None:
+        """Return why a layout cannot be measured here, None when it can."""
+
+    def prepare(self, layout: Layout, oversubscribed: bool) -> str:
+        """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
+
+    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
+        """Measure what is missing of a launch into `writer`; return whether all of it is there."""
+
+
 class Worker(Standing):
     """Measures a campaign of one MPI: what is missing by how it stands.
 
-    `stopping`: as below; None: its own.
+    `stop_at`: by `time.monotonic`; None: when all is measured.
     `only`: the layouts that this one measures, those that it prefers first; None: all. The others
     are looked at only.
     `stopping`: set by a signal: the launch under way is the last.
@@ -59,17 +70,12 @@ class Worker(Standing):
         stop_at: float | None = None,
         quiet: bool = False,
         poll_s: float = POLL_S,
-        holder: Holder | None = None,
-        stale_s: float | None = None,
-        node_cpu: str | None = None,
         only: Sequence[Layout] | None = None,
         stopping: threading.Event | None = None,
     ) -> None:
         for plan in plans:
-            directory = base / plan.layout.name
-            directory.mkdir(parents=True, exist_ok=True)
-            keep_plan(directory, plan, identity, node_cpu)
-        super().__init__(plans, base, identity, policy, holder, stale_s, node_cpu)
+            check_plan(results_of(base, plan.layout), plan, identity)
+        super().__init__(plans, base, identity, policy)
         self.backend = backend
         self.command = command
         self.say = say
@@ -80,6 +86,7 @@ class Worker(Standing):
         self.stopping = stopping or threading.Event()
         self.ended = threading.Event()
         self.mine = self.all() if only is None else [self.sites[x] for x in only]
+        self._busy = False  # another process measures a layout that this one waits for
 
     def run(self) -> bool:
         """Measure until nothing is left for this process; return whether the campaign is complete.
@@ -87,33 +94,23 @@ class Worker(Standing):
         Complete means measured, given up after failures, or impossible here: `notes` of the backend
         and `Site.closed` say which.
         """
-        title, quiet = self.title, self.quiet
-        try:
-            with Progress(title, quiet=quiet, before=self.progress()[0]) as progress:
-                progress.word = "ended"
-                while not self.enough():
-                    seen = self._claimed()
-                    unit = self.next_unit()
-                    if unit is not None:
-                        began = time.monotonic()
-                        self._measure(unit)
-                        self.longest_s = max(self.longest_s, time.monotonic() - began)
-                        self._show(progress, unit)
-                    elif all(s.over or s.closed is not None for s in self.mine):
-                        if all(s.over for s in self.mine):
-                            progress.word = "done"
-                        return True
-                    elif self._others_work() or self._claimed() != seen:
-                        self.stopping.wait(self.poll_s)
-                    else:
+        with Progress(self.title, quiet=self.quiet, before=self.progress()[0]) as progress:
+            progress.word = "ended"
+            while True:
+                self._busy = worked = False
+                for site in self.mine:
+                    if self.enough():
+                        progress.word = "stopped"
                         return False
-                progress.word = "stopped"
-                return False
-        finally:
-            for site in self.all():
-                if site.writer is not None:
-                    site.writer.close()
-                site.clear()
+                    worked |= not site.ended and self._work_on(site, progress)
+                if all(s.ended for s in self.mine):
+                    if all(s.over for s in self.mine):
+                        progress.word = "done"
+                    return True
+                if not worked and not self._busy:
+                    return False
+                if not worked:
+                    self.stopping.wait(self.poll_s)
 
     @property
     def title(self) -> str:
@@ -124,137 +121,109 @@ class Worker(Standing):
         late = self.stop_at is not None and time.monotonic() + self.longest_s >= self.stop_at
         return late or self.stopping.is_set() or self.ended.is_set()
 
-    def next_unit(self) -> Unit | None:
-        """Return a launch that can be measured now, None when all are measured, held or blocked."""
-        for site in self.mine:
-            if site.over or site.closed is not None:
-                continue
-            reason = self.backend.fits(site.plan.layout)
-            if reason is not None:
-                self._close(site, reason)
-                continue
-            if not all(self.settled(self.sites[x]) for x in site.teachers):
-                continue
-            unit = self._unit_of(site)
-            if unit is not None:
-                return unit
-        return None
-
     def look(self, site: Site) -> None:
-        """As in `Standing`; launches of which nothing is left to be measured become done."""
-        self._unit_of(site)
-
-    def _unit_of(self, site: Site) -> Unit | None:
-        """Return the first launch of the present round that is free, once it was looked at."""
-        listing = site.claims.listing()
-        bench = site.folder.merged().bench
-        turn = self.turn(site, listing)
-        if turn is None:
-            site.over = True
-            return None
-        found = self.cases(site, turn)
-        settings = site.plan.in_round(turn, found.cases, self.policy)
-        ledger = Ledger(settings, bench.records)
-        for launch in site.order(turn):
-            status, generation = site.claims.state(launch, listing)
-            if status == "done" and self.lacks(site, turn, launch) and launch in site.doubted:
-                status = "open"
-            if status == "open" and launch not in site.given_up:
-                if ledger.pending(launch):
-                    return Unit(site, launch, generation, turn, found)
-                claim = site.claims.take(launch, generation)  # nothing left of it to measure
-                if claim is not None:
-                    claim.end(done=True)
-                    listing = site.claims.listing()
-        return self._unit_of(site) if self.turn(site, listing) != turn else None
-
-    def _measure(self, unit: Unit) -> None:
-        site = unit.site
-        if not site.prepared and not self._prepare(site):
+        """As in `Standing`, unless another process measures there."""
+        if site.held:
+            self._busy = True
             return
-        claim = site.claims.take(unit.launch, unit.generation)
-        if claim is None:
-            return  # another process was faster
-        done = False
-        if unit.launch in site.doubted and not site.lost:
-            site.lost = True
-            words = site.plan.layout.words
-            self.say(f"stretto: warning: {words}: what was measured is not in the files any more")
         try:
-            before = site.folder.merged().bench
-            settings = site.plan.in_round(unit.turn, unit.cases.cases, self.policy)
-            known = gains(before)
-            writer = site.opened(self.identity, self.command, self.node_cpu, self.holder)
-            writer.generation = unit.generation + 1
-            done = self.backend.measure(settings, unit.launch, writer, before)
-            after = site.folder.merged().bench
-            gained = gains(after) > known
-            out = [] if done or gained else refused(settings, unit.launch, after)
-            for record in out:
-                writer.write(record)
-        finally:
-            claim.end(done)
-            site.doubted.discard(unit.launch)
+            super().look(site)
+        except StrettoError as error:
+            self._close(site, error)
+
+    def _work_on(self, site: Site, progress: Progress) -> bool:
+        """Measure a layout to its end if it can be had; return whether anything came of it."""
+        if self.settled(site):
+            return True
+        if not all(self.sites[x].ended for x in site.teachers) or site.held:
+            return False
+        reason = self.backend.fits(site.plan.layout)
+        if reason is not None:
+            self._close(site, StrettoError(reason))
+            return True
+        if not site.prepared and not self._prepare(site):
+            return True
+        try:
+            writer = site.opened(self.identity, self.command)
+        except BusyError:
+            self._busy = True
+            return False
+        except StrettoError as error:
+            self._close(site, error)
+            return True
+        with writer:
+            if not writer.locked:
+                self.say(
+                    "stretto: warning: this file system has no locks: let one process at a time "
+                    "work on the campaign"
+                )
+            while not self.enough() and not site.ended:
+                turn = self.turn(site)
+                if turn is None:
+                    site.over = True
+                else:
+                    self._measure(site, turn, writer)
+                    self._show(progress, site, turn)
+        return True
+
+    def _measure(self, site: Site, turn: int, writer: BenchWriter) -> None:
+        """Measure the first launch of a round that lacks something."""
+        ledger, began = ledger_of(site), time.monotonic()
+        launch = next(
+            k
+            for k in site.order(turn)
+            if k not in site.given_up and self.lacks(site, k, ledger)
+        )  # fmt: skip
+        found: State = self.cases(site, turn)
+        settings = site.plan.in_round(turn, found.cases, self.policy)
+        known = gains(site.bench)
+        done = self.backend.measure(settings, launch, writer)
+        gained = gains(site.bench) > known
+        out = [] if done or gained else refused(settings, launch, site.bench)
+        for record in out:
+            writer.write(record)
         if not done:
-            site.given_up.add(unit.launch)
+            site.given_up.add(launch)
         if out:  # once more, and where that is of no use either its launches lack nothing
-            kind = settings.variant_of(unit.launch)
+            kind = settings.variant_of(launch)
             site.given_up -= {k for k in site.given_up if settings.variant_of(k) == kind}
         site.fruitless = 0 if done or gained else site.fruitless + 1
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
         if not site.fruitless or site.fruitless % FRUITLESS:
             return
-        end = after.ends.get(unit.launch)
+        end = site.bench.ends.get(launch)
         hung = end is not None and end.status == "timeout"
         site.prepared = False  # is it the candidates, or has a node gone?
-        if not self._prepare(site) or (after.samples and site.fruitless < HOPELESS):
+        if not self._prepare(site) or (site.bench.samples and site.fruitless < HOPELESS):
             return
         if hung or site.fruitless >= HOPELESS:  # the ranks come up, and yet nothing comes of them
             why = end.detail if end is not None else "no reason is known"
-            self._close(site, f"{site.fruitless} launches in a row brought nothing: {why}")
+            words = f"{site.fruitless} launches in a row brought nothing: {why}"
+            self._close(site, StrettoError(words))
 
     def _prepare(self, site: Site) -> bool:
-        layout = site.plan.layout
+        layout, cpu = site.plan.layout, self.identity.host.cpu
         try:
-            cpu = self.backend.prepare(layout, site.plan.settings.oversubscribed)
+            found = self.backend.prepare(layout, site.plan.settings.oversubscribed)
+            if found != cpu:
+                raise StrettoError(f"its nodes are {found}, and the campaign's are {cpu}")
         except StrettoError as error:
-            self._close(site, str(error), error.remedy)
-            return False
-        if self.node_cpu is not None and cpu != self.node_cpu:
-            self._close(site, f"its nodes are {cpu}, and the campaign's are {self.node_cpu}")
+            self._close(site, error)
             return False
         site.prepared = True
         site.take_up()
         return True
 
-    def _close(self, site: Site, why: str, remedy: str | None = None) -> None:
-        site.leave_out(why, remedy, self.holder.place)
+    def _close(self, site: Site, error: StrettoError) -> None:
+        if error.exit_code != EXIT_FAULT:  # the file system is away
+            raise error
+        site.leave_out(str(error), error.remedy)
         self.say(f"stretto: warning: {site.plan.layout.words} is left out: {site.closed}")
 
-    def _claimed(self) -> list[dict[int, dict[int, bool]]]:
-        """Return all claims: when they change during a look, the look saw no one moment."""
-        return [s.claims.listing() for s in self.all() if not s.over and s.closed is None]
-
-    def _others_work(self) -> bool:
-        """Return whether another process holds a launch that this one has to wait for.
-
-        Or did a moment ago, and what it has measured may not be seen yet.
-        """
-        for site in self.all():
-            if site.over or site.closed is not None:
-                continue
-            if site.unseen:
-                return True
-            listing = site.claims.listing()
-            if any(site.claims.state(k, listing)[0] == "held" for k in listing):
-                return True
-        return False
-
-    def _show(self, progress: Progress, unit: Unit) -> None:
-        plan = unit.site.plan
-        what = f"{plan.layout.words}, round {unit.turn + 1}"
+    def _show(self, progress: Progress, site: Site, turn: int) -> None:
         done, total = self.progress()
         progress.most = self.policy is not None  # most layouts end before
-        progress.update(done, f"{what}, launch {unit.launch}", total)
+        progress.update(done, f"{site.plan.layout.words}, round {turn + 1}", total)
 
 
 def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:

@@ -109,10 +109,11 @@ def run(file: Path | None, as_json: bool, yes: o.Yes = False, **given: Any) -> N
 
     The same command continues after an interruption. Several processes may share a directory.
     """
-    from stretto.campaign.command import carry_out, finish, lines_of, outcome_json
+    from stretto.campaign.command import finish, lines_of, outcome_json
+    from stretto.campaign.run import run_campaign
 
     request = _request(file, given)
-    outcomes = carry_out(request, ["stretto", *sys.argv[1:]], say, yes)
+    outcomes = run_campaign(request, ["stretto", *sys.argv[1:]], say, yes)
     if as_json:
         mpis = [outcome_json(o) for o in outcomes]
         print_json({"directory": str(request.out), "mpis": mpis})
@@ -155,7 +156,7 @@ def submit(
     ],
     time: Annotated[
         str,
-        o.option(o.COST, "Limit for each job: as sbatch takes it, 90m, 4h; at least 5 minutes."),
+        o.option(o.COST, "Time limit of a job: 4:00:00, 90m, 4h, or minutes; 5 minutes or more."),
     ] = "4:00:00",
     jobs: Annotated[
         int, o.option(o.JOB, "Jobs at once (an array), each on nodes of its own.", min=1)
@@ -176,13 +177,8 @@ def submit(
     """
     from stretto.campaign import submit as slurm
     from stretto.campaign.begun import refuse_place
-    from stretto.campaign.sbatch import refuse_short
 
-    for text in sbatch or []:
-        if not text.startswith("-") or "\n" in text:
-            raise UsageError(f"{text!r} is no option", "--sbatch", "write '--partition=hpc'")
-    job = slurm.SlurmJob(slurm.sbatch_time(time), jobs, tuple(sbatch or []))
-    refuse_short(job.time, job.options)
+    job = slurm.SlurmJob(slurm.seconds(time), jobs, tuple(sbatch or []))
     request = _request(file, {})
     slurm.refuse_job(request, job)
     if not show:

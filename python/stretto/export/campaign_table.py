@@ -18,7 +18,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_bench
 from stretto.files.identity import cpu_slug
-from stretto.files.results import ENDING, PARTS
+from stretto.files.results import ENDING
 from stretto.files.table import Row, Table, read_table
 
 #: a table may seem so much older than its results: a copy of a directory gives its files new times,
@@ -80,9 +80,9 @@ def _of_campaign(path: Path) -> bool:
     mpi = f"{header.mpi.family}-{header.mpi.version}"
     if place.parent.name != mpi or _layout(path) is None:
         return False
-    base, parts = place.parent.parent, place / path.name.removesuffix(ENDING) / PARTS
+    base = place.parent.parent
     table = table_place(base, header.mpi, _cpu(header))
-    return (base / CAMPAIGN).exists() or parts.exists() or table.exists()
+    return (base / CAMPAIGN).exists() or table.exists()
 
 
 def _cpu(header: Header) -> str:

@@ -38,7 +38,8 @@ def places_of(results: Sequence[Path], commands: Iterable[Sequence[str]]) -> lis
         out |= dict.fromkeys(w.removeprefix("--mpi=") for w in words if w.startswith("--mpi="))
     for path in results:
         for directory in path.absolute().parents[:_ABOVE]:
-            out |= dict.fromkeys(map(str, (earlier(directory) or {}).get("mpis", ())))
+            about = earlier(directory)
+            out |= dict.fromkeys(about.mpis if about is not None else ())
     return [place for place in out if "/" in place]
 
 

@@ -54,6 +54,10 @@ def line_of(value: Any, **first: Any) -> str:
     return json.dumps({**first, **encode(value)}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+class BusyError(StrettoError):
+    """Another process writes to the file."""
+
+
 class LineFile:
     """A file that is open for appending, and locked; use it in a ``with`` statement.
 
@@ -65,6 +69,7 @@ class LineFile:
         self.path = path
         self.what = what
         self.handle = -1
+        self.locked = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.handle = open_to_write(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
@@ -72,9 +77,10 @@ class LineFile:
             raise from_oserror(error, "cannot open the results file", path) from error
         try:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.locked = True
         except BlockingIOError as error:
             self.close()
-            raise StrettoError(
+            raise BusyError(
                 f"{who} is writing to this file", path, "wait for it, or name another file (--out)"
             ) from error
         except OSError:

@@ -7,12 +7,12 @@ last line without its line feed is the trace of a kill: readers drop it, and res
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, from_oserror
 from stretto.files.append import LineDocument, line_of
 from stretto.files.identity import Host, Identity, MPIIdentity
 from stretto.files.io import parse_json, read_text
@@ -50,8 +50,7 @@ class Header:
 class Launch:
     """One start of the measuring program; `candidates` by collective.
 
-    `hosts` are the nodes that it was started on, where they were named. `generation` counts the
-    claims under which a launch of a campaign of several processes was measured, from 1.
+    `hosts` are the nodes that it was started on, where they were named.
     """
 
     launch: int
@@ -64,7 +63,6 @@ class Launch:
         "stretto"  # "bare": without the interposer; "native:SETTINGS", "natives:START": variants.py
     )
     hosts: list[str] | None = None
-    generation: int | None = None
 
 
 @dataclass
@@ -116,16 +114,13 @@ class Excluded:
 class LaunchEnd:
     """How a launch ended, and how many seconds it took, start and end of the job included.
 
-    `samples` is how many the files of a campaign of several processes held of it then, all
-    together: where they hold fewer, some were lost. `usage` is what its ranks had of their
-    processors; None: it did not come to its end.
+    `usage` is what its ranks had of their processors; None: it did not come to its end.
     """
 
     launch: int
     status: Literal["ok", "timeout", "failed"]
     detail: str = ""
     seconds: float | None = None
-    samples: int | None = None
     usage: Usage | None = None
 
 
@@ -194,26 +189,6 @@ def standing_exclusions(records: Iterable[Record]) -> dict[tuple[str, str], Excl
     return out
 
 
-def broken_off(records: Sequence[Record], mode: str) -> set[int]:
-    """Return which samples wait for their other mode, and nothing more came of their start.
-
-    The program writes a candidate's modes one after the other, and the last may be missing by
-    itself. It is missing for good where the start ended in the midst: by a kill, or a full disk.
-    """
-    out: set[int] = set()
-    half: int | None = None
-    for at, record in enumerate(records):
-        if isinstance(record, Sample):
-            half = None if record.mode == mode else at
-        elif isinstance(record, Launch | LaunchEnd):
-            if half is not None and (isinstance(record, Launch) or record.status != "ok"):
-                out.add(half)
-            half = None
-    if half is not None:
-        out.add(half)
-    return out
-
-
 def check_record(record: Record, launches: dict[int, Launch], place: str) -> None:
     """Raise a `StrettoError` when a record does not fit to those before it."""
     for problem in _problems(record, launches):
@@ -222,8 +197,8 @@ def check_record(record: Record, launches: dict[int, Launch], place: str) -> Non
 
 def _problems(record: Record, launches: dict[int, Launch]) -> Iterator[str]:
     if isinstance(record, Launch):
-        if min(record.nodes, record.ppn, record.nranks, record.generation or 1) < 1:
-            yield "nodes, ppn, nranks and generation must be at least 1"
+        if min(record.nodes, record.ppn, record.nranks) < 1:
+            yield "nodes, ppn and nranks must be at least 1"
         if record.nranks > record.nodes * record.ppn:
             yield f"{record.nranks} ranks do not fit on {record.nodes} x {record.ppn}"
         if (record.clock_error_us or 0) < 0:
@@ -231,8 +206,8 @@ def _problems(record: Record, launches: dict[int, Launch]) -> Iterator[str]:
     elif record.launch not in launches:
         yield f"launch {record.launch} was never started in this file"
     elif isinstance(record, LaunchEnd):
-        if min(record.seconds or 0, record.samples or 0) < 0:
-            yield "seconds or samples is negative"
+        if (record.seconds or 0) < 0:
+            yield "seconds is negative"
     elif isinstance(record, Sample):
         if record.bytes < 0 or record.batch < 1:
             yield "bytes must be at least 0 and batch at least 1"
@@ -292,3 +267,15 @@ def parse_bench(text: str, place: str) -> Bench:
 
 def read_bench(path: Path) -> Bench:
     return parse_bench(read_text(path, WHAT, "make them with: stretto bench"), str(path))
+
+
+def read_header(path: Path) -> Header | None:
+    """Return the first line of results; None where it was cut off, or there are none."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            line = stream.readline()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise from_oserror(error, f"cannot read {WHAT}", path) from error
+    return LINES.parse(line, str(path))[0] if line.endswith("\n") else None

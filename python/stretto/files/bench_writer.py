@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
@@ -26,16 +24,12 @@ from stretto.files.io import read_text
 class BenchWriter(LineFile):
     """Appends records to a results file; use it in a ``with`` statement.
 
-    `resume`: go on with an existing file: it is read into `previous`, a half-written last line is
-    cut off, and `header` must be of the same MPI and host. `generation`: of the claim under which a
-    campaign of several processes measures; None: there is none. `held`: tells how many samples of a
-    launch all files of such a campaign hold; None: there is one.
+    `resume`: go on with an existing file: a half-written last line is cut off, and `header` must be
+    of the same MPI and host. `previous`: what the file holds, records written since included.
     """
 
     def __init__(self, path: Path, header: Header, resume: bool = False) -> None:
         self.previous = Bench(header)
-        self.generation: int | None = None
-        self.held: Callable[[int], int] | None = None
         self._launches: dict[int, Launch] = {}
         if path.exists() and not resume and path.stat().st_size > 0:
             raise StrettoError(
@@ -73,12 +67,9 @@ class BenchWriter(LineFile):
         """Append one record; at a launch's end everything is brought to disk."""
         check_record(record, self._launches, str(self.path))
         if isinstance(record, Launch):
-            if self.generation is not None:
-                record = replace(record, generation=self.generation)
             self._launches[record.launch] = record
-        elif isinstance(record, LaunchEnd) and record.status == "ok" and self.held is not None:
-            record = replace(record, samples=self.held(record.launch))
         self.append(format_record(record), sync=False)
+        self.previous.records.append(record)
         if isinstance(record, LaunchEnd):
             try:
                 os.fsync(self.handle)

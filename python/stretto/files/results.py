@@ -10,8 +10,6 @@ from stretto.errors import StrettoError, from_oserror
 ENDING = ".bench.jsonl"
 #: how deep a campaign's results lie below its directory: MPI, processor
 DEPTH = 2
-#: a directory with it holds the files of single starts, which the file beside it has as one
-PARTS = "layout.json"
 
 
 def results_below(directory: Path) -> list[Path]:
@@ -19,8 +17,6 @@ def results_below(directory: Path) -> list[Path]:
     try:
         for depth in range(DEPTH + 1):
             found = sorted(directory.glob("*/" * depth + f"[!.]*{ENDING}"))
-            if depth:
-                found = [p for p in found if not (p.parent / PARTS).exists()]
             if found:
                 return found
     except OSError as error:

@@ -36,7 +36,7 @@ class Ledger:
     twice.
 
     `again`: candidates whose exclusion ended with this start of the campaign, and why they were
-    out.
+    out. `ended`: launches that came to their end.
     """
 
     def __init__(self, settings: Settings, records: Iterable[Record] = ()) -> None:
@@ -44,6 +44,7 @@ class Ledger:
         self.done: set[Key] = set()
         self.gone: set[tuple[str, str]] = set()
         self.again: list[Excluded] = []
+        self.ended: set[int] = set()
         self._strikes: Counter[tuple[str, str]] = Counter()
         self._half: Key | None = None  # its other mode is still to come
         everything = list(records)
@@ -85,8 +86,10 @@ class Ledger:
             if self._half is not None:  # of several starts of the launch one came to its end
                 self.done.add(self._half)
             self._half = None
+            self.ended.add(record.launch)
         else:
             self._break_off()
+            self.ended.discard(record.launch)
             if isinstance(record, Launch):
                 self._half = None
 
@@ -105,10 +108,13 @@ class Ledger:
         out = []
         for case in self.settings.cases_of(self.settings.variant_of(launch)):
             names = tuple(c for c in case.candidates if (case.collective, c) not in self.gone)
-            shape = f"{case.datatype} {case.operation} {case.root} {case.pattern}"
-            if any((launch, case.collective, case.bytes, shape, c) not in self.done for c in names):
+            if not all(self.has(launch, case, c) for c in names):
                 out.append(replace(case, candidates=names))
         return out
+
+    def has(self, launch: int, case: Case, candidate: str) -> bool:
+        shape = f"{case.datatype} {case.operation} {case.root} {case.pattern or ''}"
+        return (launch, case.collective, case.bytes, shape, candidate) in self.done
 
     def order(self) -> list[int]:
         """Return the launches as they will run: rounds, each in an order of its own."""
