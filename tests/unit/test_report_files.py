@@ -111,7 +111,7 @@ def test_single_files_of_any_name(small: Path, tmp_path: Path) -> None:
         renamed.write_bytes((small / name).read_bytes())
         assert kind_of(renamed) == name.split(".")[1]
         (system,) = load([renamed])
-        assert [k for k, _ in system.files] == [name.split(".")[1]]
+        assert [f.kind for f in system.files] == [name.split(".")[1]]
 
 
 def test_failures_and_layouts_of_a_cluster(cluster: Path) -> None:

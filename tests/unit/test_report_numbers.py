@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.stats import estimate
+from stretto.report.points import estimate
 
 LONG = "native:coll_tuned_allreduce_algorithm=4"
 

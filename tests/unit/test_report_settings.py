@@ -13,6 +13,7 @@ from stretto.files.settings import SettingRun, SettingsFile, Tried, write_settin
 from stretto.files.verdict import GainInterval, Metric
 from stretto.report.load import load
 from stretto.report.make import report
+from stretto.report.page import Outputs
 
 EAGER = {"OMPI_MCA_btl_tcp_eager_limit": "1000000"}
 
@@ -49,7 +50,7 @@ def _host() -> Host:
 
 
 def test_the_page_shows_each_setting_with_what_became_of_it(tmp_path: Path) -> None:
-    out = report([written(tmp_path / "app.settings.json")], tmp_path / "report.html")
+    out = report([written(tmp_path / "app.settings.json")], Outputs(tmp_path / "report.html"))
     assert "settings-1" in out["figures"]
     page = (tmp_path / "report.html").read_text()
     assert 'id="settings"' in page and 'href="#settings"' in page
@@ -61,12 +62,12 @@ def test_the_page_shows_each_setting_with_what_became_of_it(tmp_path: Path) -> N
 
 
 def test_a_campaign_that_is_not_complete_says_so(tmp_path: Path) -> None:
-    report([written(tmp_path / "app.settings.json", chosen=False)], tmp_path / "report.html")
+    report([written(tmp_path / "app.settings.json", chosen=False)], Outputs(tmp_path / "report.html"))
     assert "No setting has been decided on yet" in (tmp_path / "report.html").read_text()
 
 
 def test_without_such_a_file_there_is_no_such_section(tmp_path: Path) -> None:
-    report([make.make(tmp_path / "sample")], tmp_path / "report.html")
+    report([make.make(tmp_path / "sample")], Outputs(tmp_path / "report.html"))
     assert 'id="settings"' not in (tmp_path / "report.html").read_text()
 
 

@@ -71,7 +71,8 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     groups = _groups(profile.nranks)
     step = groups[0][1] - groups[0][0]
     node_of = {r: node.name for node in profile.nodes for r in node.ranks}
-    index = {parts.number(i): i for i in range(len(parts.wall_s))}  # none of unrecorded ranks
+    # none of unrecorded ranks
+    index = {parts.profile.number(i): i for i in range(parts.profile.nranks)}
     rows = []
     for order, part in enumerate(parts.parts):
         for first, last in groups:
