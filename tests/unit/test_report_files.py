@@ -124,10 +124,6 @@ def test_failures_and_layouts_of_a_cluster(cluster: Path) -> None:
     assert any("ran out of time" in n for n in system.notes)
 
 
-def test_two_directories_are_two_systems(small: Path, cluster: Path) -> None:
-    assert [s.name for s in load([small, cluster])] == ["small", "cluster"]
-
-
 def test_two_directories_of_one_name_are_told_apart(small: Path, tmp_path: Path) -> None:
     other = make.make(tmp_path / "small")
     assert len({s.name for s in load([small, other])}) == 2

@@ -133,13 +133,13 @@ def _gone(files: Sequence[Any], labels: Mapping[str, Mapping[str, str]]) -> list
     from stretto.report.ranking import labelled
     from stretto.report.sources import excluded
 
-    out: dict[str, None] = {}
+    out: list[str] = []
     for f in files:
         nodes = min((r.nodes for r in f.bench.launches), default=1)
         own = labels.get(f.mpi, {})
         label = partial(labelled, mpi=f.bench.header.mpi, nodes=nodes, labels=own)
-        out |= dict.fromkeys(f"{f.mpi}: {text}" for text in excluded(f.bench, label))
-    return list(out)
+        out += [f"{f.mpi}: {text}" for text in excluded(f.bench, label)]
+    return list(dict.fromkeys(out))
 
 
 def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> StrettoError:

@@ -59,13 +59,16 @@ def advice(system: System, shape: ShapeSum) -> str:
         return ""
     if shape.wait is not None and shape.wait > 0.9:
         return "waiting: balance the work"
-    if call.kind != "collective" or call.collective not in TUNABLE:
+    if call.kind != "collective" or call.collective is None or call.collective not in TUNABLE:
         return "stays native"
     if not system.tables:
         return "can be tuned"
-    row = None
-    for table in system.tables if comm is not None else ():
-        row = row or table.find(call.collective, comm.nodes, comm.ppn, call.bytes_min)
+    found = [
+        table.find(call.collective, comm.nodes, comm.ppn, call.bytes_min)
+        for table in system.tables
+        if comm is not None
+    ]
+    row = next((r for r in found if r is not None), None)
     if row is None:
         return "no row: native"
     if row.choice == NATIVE:

@@ -79,8 +79,13 @@ def _dots(lines: Sequence[tuple[str, str, str, VerdictFile]], band: int) -> Comp
     title = fmt.capital(metric_name(metric)) + (f" ({metric.unit})" if metric.unit else "")
     values = [float(r["v"]) for r in rows]
     x = axes.value_x(title, values, 0.12, False, tickCount=6, labelExpr=axes.THOUSANDS)
-    y = axes.names_y("row", [str(m["row"]) for m in middles], labelFontWeight="bold")
-    y.scale = alt.Scale(paddingInner=0.25, paddingOuter=0.2)
+    y = alt.Y(
+        "row:N",
+        sort=[str(m["row"]) for m in middles],
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelFontWeight="bold"),
+        scale=alt.Scale(paddingInner=0.25, paddingOuter=0.2),
+    )
     last = max(r["order"] for r in rows)
     offset = alt.YOffset("order:Q", scale=alt.Scale(domain=[-1, last + 1]))
     middle = chart_of(middles)
@@ -89,7 +94,7 @@ def _dots(lines: Sequence[tuple[str, str, str, VerdictFile]], band: int) -> Comp
         .mark_bar(aria=False, opacity=0.25, height=band * 0.72)
         .encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y, color=HUE),
         middle.mark_tick(thickness=2.5, size=int(band * 0.8)).encode(x=x, y=y, color=HUE),
-        middle.mark_text(fontWeight="bold", dy=-band * 0.42 - 6).encode(
+        middle.mark_text(fontWeight="bold", dy=-band * 0.5 - 8).encode(
             x=x, y=y, color=HUE, text=alt.Text("text:N")
         ),
         chart_of(rows)
