@@ -229,18 +229,10 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     for kind in ("native", "tuned"):
         found = estimate_runs(usable(v.runs, kind))
         if found is not None:
-            interval = (
-                f", 95 % interval {value_text(v, found.low)} to {value_text(v, found.high)}"
-                if found.kind == "launches"
-                else ""
-            )
-            runs = fmt.plural(found.observations, "run")
-            out.append(
-                (
-                    f"{name}, {kind}",
-                    f"{value_text(v, found.median)} (median of {runs}{interval})",
-                )
-            )
+            ends = f"{value_text(v, found.low)} to {value_text(v, found.high)}"
+            interval = f", 95 % interval {ends}" if found.kind == "launches" else ""
+            median = f"median of {fmt.plural(found.observations, 'run')}{interval}"
+            out.append((f"{name}, {kind}", f"{value_text(v, found.median)} ({median})"))
     word = "less" if v.metric.better == "lower" else "more"
     if v.measured is not None:
         tested = v.measured.p is not None
@@ -256,13 +248,8 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
     calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
     if ranks and calls:
-        who = fmt.plural(min(ranks), "rank")
-        out.append(
-            (
-                "calls carried out by Stretto",
-                f"{fmt.count(calls[0])} a tuned run at least, on {who}",
-            )
-        )
+        words = f"{fmt.count(calls[0])} a tuned run at least, on {fmt.plural(min(ranks), 'rank')}"
+        out.append(("calls carried out by Stretto", words))
     return out
 
 
@@ -279,7 +266,7 @@ def busy_notes(system: System) -> list[str]:
     found += [busy_note(bench) for bench in system.benches]
     before = None if v is None else busy_before([r.others for r in v.runs])
     found.append(None if before is None else f"the machine was busy: {before}")
-    return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(found) if text is not None]
+    return [sentence(text) for text in dict.fromkeys(found) if text is not None]
 
 
 def notes(system: System) -> list[str]:
@@ -318,10 +305,9 @@ def notes(system: System) -> list[str]:
             + (f": the records of rank {who} end early." if who else ".")
         )
     if profile is not None and (note := tools_note(profile)) is not None:
-        out.append(f"{note[0].upper()}{note[1:]}.")
+        out.append(sentence(note))
     if profile is not None and (note := threads_note(profile)) is not None:
-        note = f"{note[0].upper()}{note[1:]}."
-        out.append(note + " Shares are of the sum." * (breakdown(profile).threads))
+        out.append(sentence(note) + " Shares are of the sum." * breakdown(profile).threads)
     if system.panels:
         few = {p.estimate.launches for q in system.panels for p in q.points}
         if min(few) < 6:
@@ -332,8 +318,7 @@ def notes(system: System) -> list[str]:
     failed: dict[str, set[str]] = {}
     for panel in system.panels:
         for name, why in panel.failed.items():
-            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(
-                fmt.layout(panel.layout)
-            )
+            where = failed.setdefault(f"{name} for {panel.collective} {why}", set())
+            where.add(fmt.layout(panel.layout))
     out += [f"{what} ({', '.join(sorted(where))})." for what, where in sorted(failed.items())]
     return out + system.notes
