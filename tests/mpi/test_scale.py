@@ -28,8 +28,6 @@ from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, resize
 from stretto.measure.settings import parse_counts
-from stretto.measure.stats import Interval
-from stretto.measure.verdict import judge
 from stretto.scaling import measure
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
@@ -282,14 +280,6 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
         assert good is not None and good.turns[0].enough is None
         assert "has not turned round" in "\n".join(sentences(good, None))
         assert as_json(good, Metric(), None)["fastest"][0]["enough"] is None
-
-
-def test_one_of_a_thing_is_not_several() -> None:
-    assert RunPoint(1, 2, 1).words == "1 x 2 x 1 thread"
-    assert RunPoint(1, 2, 2).words == "1 x 2 x 2 threads"
-    one = Interval(1.0, None, None, 1)
-    assert judge(one, None, 1).why == "1 launch is too few for a test (at least 6)"
-    assert judge(one, None, 2, "run").why == "2 runs are too few for a test (at least 6)"
 
 
 def test_a_rate_is_better_when_higher() -> None:

@@ -194,13 +194,19 @@ def test_a_script_that_ignores_the_number_is_found_out(
     assert "it ran on 2 ranks, not on 1" in found["failed"][0]["why"]
 
 
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (["--ranks", "1,2"], "that native runs had these numbers of ranks (1 x 1, 1 x 2)"),
+        (["--ppn", "1", "--threads", "1,2"],
+         "that ranks had these numbers of threads (1 x 1 x 1 thread, "),
+    ],
+)  # fmt: skip
 def test_what_no_rank_tells_is_not_verified(
-    launcher: list[str], capsys: pytest.CaptureFixture[str]
+    launcher: list[str], capsys: pytest.CaptureFixture[str], options: list[str], note: str
 ) -> None:
-    assert main(["scale", "--ranks", "1,2", "--repeats", "1", *launcher, *sh("echo {n}")]) == 0
-    assert "not verified: that native runs had these numbers of ranks (1 x 1, 1 x 2)" in (
-        capsys.readouterr().out
-    )
+    assert main(["scale", *options, "--repeats", "1", *launcher, *sh("echo {n}")]) == 0
+    assert f"not verified: {note}" in capsys.readouterr().out
 
 
 #: what a rank looks like
@@ -223,16 +229,6 @@ def test_threads_that_do_not_reach_the_ranks_are_found_out(
     (file,) = (tmp_path / "out").glob("*.jsonl")
     seen = [r.threads_seen for r in read_scale(file).runs if r.threads == 1]
     assert seen == [True, False], "the first run of a point is looked at"
-
-
-def test_threads_that_no_rank_tells_are_not_verified(
-    launcher: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["scale", "--ppn", "1", "--threads", "1,2", "--repeats", "1", *launcher]
-    assert main([*words, *sh("echo {n}")]) == 0
-    assert "not verified: that ranks had these numbers of threads (1 x 1 x 1 thread, " in (
-        capsys.readouterr().out
-    )
 
 
 @pytest.mark.parametrize(

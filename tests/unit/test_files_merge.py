@@ -116,7 +116,7 @@ def test_merge_of_a_learned_row_that_is_cut_counts_the_time_saved_once() -> None
     found = merge_tables([(Path("a"), learned_table), (Path("b"), cut)])
     assert [(r.low, r.high) for r in found.rows] == [(8, 15), (16, 19), (20, 31)]
     system = System("x", tables=[learned_table, kept, found])
-    assert learned.saved(learned.learned_rows(system)) == learned.Saved(0.3, 0.3 - 0.1, 0.3 + 0.1)
+    assert learned.saved(learned.learned_rows(system)) == (0.3, 0.3 - 0.1, 0.3 + 0.1)
 
 
 def test_merge_and_report_of_learned_tables_by_commands(

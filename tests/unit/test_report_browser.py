@@ -11,9 +11,7 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from stretto.files.net import write_net
 from stretto.files.scale import ScaleFile, ScaleHeader, ScaleRun
 from stretto.files.verdict import Metric
 from stretto.report import scaling_page
+from stretto.report.page import Outputs
 from stretto.scaling.analyse import analyse
 
 pytestmark = pytest.mark.browser
@@ -244,7 +243,7 @@ def named(base: Path) -> Path:
     found = analyse(runs, header.metric, 3.9)
     assert found is not None
     scaling = base / "scaling.html"
-    scaling_page.write(ScaleFile(header, runs), found, 3.9, base / "x", scaling)
+    scaling_page.write(ScaleFile(header, runs), found, 3.9, base / "x", Outputs(scaling))
     figures = "".join(re.findall(r"<figure .*?</figure>", scaling.read_text(), re.S))
     path.write_text(path.read_text().replace("<footer>", f"{figures}<footer>"))
     return path
@@ -324,42 +323,6 @@ def test_without_script_everything_is_there(browser: str, pages: Path, tmp_path:
     copy.write_text(re.sub(r"<script>.*?</script>", "", text, flags=re.S), encoding="utf-8")
     seen = look(browser, copy, tmp_path, extra='<button id="theme"></button><div id="tip"></div>')
     assert set(seen["figures"]) == set(seen["all"])
-
-
-def pixels(path: Path) -> tuple[int, int, bytes]:
-    """Decode an 8-bit RGB(A) PNG: width, bytes of a pixel, and the unfiltered rows."""
-    data = path.read_bytes()
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    at, packed, width, step = 8, b"", 0, 0
-    while at < len(data):
-        length, kind = struct.unpack(">I4s", data[at : at + 8])
-        body = data[at + 8 : at + 8 + length]
-        if kind == b"IHDR":
-            width, _, depth, colour = struct.unpack(">IIBB", body[:10])
-            assert depth == 8 and colour in (2, 6)
-            step = 3 if colour == 2 else 4
-        elif kind == b"IDAT":
-            packed += body
-        at += 12 + length
-    return width, step, zlib.decompress(packed)
-
-
-def test_a_screenshot_has_the_colours_of_the_charts(
-    browser: str, pages: Path, tmp_path: Path
-) -> None:
-    shot = tmp_path / "shot.png"
-    chromium(
-        browser,
-        tmp_path / "profile",
-        1280,
-        f"--screenshot={shot}",
-        (pages / "small.html").as_uri(),
-        height=1000,
-    )
-    width, step, raw = pixels(shot)
-    assert width == 1280
-    # the rows are filtered; a blank page would still be a handful of values
-    assert len({raw[i : i + step] for i in range(1, len(raw) - step, 997 * step)}) > 20
 
 
 def test_it_prints(browser: str, pages: Path, tmp_path: Path) -> None:

@@ -15,14 +15,13 @@ from report_samples import make
 from stretto.cli import main
 from stretto.files.bench import read_bench
 from stretto.files.profile import Call, Event
-from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import ranking as draw
 from stretto.report.findings import table_finding, where_time_goes
 from stretto.report.load import load
 from stretto.report.ranking import rank
 from stretto.report.sources import sources
-from stretto.report.tables import rows, shapes
+from stretto.report.tables import Forest, advice
 
 Spec = dict[str, Any]
 
@@ -292,12 +291,13 @@ def test_a_row_of_a_layout_that_was_not_measured_is_marked(
     table = tmp_path / "d" / "app.table"
     table.write_text(table.read_text().replace("source=measured", word))
     system = load([tmp_path / "d"])[0]
-    told = [s["advice"] for s in shapes(system, breakdown(system.profile)) if not s["rest"]]
+    assert system.profile is not None
+    told = [advice(system, s) for s in breakdown(system.profile).shapes]
     faster = [a for a in told if " faster" in a and "proven" not in a]
     mark = {"measured": "", None: " (not measured)"}.get(source, f" ({source})")
     assert faster and all(a.endswith(f"faster{mark}") for a in faster), faster
-    drawn = [r["plot"] is not None for r in rows(system, []) if r["ratio"] != fmt.NONE]
-    assert drawn and set(drawn) == {source in ("measured", "simulated")}
+    drawn = {Forest(system.rows).plot(row) is not None for row in system.rows}
+    assert drawn == {source in ("measured", "simulated")}
     said_of_it = f"all of it {source}" in table_finding(system)
     assert said_of_it == (source in ("interpolated", "simulated"))
 
@@ -346,5 +346,5 @@ def test_what_no_table_has_is_not_called_tunable(systems: Path) -> None:
         replace(row, function=f, wait_s=None) for f in ("MPI_Allreduce", "MPI_Alltoallw")
     ]
     system.tables = []
-    told = {s["function"]: s["advice"] for s in shapes(system, breakdown(system.profile))}
+    told = {s.call.function: advice(system, s) for s in breakdown(system.profile).shapes}
     assert told == {"MPI_Allreduce": "can be tuned", "MPI_Alltoallw": "stays native"}

@@ -13,7 +13,6 @@ from stretto.files.bench import Header, Launch, LaunchEnd, Sample
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity, cpu_slug
 from stretto.files.table import Row, Table, write_table
-from stretto.report import format as fmt
 from stretto.report.campaigns import below
 from stretto.report.facts import identity
 from stretto.report.load import System, load
@@ -115,8 +114,3 @@ def test_a_machine_called_as_a_platform_is_none(tmp_path: Path) -> None:
     assert platform_name(system) == STANDIN
     system.benches[0].header.settings["source"] = "simulated"
     assert platform_name(system) == "c5n-tcp"
-
-
-def test_one_slowest_candidate_is_singular() -> None:
-    assert fmt.slowest_left_out(1, 13, "candidate") == "the slowest of 13 candidates is left out"
-    assert fmt.slowest_left_out(5, 13, "point") == "the 5 slowest of 13 points are left out"

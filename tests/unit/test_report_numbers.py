@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.stats import estimate
+from stretto.report.points import estimate
 
 LONG = "native:coll_tuned_allreduce_algorithm=4"
 
@@ -38,6 +38,8 @@ LONG = "native:coll_tuned_allreduce_algorithm=4"
         (fmt.percent, (0.0521,), "5.2 %"), (fmt.percent, (0.31,), "31 %"),
         (fmt.percent, (0.0004,), "0.04 %"), (fmt.percent, (1e-6,), "<0.01 %"),
         (fmt.percent, (0,), "0 %"),
+        (fmt.slowest_left_out, (1, 13, "candidate"), "the slowest of 13 candidates is left out"),
+        (fmt.slowest_left_out, (5, 13, "point"), "the 5 slowest of 13 points are left out"),
         (fmt.choice, (LONG,), "tuned ring"),
         (fmt.choice, ("x" * 60,), "x" * 14 + "\u2026" + "x" * 13),
     ],

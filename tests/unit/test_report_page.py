@@ -231,7 +231,7 @@ def test_page_json_and_pictures_say_the_same(
 def test_a_chart_of_each_kind_is_valid_vega_lite(systems: Path) -> None:
     for name in ("small", "cluster"):
         (system,) = load([systems / name])
-        figures = list(sections.build(system).figures())
+        figures = list(sections.build(system).figures)
         assert len({f.name for f in figures}) == len(figures)
         kinds = {figure.name.partition("-")[0]: figure for figure in figures}
         assert len(kinds) > 5
@@ -242,7 +242,7 @@ def test_a_chart_of_each_kind_is_valid_vega_lite(systems: Path) -> None:
 @pytest.mark.long
 def test_every_axis_has_a_title_or_names(systems: Path) -> None:
     (system,) = load([systems / "cluster"])
-    for figure in sections.build(system).figures():
+    for figure in sections.build(system).figures:
         vega = json.dumps(vlc.vegalite_to_vega(figure.chart.to_dict()))
         for axis in re.findall(r'"x": \{[^{}]*"title": null', vega):
             pytest.fail(f"{figure.name}: {axis}")

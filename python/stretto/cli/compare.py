@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -80,8 +81,7 @@ def command(
     from stretto.measure.settings import parse_collectives, parse_sizes
     from stretto.net.systems import is_net
     from stretto.report import ranking_show
-    from stretto.report.excluded import of_all
-    from stretto.report.ranking import labelled, rank
+    from stretto.report.ranking import rank
     from stretto.report.sources import sources
 
     if any(map(is_net, paths)):
@@ -109,15 +109,7 @@ def command(
         and (nodes is None or r.place.nodes == nodes)
         and (ppn is None or r.place.ppn == ppn)
     ]
-    gone = of_all(
-        files,
-        lambda f, name: labelled(
-            name,
-            f.bench.header.mpi,
-            min((r.nodes for r in f.bench.launches), default=1),
-            labels.get(f.mpi, {}),
-        ),
-    )
+    gone = _gone(files, labels)
     if not rankings:
         filters = (collective, sizes, nodes, ppn, mode, natives_only or None)
         raise _nothing(paths, any(f is not None for f in filters), gone)
@@ -129,10 +121,25 @@ def command(
             say(f"stretto: note: {note}")
         print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
     if out is not None or png is not None or svg is not None:
+        from stretto.report.page import Outputs
         from stretto.report.ranking_page import write
 
-        for path in write(rankings, files, notes, out, png, svg):
+        for path in write(rankings, files, notes, Outputs(out, png, svg)):
             say(f"stretto: {path}")
+
+
+def _gone(files: Sequence[Any], labels: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the candidates of which nothing counts, each with the reason."""
+    from stretto.report.ranking import labelled
+    from stretto.report.sources import excluded
+
+    out: list[str] = []
+    for f in files:
+        nodes = min((r.nodes for r in f.bench.launches), default=1)
+        own = labels.get(f.mpi, {})
+        label = partial(labelled, mpi=f.bench.header.mpi, nodes=nodes, labels=own)
+        out += [f"{f.mpi}: {text}" for text in excluded(f.bench, label)]
+    return list(dict.fromkeys(out))
 
 
 def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> StrettoError:

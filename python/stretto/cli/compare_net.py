@@ -35,8 +35,10 @@ def compare(
     found = compared(*systems(paths))
     if output is not None or png is not None or svg is not None:
         from stretto.report import network
+        from stretto.report.page import Outputs
 
-        for path in network.write(network.compared(found), output, png, svg):
+        to = Outputs(output, png, svg)
+        for path in network.written(network.compared(found), to)["written"]:
             say(f"stretto: {path}")
     if as_json:
         print_json({

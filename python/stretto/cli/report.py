@@ -72,6 +72,7 @@ def command(
     (NAME.io.json) have a page of their own.
     """
     from stretto.report import make
+    from stretto.report.page import Outputs
 
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
@@ -84,15 +85,15 @@ def command(
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
-        page = out or Path("report.html")
+        to = Outputs(out or Path("report.html"), png, svg, drawn)
         if own is not None:
-            result: dict[str, Any] = own(paths, page, png, svg, drawn)
+            result: dict[str, Any] = own(paths, to)
         elif processes is not None:
             result = make.over_processes(paths, processes)
         elif picture is not None:
             result = make.one_picture(paths, picture)
         else:
-            result = make.report(paths, page, png, svg, drawn)
+            result = make.report(paths, to)
     if as_json:
         print_json(result)
     else:

@@ -254,7 +254,7 @@ def _forecast(
     from stretto.model.show import forecast_lines
 
     if plot is not None:
-        from stretto.report.figures.forecast import elapsed
+        from stretto.report.figures.scaling import forecast_elapsed as elapsed
         from stretto.report.render import write_to
 
     if scaling not in ("strong", "weak"):

@@ -116,7 +116,7 @@ def decide(
     from stretto.measure.idle import busy_note
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import table_lines
-    from stretto.report.excluded import excluded
+    from stretto.report.sources import excluded
     from stretto.tune.from_results import decide_from
 
     results = results_in(results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -28,18 +29,27 @@ class Row:
     choice: str
     evidence: dict[str, str] = field(default_factory=dict)
 
+    def number(self, key: str) -> float | None:
+        """Return a number of the evidence; None where there is none, or it is not finite."""
+        try:
+            value = float(self.evidence[key])
+        except (KeyError, ValueError):
+            return None
+        return value if math.isfinite(value) else None
+
     @property
     def ratio(self) -> float | None:
         """Median time of the choice divided by native's, None when not measured."""
-        try:
-            return float(self.evidence["ratio"])
-        except (KeyError, ValueError):
-            return None
+        return self.number("ratio")
+
+    @property
+    def source(self) -> str:
+        return self.evidence.get("source", "not measured")
 
     @property
     def simulated(self) -> bool:
         """Whether the evidence comes from a model, not from a measurement."""
-        return self.evidence.get("source") == "simulated"
+        return self.source == "simulated"
 
 
 @dataclass

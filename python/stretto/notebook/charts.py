@@ -16,9 +16,8 @@ from stretto.report import network, render, theme
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import bars, curves, matrix, profile, timeline
 from stretto.report.figures.data import Chart
-from stretto.report.points import Panel, panels
+from stretto.report.points import Panel, panels_of
 from stretto.report.render import Figure
-from stretto.report.sums import points_of
 
 _KINDS = {"hconcat": alt.hconcat, "layer": alt.layer}
 Charts = Mapping[str, Callable[[], alt.TopLevelMixin]]
@@ -26,9 +25,8 @@ Charts = Mapping[str, Callable[[], alt.TopLevelMixin]]
 
 def of_bench(found: Bench) -> Charts:
     """Return charts by collective: time against size, or bars where there is one size."""
-    points, _ = points_of([found])
     by_name: dict[str, list[Panel]] = {}
-    for panel in panels(points):
+    for panel in panels_of([found]):
         by_name.setdefault(panel.collective, []).append(panel)
 
     def draw(name: str) -> alt.TopLevelMixin:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +27,7 @@ PARTS = (
 class Part:
     """One part of the run, in seconds per rank.
 
-    `name`, `meaning`: for the reader; `meaning` says what could change it.
+    `meaning`: what could change it.
     `hue`: its colour in `stretto.report.theme`.
     """
 
@@ -45,32 +44,27 @@ class Part:
 
 @dataclass(frozen=True)
 class ShapeSum:
-    """One call shape, summed up for the table.
+    """One call shape, summed up; `time_s` is the mean over the ranks.
 
-    `time_s`: mean over the ranks.
-    `share`: of the run (`Breakdown.total_s`).
     `wait`: fraction of its time spent waiting for the last rank; None when not known.
     """
 
     call: Call
-    calls: int
     time_s: float
-    share: float
     wait: float | None
     mean_us: float
-    ranks: int
 
 
 @dataclass(frozen=True)
 class Breakdown:
     """The parts of a run, in the order in which they are stacked."""
 
+    profile: Profile
     parts: list[Part]
-    wall_s: np.ndarray
-    shapes: list[ShapeSum]
-    sampled: bool
-    #: rank in MPI_COMM_WORLD of an index of the parts; ranks without a recording have none
-    number: Callable[[int], int] = int
+
+    @property
+    def wall_s(self) -> np.ndarray:
+        return np.asarray(self.profile.wall_s, dtype=float)
 
     @property
     def total_s(self) -> float:
@@ -78,26 +72,26 @@ class Breakdown:
 
         It is where several threads of a rank are in MPI at once.
         """
-        return max(float(self.wall_s.mean()), sum(p.mean for p in self.parts))
+        return max(float(self.wall_s.mean()), sum(p.mean for p in self.parts)) or 1.0
+
+    @property
+    def sampled(self) -> bool:
+        """Return whether waiting was told from transfer anywhere."""
+        return any(c.wait_s is not None for c in self.profile.calls if c.kind in COLLECTIVE)
 
     @property
     def threads(self) -> bool:
         """Return whether the parts are clearly more than the run."""
         return sum(p.mean for p in self.parts) > 1.02 * float(self.wall_s.mean())
 
-    def share(self, key: str) -> float:
-        """Return the share of `total_s` that a part takes (0 when it is not there)."""
-        total = self.total_s
-        return sum(p.mean for p in self.parts if p.key == key) / total if total > 0 else 0.0
-
-    @property
-    def _compute(self) -> np.ndarray:
-        return next(p.per_rank for p in self.parts if p.key == "compute")
+    def share(self, *keys: str) -> float:
+        """Return the share of `total_s` that parts take (0 when they are not there)."""
+        return sum(p.mean for p in self.parts if p.key in keys) / self.total_s
 
     @property
     def slowest(self) -> int:
         """Return the rank that computes longest: the one that others wait for."""
-        return self.number(int(np.argmax(self._compute)))
+        return self.profile.number(int(np.argmax(self._compute)))
 
     @property
     def imbalance(self) -> float:
@@ -105,9 +99,26 @@ class Breakdown:
         mean = float(self._compute.mean())
         return float(self._compute.max()) / mean - 1 if mean > 0 else 0.0
 
+    @property
+    def _compute(self) -> np.ndarray:
+        return next(p.per_rank for p in self.parts if p.key == "compute")
+
+    @property
+    def shapes(self) -> list[ShapeSum]:
+        """Return the call shapes, those that take most time first."""
+        out = []
+        for call in self.profile.calls:
+            time = sum(call.time_s)
+            if call.total_calls:
+                wait = None if call.wait_s is None or time <= 0 else sum(call.wait_s) / time
+                wait = None if wait is None else min(1.0, wait)
+                mean = time / len(call.time_s)
+                out.append(ShapeSum(call, mean, wait, time / call.total_calls * 1e6))
+        return sorted(out, key=lambda s: -s.time_s)
+
 
 def breakdown(profile: Profile) -> Breakdown:
-    """Sum a profile up.
+    """Sum a profile up, over the ranks that were recorded.
 
     Collective time is split into waiting for the last rank (which no algorithm removes) and the
     transfer itself (which the algorithm decides), where the recorder joined samples; the rest is
@@ -115,52 +126,20 @@ def breakdown(profile: Profile) -> Breakdown:
     computation.
     """
     profile = profile.recorded_part()
-    n = profile.nranks
     wall = np.asarray(profile.wall_s, dtype=float)
-    parts = {key: np.zeros(n) for key in ("transfer", "wait", "unsplit", "p2p", "other", "mpi-io")}
+    parts = {key: np.zeros(profile.nranks) for key, *_ in PARTS}
     for call in profile.calls:
-        time = np.asarray(call.time_s, dtype=float)
         group = group_of(call)
-        if call.kind in COLLECTIVE or group == "nonblocking wait":
-            if call.wait_s is None or call.transfer_s is None:
-                parts["unsplit"] += time
-            else:
-                parts["wait"] += np.asarray(call.wait_s, dtype=float)
-                parts["transfer"] += np.asarray(call.transfer_s, dtype=float)
-        elif group in ("p2p", "p2p wait"):
-            parts["p2p"] += time
-        elif group == "io":
-            parts["mpi-io"] += time
+        if call.kind not in COLLECTIVE and group != "nonblocking wait":
+            key = {"p2p": "p2p", "p2p wait": "p2p", "io": "io"}.get(group, "other")
+            parts[key] += call.time_s
+        elif call.wait_s is None or call.transfer_s is None:
+            parts["unsplit"] += call.time_s
         else:
-            parts["other"] += time
-    io = np.maximum(np.asarray(profile.io_s, dtype=float), parts.pop("mpi-io"))
-    compute = np.maximum(wall - sum(parts.values()) - io, 0.0)
-    parts |= {"compute": compute, "io": io}
-    out = Breakdown(
-        [Part(*d, parts[d[0]]) for d in PARTS if parts[d[0]].any() or d[0] == "compute"],
-        wall,
-        [],
-        any(c.wait_s is not None for c in profile.calls if c.kind in COLLECTIVE),
-        profile.number,
-    )
-    shapes = [s for c in profile.calls if (s := _shape(c, out.total_s)) is not None]
-    return replace(out, shapes=sorted(shapes, key=lambda s: -s.time_s))
-
-
-def _shape(call: Call, wall: float) -> ShapeSum | None:
-    calls = call.total_calls
-    if calls == 0:
-        return None
-    time = np.asarray(call.time_s, dtype=float)
-    wait = None
-    if call.wait_s is not None and time.sum() > 0:
-        wait = min(1.0, float(np.sum(call.wait_s) / time.sum()))
-    return ShapeSum(
-        call,
-        calls,
-        float(time.mean()),
-        float(time.mean()) / wall if wall > 0 else 0.0,
-        wait,
-        float(time.sum()) / calls * 1e6,
-        sum(1 for c in call.calls if c),
+            parts["wait"] += call.wait_s
+            parts["transfer"] += call.transfer_s
+    parts["io"] = np.maximum(profile.io_s, parts["io"])
+    parts["compute"] = np.maximum(wall - sum(parts.values()), 0.0)
+    return Breakdown(
+        profile, [Part(*d, parts[d[0]]) for d in PARTS if parts[d[0]].any() or d[0] == "compute"]
     )

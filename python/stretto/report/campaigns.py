@@ -15,36 +15,32 @@ File = tuple[str, Path]  # kind and place
 
 def below(directory: Path, found: Sequence[File]) -> list[File]:
     """Return a campaign's results below a directory, with the tables made of them."""
-    have = {path for _, path in found}
+    have = {path.resolve() for _, path in found}
     out: list[File] = []
     for path in results_below(directory):
-        place = path.parent  # DIR/MPI/CPU
-        if path not in have:
+        if path.resolve() not in have:
             out.append(("bench", path))
-        if (table := _table_of(place)) is not None and table.resolve() not in {
-            p.resolve() for p in have
-        }:
+        table = _table_of(path.parent)
+        if table is not None and table not in have:
             have.add(table)
             out.append(("table", table))
     return out
 
 
 def _table_of(place: Path) -> Path | None:
-    """Return the table of the results in DIR/MPI/CPU, as `sweep.conclude.table_place` names it."""
+    """Return the table of the results in DIR/MPI/CPU, as `campaign.conclude.table_place` names it.
+
+    A damaged table is taken for one: its reader says what is wrong.
+    """
     place = place.resolve()
     base, mpi = place.parent.parent, place.parent.name
-    for name in (f"{mpi}.{place.name}.table", f"{mpi}.table"):
-        if (base / name).is_file() and _of(base / name, place.name):
-            return base / name
+    for table in (base / f"{mpi}.{place.name}.table", base / f"{mpi}.table"):
+        try:
+            if table.is_file() and cpu_slug(read_table(table).cpu) == place.name:
+                return table
+        except StrettoError:
+            return table
     return None
-
-
-def _of(table: Path, cpu: str) -> bool:
-    """Tell whether a table is of a kind of nodes; a damaged one is, and its reader says what is."""
-    try:
-        return cpu_slug(read_table(table).cpu) == cpu
-    except StrettoError:
-        return True
 
 
 def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]]]:

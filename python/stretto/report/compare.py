@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from stretto.files.identity import product
 from stretto.files.layout import RankLayout
 from stretto.report import facts, findings, page
 from stretto.report import format as fmt
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
-from stretto.report.head import Head
+from stretto.report.figures.runs import dots_of_both
 from stretto.report.load import System
+from stretto.report.page import Head, Outputs
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import importance
@@ -25,7 +24,6 @@ class SystemsCompared:
     """What the page of two systems shows."""
 
     systems: tuple[System, System]
-    pairs: list[tuple[Panel, Panel]]
     same_layout: bool
     runs: list[Figure]
     time: list[Figure]
@@ -38,8 +36,13 @@ class SystemsCompared:
     def names(self) -> tuple[str, str]:
         return (self.systems[0].name, self.systems[1].name)
 
-    def figures(self) -> Iterable[Figure]:
-        yield from [*self.runs, *self.time, *self.latency]
+    @property
+    def simulated(self) -> bool:
+        return any(s.simulated for s in self.systems)
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [*self.runs, *self.time, *self.latency]
 
 
 def _pairs(a: System, b: System) -> tuple[list[tuple[Panel, Panel]], bool]:
@@ -84,14 +87,13 @@ def build(a: System, b: System) -> SystemsCompared:
     if len(commands) > 1:
         notes.append("The commands differ: " + "; ".join(sorted(commands)) + ".")
     notes += [f"{s.name}: {n}" for s in (a, b) for n in findings.notes(s)]
-    runs = draw.runs([a.verdict, b.verdict], names) if a.verdict and b.verdict else None
+    runs = dots_of_both((a.verdict, b.verdict), names) if a.verdict and b.verdict else None
     time = []
     if a.profile and b.profile:
         time.append(draw.times([breakdown(a.profile), breakdown(b.profile)], names))
     rows = [row for pair in pairs for row in _rows(*pair)]
     return SystemsCompared(
         (a, b),
-        pairs,
         same,
         [runs] if runs else [],
         time,
@@ -114,9 +116,8 @@ def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
                 "collective": a.collective,
                 "bytes": number,
                 "mode": a.mode,
-                "variant": a.variant,
-                "native_us": [_us(p) for p in native],
-                "tuned_us": [_us(p) for p in tuned],
+                "native_us": [p and p.estimate.median for p in native],
+                "tuned_us": [p and p.estimate.median for p in tuned],
                 "choices": [p.chosen.get(number) or "" for p in (a, b)],
                 "native_ratio": native_ratio,
                 "native_words": native_words,
@@ -128,10 +129,6 @@ def _rows(a: Panel, b: Panel) -> list[dict[str, Any]]:
     return out
 
 
-def _us(point: CandidatePoint | None) -> float | None:
-    return None if point is None else point.estimate.median
-
-
 def _ratio(a: CandidatePoint | None, b: CandidatePoint | None) -> tuple[float | None, str]:
     """Return the second's time / the first's, and what may be said of it.
 
@@ -140,9 +137,8 @@ def _ratio(a: CandidatePoint | None, b: CandidatePoint | None) -> tuple[float | 
     """
     if a is None or b is None or a.estimate.median <= 0:
         return None, ""
-    if "launches" not in (a.estimate.kind, b.estimate.kind) and not (a.simulated and b.simulated):
-        return None, "not tested"
-    if a.estimate.kind != b.estimate.kind:
+    kinds = {a.estimate.kind, b.estimate.kind}
+    if kinds != {"launches"} and not (len(kinds) == 1 and a.simulated and b.simulated):
         return None, "not tested"
     apart = a.estimate.high < b.estimate.low or b.estimate.high < a.estimate.low
     return (b.estimate.median / a.estimate.median, "") if apart else (None, "alike")
@@ -186,50 +182,23 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
 
-def _head(both: SystemsCompared) -> Head:
-    held = (("application", "Application", both.runs), ("time", "Time", both.time),
-            ("latency", "Latency", both.latency), ("numbers", "Numbers", both.rows),
-            ("method", "Method", True))  # fmt: skip
-    return Head(
+def write(both: SystemsCompared, to: Outputs) -> list[str]:
+    """Write the page and the charts that were asked for; return their paths."""
+    sections = (
+        ("application", "Application", both.runs), ("time", "Time", both.time),
+        ("latency", "Latency", both.latency), ("numbers", "Numbers", both.rows),
+        ("method", "Method", True),
+    )  # fmt: skip
+    head = Head(
         "report",
-        headline(both),
+        " compared with ".join(f"{s.name} ({s.mpi})" if s.mpi else s.name for s in both.systems),
         both.finding,
-        details=[],
+        sections,
         following=f"stretto report {shlex.quote(both.names[1])}",
         warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)],
-        sections=[(id, title) for id, title, there in held if there],
-        simulated=any(s.simulated for s in both.systems),
+        simulated=both.simulated,
     )
-
-
-def headline(both: SystemsCompared) -> str:
-    words = []
-    for s in both.systems:
-        mpi = ""
-        if s.identities:
-            one = s.identities[0].mpi
-            mpi = f" ({product(one)} {one.version})"
-        elif s.tables:
-            mpi = f" ({s.tables[0].family} {s.tables[0].mpi_version})"
-        words.append(f"{s.name}{mpi}")
-    return " compared with ".join(words)
-
-
-def html(both: SystemsCompared, drawn: Callable[[str], None] | None = None) -> str:
-    return (
-        page.environment(drawn)
-        .get_template("compare.html.j2")
-        .render(
-            c=both,
-            title=f"Stretto: {both.names[0]} and {both.names[1]}",
-            head=_head(both),
-            facts=_side_by_side(both),
-            files=[facts.files(s) for s in both.systems],
-            us=fmt.microseconds,
-            size=fmt.size,
-            ratio=fmt.ratio,
-        )
-    )
+    return page.write("compare.html.j2", head, both.figures, to, c=both, facts=_side_by_side(both))
 
 
 def summary(both: SystemsCompared) -> dict[str, Any]:
@@ -238,8 +207,8 @@ def summary(both: SystemsCompared) -> dict[str, Any]:
         "kind": "comparison",
         "systems": list(both.names),
         "same_layout": both.same_layout,
-        "simulated": any(s.simulated for s in both.systems),
-        "points": [{k: v for k, v in row.items() if k != "variant"} for row in both.rows],
+        "simulated": both.simulated,
+        "points": both.rows,
         "notes": both.notes,
-        "figures": [f.name for f in both.figures()],
+        "figures": [f.name for f in both.figures],
     }

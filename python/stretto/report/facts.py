@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import shlex
 
-from stretto.files.identity import product
 from stretto.report import format as fmt
-from stretto.report import stats
 from stretto.report.load import System
-from stretto.report.machines import is_node
-from stretto.report.points import NATIVE
-
-
-def date(text: str) -> str:
-    """Return an ISO time for people: ``2026-11-21 20:00 UTC``."""
-    return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 else text
+from stretto.report.points import KIND_TEXT, NATIVE
+from stretto.report.sources import is_node
 
 
 def identity(system: System) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
-    source = system.verdict or system.profile
-    if source is not None:
-        out.append(("command", shlex.join(source.command)))
-    elif system.benches:
-        out.append(("command", shlex.join(system.benches[0].header.command)))
+    command = system.command or next((b.header.command for b in system.benches), [])
+    if command:
+        out.append(("command", shlex.join(command)))
     if system.layout is not None:
         out.append(
             ("layout", f"{fmt.layout(system.layout)} ({fmt.plural(system.layout.nranks, 'rank')})")
@@ -32,15 +23,15 @@ def identity(system: System) -> list[tuple[str, str]]:
         one = system.identities[0]
         out.append(("machine", _machine(system)))
         library = f" ({one.mpi.library})" if one.mpi.library else ""
-        out.append(("MPI", f"{product(one.mpi)} {one.mpi.version}{library}"))
-        out.append(("date", date(one.created)))
+        out.append(("MPI", f"{system.mpi}{library}"))
+        out.append(("date", fmt.date(one.created)))
     elif system.tables:
         t = system.tables[0]
         # it names the nodes' processor, and the host where it was made
         made = "" if all(r.simulated for r in t.rows) else f" (table made on {t.host})"
         out.append(("machine", f"{t.cpu}{made}"))
-        out.append(("MPI", f"{t.family} {t.mpi_version}"))
-        out.append(("date", date(t.created)))
+        out.append(("MPI", system.mpi))
+        out.append(("date", fmt.date(t.created)))
     return out
 
 
@@ -65,8 +56,8 @@ def method(system: System) -> list[str]:
             "measuring program. A time is the largest over the ranks, per call; a point is the "
             "median over launches of each launch's median."
         )
-        out += [f"Interval: {text}." for kind, text in stats.KIND_TEXT.items() if kind in kinds]
-        modes = {p.mode for p in points}
+        out += [f"Interval: {text}." for kind, text in KIND_TEXT.items() if kind in kinds]
+        modes = {panel.mode for panel in system.panels}
         if "latency" in modes:
             out.append(
                 "Latency: calls start together, in time windows; the time is until the last rank "
@@ -81,8 +72,8 @@ def method(system: System) -> list[str]:
             out.append(
                 f"Clocks of the ranks agree within {fmt.microseconds(max(errors))} (estimated)."
             )
-    rows = [r for t in system.tables for r in t.rows]
-    if any(r.evidence.get("source") == "measured" for r in rows):
+    rows = system.rows
+    if any(r.source == "measured" for r in rows):
         out.append(
             "A measured row of the table takes another algorithm than native only where it is "
             "faster with significance (rank test, control of the false discovery rate) and by more "
@@ -133,23 +124,3 @@ def _setting(value: object) -> str:
             else ", ".join(map(_setting, value))
         )
     return "" if value is None or isinstance(value, dict) else str(value)
-
-
-def files(system: System) -> list[dict[str, str]]:
-    out = []
-    for (kind, path), content in zip(system.files, system.contents, strict=True):
-        row = {"kind": kind, "path": str(path)}
-        if kind == "table":
-            mpi = f"{content.family} {content.mpi_version}"
-            row |= {"created": content.created, "host": content.host, "mpi": mpi}
-        elif kind == "forecast":
-            row |= {"created": "", "host": content.platform, "mpi": "simulated"}
-        else:
-            content = content.header if kind == "bench" else content
-            content = content if kind == "settings" else content.identity
-            row |= {"created": content.created, "host": content.host.name}
-            row["mpi"] = f"{product(content.mpi)} {content.mpi.version}"
-        row["stretto"] = content.stretto
-        row["created"] = date(row["created"]) if row["created"] else ""
-        out.append(row)
-    return out

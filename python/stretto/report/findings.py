@@ -17,12 +17,10 @@ from stretto.profile.join import rank_words
 from stretto.profile.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
-from stretto.report.format import gain_text, metric_name, value_text
-from stretto.report.head import sentence
+from stretto.report.format import gain_text, metric_name, sentence, value_text
 from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
-from stretto.report.points import NATIVE
-from stretto.report.stats import estimate, usable
+from stretto.report.points import NATIVE, estimate_runs, usable
 
 
 def conclusion(verdict: VerdictFile) -> str:
@@ -31,12 +29,6 @@ def conclusion(verdict: VerdictFile) -> str:
         for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
             text = text.replace(quoted, metric_name(verdict.metric))
     return sentence(text)
-
-
-def command(system: System) -> list[str]:
-    """Return the application's command; empty where it is not known."""
-    source = system.verdict or system.profile
-    return [] if source is None else list(source.command)
 
 
 def headline(system: System) -> tuple[str, str]:
@@ -48,9 +40,9 @@ def headline(system: System) -> tuple[str, str]:
     verdict = system.verdict
     if verdict is not None:
         return _verdict_sentence(verdict)
-    rows = [r for t in system.tables for r in t.rows]
+    rows = system.rows
     if learned := learned_rows(system):
-        return saved_sentence(learned), "gain" if saved(learned).low > 0 else "none"
+        return saved_sentence(learned), "gain" if saved(learned)[1] > 0 else "none"
     if rows:
         return _table_sentence(rows) + " The application has not been run with it yet.", "open"
     if system.panels:
@@ -61,7 +53,7 @@ def headline(system: System) -> tuple[str, str]:
             "open",
         )
     if system.profile is not None:
-        return where_time_goes(breakdown(system.profile), program_of(command(system))), "open"
+        return where_time_goes(breakdown(system.profile), program_of(system.command)), "open"
     if system.forecasts:
         applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
         return f"{applications} at other scales, by a model; nothing was measured there.", "open"
@@ -100,12 +92,12 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         wanted = ("gain measured", "outputs, native and tuned")
         out += [(name, facts[name]) for name in wanted if name in facts]
     elif system.tables:
-        rows = [r for t in system.tables for r in t.rows]
+        rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
         out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
     elif profile is not None:
         parts = breakdown(profile)
-        out.append(("collectives", fmt.percent(parts.share("transfer") + parts.share("unsplit"))))
+        out.append(("collectives", fmt.percent(parts.share("transfer", "unsplit"))))
         out.append(("waiting in them", fmt.percent(parts.share("wait"))))
     elif system.panels:
         points = sum(len(p.points) for p in system.panels)
@@ -123,8 +115,8 @@ def facts_of(system: System) -> list[tuple[str, str]]:
 
 def following(system: System) -> str:
     """Return the command to type next; empty where there is none."""
-    v, line = system.verdict, shlex.join(command(system)) or "mpirun ./app"
-    tables = [path for kind, path in system.files if kind == "table"]
+    v, line = system.verdict, shlex.join(system.command) or "mpirun ./app"
+    tables = [f.path for f in system.files if f.kind == "table"]
     apply = f"stretto run --table {shlex.quote(str(tables[0]))} -- {line}" if tables else ""
     if v is not None:
         if v.outputs_equal is False or v.outcome == "slower":
@@ -133,9 +125,9 @@ def following(system: System) -> str:
             return apply or f"stretto run -- {line}"
         return f"stretto {'tune' if v.outcome == 'inconclusive' else 'diagnose'} -- {line}"
     if tables:
-        return f"stretto tune -- {line}" if command(system) else apply
+        return f"stretto tune -- {line}" if system.command else apply
     if system.panels:
-        bench = next(path for kind, path in system.files if kind == "bench")
+        bench = next(f.path for f in system.files if f.kind == "bench")
         return f"stretto table decide {shlex.quote(str(bench))}"
     return f"stretto tune -- {line}" if system.profile is not None else ""
 
@@ -170,7 +162,7 @@ def _table_sentence(rows: Sequence[Row]) -> str:
             f"; at best {fmt.factor(1 / (best.ratio or 1))} faster"
             f" ({best.collective}, {fmt.size_range(best.low, best.high)}, {best.choice})"
         )
-    sources = [r.evidence.get("source") for r in faster]
+    sources = [r.source for r in faster]
     for source in ("simulated", "interpolated"):
         if source in sources:
             text += f"; {'all' if set(sources) == {source} else 'some'} of it {source}"
@@ -178,7 +170,7 @@ def _table_sentence(rows: Sequence[Row]) -> str:
 
 
 def table_finding(system: System) -> str:
-    return _table_sentence([r for t in system.tables for r in t.rows])
+    return _table_sentence(system.rows)
 
 
 def where_time_goes(parts: Breakdown, program: str = "the run") -> str:
@@ -202,7 +194,7 @@ def where_time_goes(parts: Breakdown, program: str = "the run") -> str:
 
 def bound(parts: Breakdown) -> str:
     """Return the most that any collective algorithm could gain, in a sentence."""
-    reach = parts.share("transfer") + parts.share("unsplit")
+    reach = parts.share("transfer", "unsplit")
     if parts.share("wait") + reach == 0:
         return ""
     text = (
@@ -235,20 +227,12 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     name = metric_name(v.metric)
     for kind in ("native", "tuned"):
-        found = estimate([[float(r.value)] for r in usable(v.runs, kind) if r.value is not None])
+        found = estimate_runs(usable(v.runs, kind))
         if found is not None:
-            interval = (
-                f", 95 % interval {value_text(v, found.low)} to {value_text(v, found.high)}"
-                if found.kind == "launches"
-                else ""
-            )
-            runs = fmt.plural(found.observations, "run")
-            out.append(
-                (
-                    f"{name}, {kind}",
-                    f"{value_text(v, found.median)} (median of {runs}{interval})",
-                )
-            )
+            ends = f"{value_text(v, found.low)} to {value_text(v, found.high)}"
+            interval = f", 95 % interval {ends}" if found.kind == "launches" else ""
+            median = f"median of {fmt.plural(found.observations, 'run')}{interval}"
+            out.append((f"{name}, {kind}", f"{value_text(v, found.median)} ({median})"))
     word = "less" if v.metric.better == "lower" else "more"
     if v.measured is not None:
         tested = v.measured.p is not None
@@ -264,13 +248,8 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
     calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
     if ranks and calls:
-        who = fmt.plural(min(ranks), "rank")
-        out.append(
-            (
-                "calls carried out by Stretto",
-                f"{fmt.count(calls[0])} a tuned run at least, on {who}",
-            )
-        )
+        words = f"{fmt.count(calls[0])} a tuned run at least, on {fmt.plural(min(ranks), 'rank')}"
+        out.append(("calls carried out by Stretto", words))
     return out
 
 
@@ -287,7 +266,7 @@ def busy_notes(system: System) -> list[str]:
     found += [busy_note(bench) for bench in system.benches]
     before = None if v is None else busy_before([r.others for r in v.runs])
     found.append(None if before is None else f"the machine was busy: {before}")
-    return [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(found) if text is not None]
+    return [sentence(text) for text in dict.fromkeys(found) if text is not None]
 
 
 def notes(system: System) -> list[str]:
@@ -326,10 +305,9 @@ def notes(system: System) -> list[str]:
             + (f": the records of rank {who} end early." if who else ".")
         )
     if profile is not None and (note := tools_note(profile)) is not None:
-        out.append(f"{note[0].upper()}{note[1:]}.")
+        out.append(sentence(note))
     if profile is not None and (note := threads_note(profile)) is not None:
-        note = f"{note[0].upper()}{note[1:]}."
-        out.append(note + " Shares are of the sum." * (breakdown(profile).threads))
+        out.append(sentence(note) + " Shares are of the sum." * breakdown(profile).threads)
     if system.panels:
         few = {p.estimate.launches for q in system.panels for p in q.points}
         if min(few) < 6:
@@ -340,8 +318,7 @@ def notes(system: System) -> list[str]:
     failed: dict[str, set[str]] = {}
     for panel in system.panels:
         for name, why in panel.failed.items():
-            failed.setdefault(f"{name} for {panel.collective} {why}", set()).add(
-                fmt.layout(panel.layout)
-            )
+            where = failed.setdefault(f"{name} for {panel.collective} {why}", set())
+            where.add(fmt.layout(panel.layout))
     out += [f"{what} ({', '.join(sorted(where))})." for what, where in sorted(failed.items())]
     return out + system.notes

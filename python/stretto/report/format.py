@@ -146,6 +146,22 @@ def layout(where: RankLayout) -> str:
     return f"{plural(where.nodes, 'node')} {TIMES} {plural(where.ppn, 'rank')}"
 
 
+def date(text: str) -> str:
+    """Return an ISO time for people: ``2026-11-21 20:00 UTC``."""
+    return f"{text[:10]} {text[11:16]} UTC" if len(text) >= 16 else text
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence: a capital at its start, a full stop at its end."""
+    text = text.strip()
+    text = text if text.startswith(("./", "/")) else capital(text)
+    return text if not text or text[-1] in ".!?)" else text + "."
+
+
 def identifier(text: str) -> str:
     """Return a text as a file name and an element's id: what files hold may be anything."""
     return re.sub(r"[^A-Za-z0-9_.,()+-]", "-", text)
@@ -163,7 +179,7 @@ def choice(name: str, limit: int = 28) -> str:
     """Return a candidate's name short enough for a chart; the whole name stands in its tooltip.
 
     ``native:coll_tuned_allreduce_algorithm=4`` becomes ``tuned ring``, settings without a name
-    ``native (eager_limit 4096)``. What is too long loses its middle: the end tells names apart.
+    ``native (eager_limit 4096)``.
     """
     match = _NATIVE_SETTING.match(name)
     if match and (own := shown_label(name)) is not None:
@@ -174,10 +190,15 @@ def choice(name: str, limit: int = 28) -> str:
             key, _, value = word.partition("=")
             words.append(f"{key.split('_')[-1].lower()} {value}".strip())
         name = f"native ({', '.join(words)})"
-    if len(name) <= limit:
-        return name
+    return shortened(name, limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text without its middle where it is too long: the end tells names apart."""
+    if len(text) <= limit:
+        return text
     end = (limit - 1) // 2
-    return f"{name[: limit - 1 - end]}\u2026{name[len(name) - end :]}"
+    return f"{text[: limit - 1 - end]}\u2026{text[len(text) - end :]}"
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,33 +12,58 @@ from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
-from stretto.files.identity import Host, Identity
+from stretto.files.identity import Host, Identity, product
 from stretto.files.layout import RankLayout
 from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
-from stretto.files.table import Table, read_table
+from stretto.files.table import Row, Table, read_table
 from stretto.files.verdict import VerdictFile, read_verdict
-from stretto.report import campaigns, sums
-from stretto.report.machines import is_node, listed, nodes_of
-from stretto.report.points import Panel, panels
+from stretto.report import campaigns
+from stretto.report.campaigns import File
+from stretto.report.format import sentence
+from stretto.report.points import Panel, panels_of
+from stretto.report.sources import is_node, listed, nodes_of, processor
 
-PATTERNS = {
-    "profile": "*.profile.json",
-    "bench": "*.bench.jsonl",
-    "table": "*.table",
-    "verdict": "*.verdict.json",
-    "forecast": "*.forecast.json",
-    "settings": "*.settings.json",
+#: by kind: how its files are named, and what reads one
+KINDS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "profile": ("*.profile.json", read_profile),
+    "bench": ("*.bench.jsonl", read_bench),
+    # a newer Stretto's is shown, too
+    "table": ("*.table", lambda path: read_table(path, check_names=False)),
+    "verdict": ("*.verdict.json", read_verdict),
+    "forecast": ("*.forecast.json", read_forecast),
+    "settings": ("*.settings.json", read_settings),
 }
-_KINDS = ", ".join(PATTERNS.values())
-_READERS: dict[str, Callable[[Path], Any]] = {
-    "profile": read_profile,
-    "bench": read_bench,
-    "table": lambda path: read_table(path, check_names=False),  # a newer Stretto's is shown, too
-    "verdict": read_verdict,
-    "forecast": read_forecast,
-    "settings": read_settings,
-}
+_PATTERNS = ", ".join(pattern for pattern, _ in KINDS.values())
+
+
+@dataclass(frozen=True)
+class LoadedFile:
+    """One file and what was read from it."""
+
+    kind: str
+    path: Path
+    content: Any
+
+    @property
+    def source(self) -> Any:
+        """Return what names MPI, host and date: the header of results, else the content."""
+        return self.content.header if self.kind == "bench" else self.content
+
+    @property
+    def mpi(self) -> str:
+        """Return the MPI with its version, or that it is a model's."""
+        if self.kind == "forecast":
+            return "simulated"
+        if self.kind == "table":
+            return f"{self.content.family} {self.content.mpi_version}"
+        return f"{product(self.source.mpi)} {self.source.mpi.version}"
+
+    @property
+    def host(self) -> str:
+        if self.kind == "forecast":
+            return str(self.content.platform)
+        return str(self.content.host if self.kind == "table" else self.source.host.name)
 
 
 @dataclass
@@ -47,14 +71,13 @@ class System:
     """Everything that the files say of one MPI on one machine.
 
     `name`: the directory's name, or the machine's.
-    `files`, `contents`: kind and path, and what was read, in the order read.
+    `files`: in the order read.
     `panels`: the measured points, with what the tables choose.
     `notes`: what the reader must know of the files themselves.
     """
 
     name: str
-    files: list[tuple[str, Path]] = field(default_factory=list)
-    contents: list[Any] = field(default_factory=list)
+    files: list[LoadedFile] = field(default_factory=list)
     profile: Profile | None = None
     benches: list[Bench] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -67,9 +90,26 @@ class System:
     @property
     def identities(self) -> list[Identity]:
         """Return the identities of the JSON files, the verdict's first."""
-        out = [self.verdict.identity] if self.verdict else []
-        out += [self.profile.identity] if self.profile else []
-        return out + [b.header.identity for b in self.benches]
+        runs = [one.identity for one in (self.verdict, self.profile) if one is not None]
+        return runs + [b.header.identity for b in self.benches]
+
+    @property
+    def mpi(self) -> str:
+        """Return the MPI with its version; empty where no file names it."""
+        if self.identities:
+            one = self.identities[0].mpi
+            return f"{product(one)} {one.version}"
+        return next((f"{t.family} {t.mpi_version}" for t in self.tables), "")
+
+    @property
+    def command(self) -> list[str]:
+        """Return the application's command; empty where it is not known."""
+        source = self.verdict or self.profile
+        return [] if source is None else list(source.command)
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for table in self.tables for row in table.rows]
 
     @property
     def nodes(self) -> set[str]:
@@ -97,7 +137,7 @@ class System:
         for bench in self.benches:
             host, named = bench.header.host, bench.header.settings.get("node_cpu")
             if named or is_node(host, nodes_of(bench)):
-                out.add(str(named or host.cpu))
+                out.add(processor(bench.header))
         others = [one.identity.host for one in (self.profile, self.verdict) if one]
         return out | {h.cpu for h in others if is_node(h, self.nodes)}
 
@@ -119,7 +159,7 @@ class System:
         return (
             bool(self.forecasts)
             or any(p.simulated for p in self.panels)
-            or any(row.simulated for t in self.tables for row in t.rows)
+            or any(row.simulated for row in self.rows)
         )
 
 
@@ -154,7 +194,7 @@ def load(paths: Sequence[Path]) -> list[System]:
     found = [(d, _in_directory(d)) for d in directories]
     if len(found) == 1:
         found = campaigns.apart(directories[0], found[0][1])
-    systems = [_system(_label(d), files) for d, files in found]
+    systems = [_system(d.resolve().name or str(d), files) for d, files in found]
     _same_caches(systems)
     if len(systems) == 2 and systems[0].name == systems[1].name:
         for system, (d, _) in zip(systems, found, strict=True):
@@ -162,15 +202,11 @@ def load(paths: Sequence[Path]) -> list[System]:
     return systems
 
 
-def _label(directory: Path) -> str:
-    return directory.resolve().name or str(directory)
-
-
-def _in_directory(directory: Path) -> list[tuple[str, Path]]:
+def _in_directory(directory: Path) -> list[File]:
     try:
         found = [
             (kind, path)
-            for kind, pattern in PATTERNS.items()
+            for kind, (pattern, _) in KINDS.items()
             for path in sorted(directory.glob(pattern))
             if path.is_file()
         ]
@@ -179,7 +215,7 @@ def _in_directory(directory: Path) -> list[tuple[str, Path]]:
         raise from_oserror(error, "cannot look into the directory", directory) from error
     if not found:
         raise StrettoError(
-            f"the directory holds none of Stretto's files ({_KINDS})",
+            f"the directory holds none of Stretto's files ({_PATTERNS})",
             directory,
             "make them with: stretto tune -- CMD",
         )
@@ -187,39 +223,40 @@ def _in_directory(directory: Path) -> list[tuple[str, Path]]:
 
 
 def kind_of(path: Path) -> str:
-    for kind, pattern in PATTERNS.items():
+    for kind, (pattern, _) in KINDS.items():
         if path.name.endswith(pattern.removeprefix("*")):
             return kind
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(400)
-    except OSError as error:
-        raise from_oserror(error, "cannot read the file", path) from error
+    head = _bytes(path)[:400]
     if head.startswith(b"stretto-table"):
         return "table"
-    for kind in PATTERNS:
+    for kind in KINDS:
         if f'"stretto-{kind}"'.encode() in head:
             return kind
     raise StrettoError(
-        f"this is none of Stretto's files ({_KINDS})",
+        f"this is none of Stretto's files ({_PATTERNS})",
         path,
         "give a directory that stretto tune made, or files of these kinds",
     )
 
 
-def _distinct(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, Path]], list[str]]:
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise from_oserror(error, "cannot read the file", path) from error
+
+
+def _distinct(files: list[File]) -> tuple[list[File], list[str]]:
     """Leave out files named twice and copies of results, whose launches would count twice."""
-    out: list[tuple[str, Path]] = []
-    notes: list[str] = []
-    places: set[Path] = set()
-    contents: dict[bytes, Path] = {}
+    once: dict[Path, File] = {}
     for kind, path in files:
-        place = path.resolve()
-        if place in places:
-            continue
-        places.add(place)
+        once.setdefault(path.resolve(), (kind, path))
+    out: list[File] = []
+    notes: list[str] = []
+    contents: dict[bytes, Path] = {}
+    for kind, path in once.values():
         if kind == "bench":
-            first = contents.setdefault(_digest(path), path)
+            first = contents.setdefault(hashlib.sha256(_bytes(path)).digest(), path)
             if first != path:
                 notes.append(f"{path.name} is a copy of {first.name}: it counts once.")
                 continue
@@ -227,38 +264,25 @@ def _distinct(files: list[tuple[str, Path]]) -> tuple[list[tuple[str, Path]], li
     return out, notes
 
 
-def _digest(path: Path) -> bytes:
-    try:
-        return hashlib.sha256(path.read_bytes()).digest()
-    except OSError as error:
-        raise from_oserror(error, "cannot read bench results", path) from error
-
-
-def _system(name: str, files: list[tuple[str, Path]]) -> System:
+def _system(name: str, files: list[File]) -> System:
     files, copies = _distinct(files)
-    out = System(name, files, notes=copies)
-    seen: dict[str, Path] = {}
+    out = System(name, notes=copies)
     for kind, path in files:
-        if kind in ("profile", "verdict") and seen.setdefault(kind, path) != path:
+        same = [f.path for f in out.files if f.kind == kind and kind in ("profile", "verdict")]
+        if same:
             raise StrettoError(
                 f"there are two {kind} files, and a report is about one run",
-                f"{seen[kind]}, {path}",
+                f"{same[0]}, {path}",
                 "name the files that belong together one by one",
             )
-        out.contents.append(_READERS[kind](path))
-    by_kind = defaultdict(list)
-    for (kind, _), content in zip(files, out.contents, strict=True):
-        by_kind[kind].append(content)
+        out.files.append(LoadedFile(kind, path, KINDS[kind][1](path)))
+    by_kind = {kind: [f.content for f in out.files if f.kind == kind] for kind in KINDS}
     out.profile, out.verdict = (next(iter(by_kind[k]), None) for k in ("profile", "verdict"))
     out.benches, out.tables = by_kind["bench"], by_kind["table"]
     out.forecasts, out.settings = by_kind["forecast"], by_kind["settings"]
     _same_mpi(out)
     _same_caches([out])
-    points, failed = sums.points_of(out.benches)
-    out.panels = panels(points)
-    for panel in out.panels:
-        sums.choose(panel, out.tables)
-        panel.failed = failed.get((panel.collective, panel.layout), {})
+    out.panels = panels_of(out.benches, out.tables)
     _same_layout(out)
     _file_notes(out)
     if name == "files" and out.identities:
@@ -268,39 +292,35 @@ def _system(name: str, files: list[tuple[str, Path]]) -> System:
 
 def _same_mpi(system: System) -> None:
     """Refuse files of different MPIs: their times must never share an axis unnamed."""
-    first: tuple[str, Path] | None = None
-    for (kind, path), content in zip(system.files, system.contents, strict=True):
-        source = content.header if kind == "bench" else content
-        if kind == "forecast" or (kind == "bench" and source.settings.get("source") == "simulated"):
+    first: LoadedFile | None = None
+    for file in system.files:
+        if file.kind == "forecast" or (
+            file.kind == "bench" and file.source.settings.get("source") == "simulated"
+        ):
             continue  # a model's, of no MPI: `table simulate` puts one beside its table
-        table = kind == "table"
-        mpi = (
-            f"{source.family} {source.mpi_version}"
-            if table
-            else f"{source.mpi.family} {source.mpi.version}"
-        )
-        if first is None:
-            first = (mpi, path)
-        elif mpi != first[0]:
+        first = first or file
+        if _family(file) != _family(first):
             raise StrettoError(
-                f"these files are of different MPIs: {first[0]} and {mpi}",
-                f"{first[1]}, {path}",
+                f"these files are of different MPIs: {_family(first)} and {_family(file)}",
+                f"{first.path}, {file.path}",
                 "put each MPI's files into a directory of its own, and compare them with: "
                 "stretto report A B",
             )
 
 
+def _family(file: LoadedFile) -> str:
+    """Return the MPI as tables name it: MVAPICH is of MPICH's family there."""
+    if file.kind == "table":
+        return file.mpi
+    return f"{file.source.mpi.family} {file.source.mpi.version}"
+
+
 def _same_caches(systems: Sequence[System]) -> None:
     """Refuse times of buffers in no cache beside others; where all are such, say so."""
-    read = [
-        (path, content)
-        for system in systems
-        for (kind, path), content in zip(system.files, system.contents, strict=True)
-        if kind == "bench"
-    ]
+    read = [(f.path, f.content) for s in systems for f in s.files if f.kind == "bench"]
     remedy = "put each kind's files into a directory of its own, and report on each by itself"
     if all_cold(read, remedy) and len(systems) == 1:
-        systems[0].notes.append(f"{COLD[:1].upper()}{COLD[1:]}.")
+        systems[0].notes.append(sentence(COLD))
 
 
 def _same_layout(system: System) -> None:
@@ -314,35 +334,34 @@ def _same_layout(system: System) -> None:
     if (known or system.tables) and (nodes, ppn) not in known and not fits:
         other = sorted(known) or [(t.nodes or 0, t.ppn or 0) for t in system.tables]
         names = ", ".join(f"{a} x {b}" for a, b in other)
-        path = next(p for kind, p in system.files if kind == "profile")
         raise StrettoError(
             f"the profile is of {nodes} x {ppn} (nodes x ranks per node), "
             f"and what was measured is of {names}: they do not belong together",
-            path,
+            next(f.path for f in system.files if f.kind == "profile"),
             "give the files of one campaign, or profile and measure in the same layout",
         )
 
 
 def _file_notes(system: System) -> None:
-    for (kind, path), bench in zip(system.files, system.contents, strict=True):
-        if kind != "bench":
+    for file in system.files:
+        if file.kind != "bench":
             continue
+        bench, name = file.content, file.path.name
         if bench.truncated:
             system.notes.append(
-                f"The last line of {path.name} was cut off (the campaign was killed while "
-                "writing); it is left out."
+                f"The last line of {name} was cut off (the campaign was killed while writing); it "
+                "is left out."
             )
-        ended = bench.ends
         for number in dict.fromkeys(q.launch for q in bench.launches):  # one resumed has two
-            end = ended.get(number)
+            end = bench.ends.get(number)
             if end is None:
                 system.notes.append(
-                    f"Launch {number} in {path.name} did not finish; what it measured is used."
+                    f"Launch {number} in {name} did not finish; what it measured is used."
                 )
             elif end.status != "ok":
                 detail = f": {end.detail}" if end.detail else ""
                 word = "ran out of time" if end.status == "timeout" else "failed"
-                system.notes.append(f"Launch {number} in {path.name} {word}{detail}.")
+                system.notes.append(f"Launch {number} in {name} {word}{detail}.")
     cpus = system.processors
     if len(cpus) > 1:
         system.notes.append(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 from stretto.counted import sized, three
 from stretto.files.net import NetFile
@@ -20,20 +20,16 @@ from stretto.net.p2p import RATE_BYTES
 from stretto.net.p2p_show import mpi_page
 from stretto.net.rails_judge import bandwidth, per_launch, rails_answer, rails_findings, shares_of
 from stretto.report import format as fmt
-from stretto.report import page, render
+from stretto.report import page
 from stretto.report.figures import network as draw
-from stretto.report.figures.network import Curve
-from stretto.report.head import Head
+from stretto.report.format import sentence
+from stretto.report.page import Head, Outputs
 from stretto.report.render import Figure
 
 #: findings of a kind that are on the page
 REMARKS = 2
 #: so much of a name stands at a line
 LABEL = 36
-
-Drawn = Callable[[int, int, str], None]
-
-
 METHOD = (
     "Medians over launches (messages through an MPI) or runs with new connections (TCP), with 95 % "
     "intervals where there are six or more. A ratio stands only where both systems have six, and "
@@ -42,74 +38,78 @@ METHOD = (
 )
 
 
-class Shown(Protocol):
-    """What the page says of a system; `result` has `stretto` and `created`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def about(self) -> str: ...
-    @property
-    def paths(self) -> tuple[Path, ...]: ...
-    @property
-    def result(self) -> Any: ...
-
-
 @dataclass(frozen=True)
 class NetPage:
-    """What the page shows; sections without data are not in it."""
+    """What the page of network or of storage results shows; sections without data are not in it.
 
+    `systems`: name, what it is of, and its files.
+    `remarks`: what stands out, and its remedy.
+    `rows`: all figures, the names of the columns first.
+    """
+
+    kind: str
+    method: str
+    systems: Sequence[tuple[str, str, Sequence[str]]]
     sentences: Sequence[str]
-    remarks: list[tuple[str, str]]
-    systems: Sequence[Shown]
-    sections: list[tuple[str, str, list[Figure]]]
-    rows: list[list[str]]
-    notes: Sequence[str]
-    title: str = "Stretto network"
-    method: str = METHOD
+    sections: Sequence[tuple[str, str, list[Figure]]]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    remarks: Sequence[tuple[str, str]] = ()
+    facts: Sequence[tuple[str, str]] = ()
     following: str = ""
 
-    @property
-    def answer(self) -> str:
-        return " ".join(self.sentences)
 
-    @property
-    def figures(self) -> list[Figure]:
-        return [figure for _, _, figures in self.sections for figure in figures]
-
-
-def report(
-    paths: Sequence[Path], output: Path, png: Path | None, svg: Path | None, drawn: Drawn
-) -> dict[str, Any]:
+def report(paths: Sequence[Path], to: Outputs) -> dict[str, Any]:
     """Write the page of one or two systems; return what it says, for ``--json``."""
     found = net.systems(paths)
-    shown = compared(net.compared(*found)) if len(found) == 2 else alone(found[0])
-    return written(shown, "network", output, png, svg, drawn)
+    return written(compared(net.compared(*found)) if len(found) == 2 else alone(found[0]), to)
 
 
-def written(
-    shown: NetPage, kind: str, output: Path, png: Path | None, svg: Path | None, drawn: Drawn
-) -> dict[str, Any]:
+def written(shown: NetPage, to: Outputs) -> dict[str, Any]:
     """Write a page; return what it says, for ``--json``."""
-    paths = write(shown, output, png, svg, drawn)
+    names = [name for name, *_ in shown.systems]
+    first, *more = re.split(r"(?<=\.) (?=[A-Z])", shown.sentences[0])
+    held = [(key, key.capitalize(), figures) for key, _, figures in shown.sections]
+    head = Head(
+        shown.kind,
+        " and ".join(names),
+        first,
+        [("findings", "Findings", [*shown.remarks, *shown.notes]), *held,
+         ("numbers", "Numbers", True), ("method", "Method", True)],
+        shown.facts,
+        shown.following,
+        [*more, *shown.sentences[1:]],
+    )  # fmt: skip
+    figures = [figure for *_, drawn in shown.sections for figure in drawn]
+    paths = page.write("network.html.j2", head, figures, to, p=shown)
     return {
-        "verdict": shown.answer,
-        "kind": kind,
+        "verdict": " ".join(shown.sentences),
+        "kind": shown.kind,
         "notes": list(shown.notes),
-        "figures": [figure.name for figure in shown.figures],
-        "written": [str(path) for path in paths],
+        "figures": [figure.name for figure in figures],
+        "written": paths,
     }
+
+
+def file_words(path: Path, result: Any) -> str:
+    return f"{path} (stretto {result.stretto}, {result.created})"
+
+
+def _about(system: net.NetSystem) -> tuple[str, str, list[str]]:
+    files = [file_words(path, system.result) for path in system.paths]
+    return system.name, system.about, files
 
 
 def compared(found: net.NetCompared) -> NetPage:
     a, b = found.systems
     rows = [["figure", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
-    rows += [
-        [r.figure.what, r.figure.size, r.figure.unit,
-         *(three(v.median) for v in r.values), r.words]
-        for r in found.rows
-    ]  # fmt: skip
-    return NetPage([found.answer], [], found.systems, _sections(found.systems), rows, found.notes)
+    for r in found.rows:
+        medians = [three(v.median) for v in r.values]
+        rows.append([r.figure.what, r.figure.size, r.figure.unit, *medians, r.words])
+    systems = [_about(a), _about(b)]
+    return NetPage(
+        "network", METHOD, systems, [found.answer], _sections(found.systems), rows, found.notes
+    )
 
 
 def alone(system: net.NetSystem) -> NetPage:
@@ -126,7 +126,7 @@ def alone(system: net.NetSystem) -> NetPage:
         sentences.append(mpi_page(result.ranks)[0])
     if result.streams or result.latencies:
         said = answer(result)
-        sentences.append(said.text[:1].upper() + said.text[1:])
+        sentences.append(sentence(said.text))
         remarks += [(said.remedy, "")] if said.remedy else []
         following = said.next_command
     if result.rails is not None:
@@ -142,70 +142,21 @@ def alone(system: net.NetSystem) -> NetPage:
     for figure, values in net.figures(result).items():
         value = median_interval(values)
         spread = "" if value.low is None else f"{three(value.low)} to {three(value.high or 0)}"
-        rows.append([figure.what, figure.size, figure.unit, three(value.median),
-                     spread, str(value.n)])  # fmt: skip
+        named = [figure.what, figure.size, figure.unit]
+        rows.append([*named, three(value.median), spread, str(value.n)])
     unknown = result.imported.unknown if result.imported else []
     notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
-    return NetPage(sentences, remarks, [system], _sections([system]), rows, notes, following)
+    return NetPage(
+        "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes, remarks,
+        _facts(result), following,
+    )  # fmt: skip
 
 
-def write(
-    shown: NetPage,
-    output: Path | None,
-    png: Path | None,
-    svg: Path | None,
-    drawn: Drawn = lambda done, total, name: None,
-) -> list[Path]:
-    """Write the page and the charts that were asked for; None: not asked for."""
-    total = len(shown.figures)
-    written: list[Path] = []
-    done: list[str] = []
-
-    def counted(name: str) -> None:
-        done.append(name)
-        drawn(len(done), total, name)
-
-    if output is not None:
-        names = [s.name for s in shown.systems]
-        text = (
-            page.environment(counted)
-            .get_template("network.html.j2")
-            .render(
-                p=shown,
-                title=f"{shown.title}: {' and '.join(names)}",
-                head=_head(shown),
-                about=[(s.name, s.about) for s in shown.systems],
-            )
-        )
-        written.append(render.save(output, text))
-    for figure in shown.figures:
-        written += render.write(figure, png, svg)
-    return written
-
-
-def _head(shown: NetPage) -> Head:
-    names = [s.name for s in shown.systems]
-    first, *more = re.split(r"(?<=\.) (?=[A-Z])", shown.sentences[0])
-    held = [("findings", "Findings")] if shown.remarks or shown.notes else []
-    held += [(key, key.capitalize()) for key, _, _ in shown.sections]
-    return Head(
-        shown.title.removeprefix("Stretto "),
-        " and ".join(names),
-        first,
-        _facts(shown.systems[0].result) if names == [shown.systems[0].name] else [],
-        shown.following,
-        [*more, *shown.sentences[1:]],
-        sections=[*held, ("numbers", "Numbers"), ("method", "Method")],
-    )
-
-
-def _facts(result: Any) -> list[tuple[str, str]]:
+def _facts(result: NetFile) -> list[tuple[str, str]]:
     """Return the extremes of one network: the least latency, and the most bandwidth."""
     out = []
-    if not isinstance(result, NetFile):
-        return []
     found = {f: median_interval(v).median for f, v in net.figures(result).items()}
     for unit, pick, what in (("us", min, "least latency"), ("MB/s", max, "most bandwidth")):
         mine = {f: value for f, value in found.items() if f.unit == unit}
@@ -220,42 +171,38 @@ def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Fig
         ("latency", "Latency against message size", _over_sizes(systems, "us")),
         ("bandwidth", "Bandwidth against message size", _over_sizes(systems, "MB/s")),
         ("streams", "Bandwidth against TCP streams", _streams(systems)),
-        ("rails", "Links and rails", [f for s in systems for f in _rails(s, len(systems) > 1)]),
-        ("cores", "Cores of a node", [f for s in systems for f in _cores(s, len(systems) > 1)]),
-        ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, len(systems) > 1)]),
+        ("rails", "Links and rails", [f for s in systems for f in _rails(s, _suffix(s, systems))]),
+        ("cores", "Cores of a node", [f for s in systems for f in _cores(s, _suffix(s, systems))]),
+        ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, _suffix(s, systems))]),
     )
     return [(key, title, figures) for key, title, figures in sections if figures]
 
 
-def _label(system: net.NetSystem) -> str:
-    """Return a system's name, short enough to stand at a line."""
-    name, half = system.name, LABEL // 2
-    return name if len(name) <= LABEL else f"{name[: half - 1]}\u2026{name[-half:]}"
+def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[str, str]:
+    """Return what tells a chart of one of two systems apart: behind its name, and its title."""
+    if len(systems) == 1:
+        return "", ""
+    return f"-{fmt.identifier(system.name)}", f" of {system.name}"
 
 
 def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     """Return one chart of all tests of a system; of two systems one a test."""
     curves: dict[str, dict[str, dict[int, Interval]]] = defaultdict(lambda: defaultdict(dict))
     for system in systems:
+        name = fmt.shortened(system.name, LABEL)
         for figure, values in net.figures(system.result).items():
             if figure.unit == unit:
-                curves[figure.what][_label(system)][figure.bytes] = median_interval(values)
-    out: list[Figure | None] = []
-    kind = "latency" if unit == "us" else "bandwidth"
+                curves[figure.what][name][figure.bytes] = median_interval(values)
     if len(systems) == 1:
-        found = {what: next(iter(found.values())) for what, found in curves.items()}
-        lines: Mapping[str, Curve] = {w: curve for w, curve in found.items() if len(curve) > 1}
-        parts = [dict(list(lines.items())[i : i + 5]) for i in range(0, len(lines), 5)]
-        words = "Time of a message" if unit == "us" else "Bandwidth"
-        out = [
-            draw.over_sizes(f"net-{kind}-{i}", words, part, unit) for i, part in enumerate(parts)
-        ]
+        lines = [(w, c) for w, found in curves.items() for c in found.values() if len(c) > 1]
+        title = "Time of a message" if unit == "us" else "Bandwidth"
+        charts = [(title, dict(lines[i : i + 5])) for i in range(0, len(lines), 5)]
     else:
-        both = [(what, found) for what, found in curves.items() if len(found) == 2]
-        for i, (what, found) in enumerate(both):
-            title = f"{what[:1].upper()}{what[1:]}"
-            out.append(draw.over_sizes(f"net-{kind}-{i}", title, found, unit))
-    return [figure for figure in out if figure is not None]
+        charts = [(fmt.capital(what), dict(found))
+                  for what, found in curves.items() if len(found) == 2]  # fmt: skip
+    kind = "latency" if unit == "us" else "bandwidth"
+    drawn = [draw.over_sizes(f"net-{kind}-{i}", *chart, unit) for i, chart in enumerate(charts)]
+    return [figure for figure in drawn if figure is not None]
 
 
 def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
@@ -266,8 +213,9 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
         for s in streams:
             if s.bytes == most:
                 words = "one thread" if s.threads == 1 else f"{s.threads} threads"
-                series = f"{_label(system)}, {words}" if len(systems) > 1 else words
-                curves[series][s.streams].append(8e-9 * s.rate)
+                if len(systems) > 1:
+                    words = f"{fmt.shortened(system.name, LABEL)}, {words}"
+                curves[words][s.streams].append(8e-9 * s.rate)
     lines = {
         series: {n: Interval(median(found), None, None, len(found)) for n, found in curve.items()}
         for series, curve in curves.items() if len(curve) > 1
@@ -276,21 +224,20 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
     return [figure] if figure is not None else []
 
 
-def _rails(system: net.NetSystem, several: bool) -> list[Figure]:
+def _rails(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
     """Return the bandwidth of each setting, parted by the rails that carried its bytes."""
     rails = system.result.rails
     if rails is None:
         return []
-    whose = f" of {system.name}" if several else ""
-    key = f"-{fmt.identifier(system.name)}" if several else ""
+    key, whose = suffix
     bars: dict[str, tuple[float, Mapping[str, float]]] = {}
     rates: dict[str, tuple[float, Mapping[str, float]]] = {}
     for s in rails.settings:
         if s.messages:
             bars[s.name] = float(median(per_launch(bandwidth(s)))), shares_of(rails, s)
-            small = [m for m in s.messages if (m.test, m.bytes) == ("bandwidth", RATE_BYTES)]
-            if small:
-                rates[s.name] = 1e6 / RATE_BYTES * float(median(per_launch(small[0]))), {}
+        for m in s.messages:
+            if (m.test, m.bytes) == ("bandwidth", RATE_BYTES):
+                rates[s.name] = 1e6 / RATE_BYTES * float(median(per_launch(m))), {}
     title = f"Message rate, {sized(RATE_BYTES)}{whose}"
     return [
         draw.rails_bars(f"net-rails{key}", f"Bandwidth by rail{whose}", bars),
@@ -298,41 +245,44 @@ def _rails(system: net.NetSystem, several: bool) -> list[Figure]:
     ]
 
 
-def _pairs(system: net.NetSystem, several: bool) -> list[Figure]:
-    whose = f" of {system.name}" if several else ""
-    best = {s.pair: 8e-9 * s.rate for s in fastest_setting(system.result.streams)}
-    least = min((x.bytes for x in system.result.latencies), default=0)
+def _pairs(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
+    result = system.result
+    best = {s.pair: 8e-9 * s.rate for s in fastest_setting(result.streams)}
+    least = min((x.bytes for x in result.latencies), default=0)
     latency = {
         x.pair: float(median(run.median_us for run in x.runs))
-        for x in system.result.latencies if x.bytes == least
+        for x in result.latencies if x.bytes == least
     }  # fmt: skip
-    key = f"-{fmt.identifier(system.name)}" if several else ""
-    found = (
-        draw.pairs_heat(f"net-pairs-bandwidth{key}", f"Bandwidth{whose}", best, "Gb/s"),
-        draw.pairs_heat(
-            f"net-pairs-latency{key}", f"Latency of {sized(least)}{whose}", latency, "us"
-        ),
-    )
-    return [figure for figure in found if figure is not None]
+    title = f"Latency of {sized(least)}"
+    return _heats(
+        suffix, ("pairs-bandwidth", "Bandwidth", best, "Gb/s"),
+        ("pairs-latency", title, latency, "us"),
+    )  # fmt: skip
 
 
-def _cores(system: net.NetSystem, several: bool) -> list[Figure]:
+def _cores(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
     """Return flags and copies between hardware threads; a pair was measured in one direction."""
-    if system.result.cores is None:
-        return []
-    whose = f" of {system.name}" if several else ""
-    key = f"-{fmt.identifier(system.name)}" if several else ""
     flags: dict[tuple[str, str], float] = {}
     copies: dict[tuple[str, str], float] = {}
-    for pair in system.result.cores.pairs:
+    for pair in system.result.cores.pairs if system.result.cores is not None else ():
         both = [(str(pair.a), str(pair.b)), (str(pair.b), str(pair.a))]
         flags |= dict.fromkeys(both, float(median(pair.flag_ns)))
         shared = [copy for copy in pair.copies if copy.way == "shared"]
         if shared:
             large = max(shared, key=lambda copy: copy.bytes)
             copies |= dict.fromkeys(both, 1e-9 * float(median(large.bytes_s)))
-    found = (
-        draw.pairs_heat(f"net-cores-flag{key}", f"Flag between cores{whose}", flags, "ns"),
-        draw.pairs_heat(f"net-cores-copy{key}", f"Copy between cores{whose}", copies, "GB/s"),
-    )
-    return [figure for figure in found if figure is not None]
+    return _heats(
+        suffix, ("cores-flag", "Flag between cores", flags, "ns"),
+        ("cores-copy", "Copy between cores", copies, "GB/s"),
+    )  # fmt: skip
+
+
+def _heats(
+    suffix: tuple[str, str], *charts: tuple[str, str, Mapping[tuple[str, str], float], str]
+) -> list[Figure]:
+    key, whose = suffix
+    drawn = [
+        draw.pairs_heat(f"net-{name}{key}", f"{title}{whose}", values, unit)
+        for name, title, values, unit in charts
+    ]
+    return [figure for figure in drawn if figure is not None]

@@ -1,19 +1,82 @@
 """The measured points: one for each collective, candidate, layout, size and mode.
 
-Figures and tables are made from these; nothing behind this module sees a single time.
+The report measures nothing and decides nothing; it sums up what bench files hold. Launches differ
+from one another more than calls within a launch do, so the unit is the launch: its median is one
+observation, and the interval is taken over launches. Where there are too few launches for that, the
+point says so. Figures and tables are made from these points; they see no single time.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
 
+from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
+from stretto.files.table import Table
+from stretto.files.verdict import Run
+from stretto.measure.stats import median_interval
 from stretto.report import format as fmt
-from stretto.report.stats import MedianInterval
 
 NATIVE = "native"
+Kind = Literal["launches", "range", "calls", "none"]
+KIND_TEXT: dict[Kind, str] = {
+    "launches": "95 % interval of the median over launches",
+    "range": "smallest to largest (fewer than six launches: no 95 % interval exists)",
+    "calls": "95 % interval of the median within one launch (variation between launches unknown)",
+    "none": "no interval (one time only)",
+}
+#: times by file and launch
+_Launches = dict[tuple[int, int], list[float]]
+#: collective, layout, mode and variant; candidate, bytes and source
+_PanelKey = tuple[str, RankLayout, str, str]
+_PointKey = tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class MedianInterval:
+    """A median and what is known of its uncertainty.
+
+    `median`, `low`, `high`: in the unit of the observations; `low` and `high` equal `median` where
+    `kind` is ``none``.
+    `kind`: what `low` and `high` are: a key of `KIND_TEXT`.
+    `launches`, `observations`: how many launches, and how many times in all.
+    """
+
+    median: float
+    low: float
+    high: float
+    kind: Kind
+    launches: int
+    observations: int
+
+
+def estimate(launches: Iterable[Sequence[float]]) -> MedianInterval | None:
+    """Return the median over launches with its interval; None when there is no time at all.
+
+    `launches`: per launch, its times (any unit). Empty launches are passed over.
+    """
+    every = [times for times in launches if len(times)]
+    if not every:
+        return None
+    kind: Kind = "launches" if len(every) > 1 else "calls"
+    values = [median(times) for times in every] if len(every) > 1 else every[0]
+    found = median_interval(values)
+    low, high = found.low, found.high
+    if low is None or high is None:
+        low, high, kind = min(values), max(values), "range" if len(values) > 1 else "none"
+    return MedianInterval(found.median, low, high, kind, len(every), sum(map(len, every)))
+
+
+def usable(runs: Sequence[Run], kind: str) -> list[Run]:
+    return [r for r in runs if r.kind == kind and r.value is not None and r.exit == 0]
+
+
+def estimate_runs(runs: Sequence[Run]) -> MedianInterval | None:
+    return estimate([r.value] for r in runs if r.value is not None)
 
 
 @dataclass(frozen=True)
@@ -23,20 +86,16 @@ class CandidatePoint:
     `estimate`: time per call in microseconds.
     `correct`: False when any launch found wrong contents in the buffers; such a candidate is never
     chosen.
-    `variant`: datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
     `relative`: time divided by native's in the same launch, over the launches that measured both;
     None where no launch did.
     """
 
-    collective: str
     candidate: str
     layout: RankLayout
     bytes: int
-    mode: str
     estimate: MedianInterval
     source: str
     correct: bool = True
-    variant: str = ""
     relative: MedianInterval | None = None
 
     @property
@@ -54,6 +113,7 @@ def _slug(words: Iterable[str]) -> str:
 class Panel:
     """All points of one collective, layout, mode and variant, and what the table chose there.
 
+    `variant`: datatype and operation, as in ``MPI_DOUBLE, MPI_SUM``.
     `chosen`: bytes to the name that the table gives; sizes without a row, or a table, are missing.
     `failed`: candidates that were to be measured and gave no time or wrong contents, with the
     reason.
@@ -62,8 +122,8 @@ class Panel:
     collective: str
     layout: RankLayout
     mode: str
+    variant: str
     points: list[CandidatePoint]
-    variant: str = ""
     chosen: dict[int, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -101,26 +161,23 @@ class Panel:
     @property
     def candidates(self) -> list[str]:
         """Return the candidates with points: native first, then by name."""
-        names = {p.candidate for p in self.points}
-        return sorted(names, key=lambda n: (n != NATIVE, n))
+        return sorted({p.candidate for p in self.points}, key=lambda n: (n != NATIVE, n))
 
     def at(self, number: int) -> list[CandidatePoint]:
         """Return the points of one size, fastest first."""
-        return sorted(
-            (p for p in self.points if p.bytes == number), key=lambda p: p.estimate.median
-        )
+        here = [p for p in self.points if p.bytes == number]
+        return sorted(here, key=lambda p: p.estimate.median)
 
     def of(self, candidate: str) -> list[CandidatePoint]:
         return sorted((p for p in self.points if p.candidate == candidate), key=lambda p: p.bytes)
 
-    def point(self, candidate: str, number: int) -> CandidatePoint | None:
+    def point(self, candidate: str | None, number: int) -> CandidatePoint | None:
         return next(
             (p for p in self.points if p.bytes == number and p.candidate == candidate), None
         )
 
     def choice_at(self, number: int) -> CandidatePoint | None:
-        choice = self.chosen.get(number)
-        return None if choice is None else self.point(choice, number)
+        return self.point(self.chosen.get(number), number)
 
     def gain(self, number: int) -> float | None:
         """Return how many times faster than native the choice at this size is."""
@@ -129,9 +186,6 @@ class Panel:
             return None
         return native.estimate.median / taken.estimate.median
 
-    def ever_chosen(self) -> list[str]:
-        return ever_chosen([self])
-
 
 def ever_chosen(panels: Iterable[Panel]) -> list[str]:
     """Return the names chosen at some size, other than native, most often chosen first."""
@@ -139,12 +193,80 @@ def ever_chosen(panels: Iterable[Panel]) -> list[str]:
     return sorted(times, key=lambda n: (-times[n], n))
 
 
-def panels(points: Iterable[CandidatePoint]) -> list[Panel]:
-    """Sort points into panels, by collective, then layout, mode and variant."""
-    groups: dict[tuple[str, RankLayout, str, str], list[CandidatePoint]] = defaultdict(list)
-    for p in points:
-        groups[(p.collective, p.layout, p.mode, p.variant)].append(p)
-    return [
-        Panel(collective, layout, mode, groups[(collective, layout, mode, variant)], variant)
-        for collective, layout, mode, variant in sorted(groups)
-    ]
+def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Panel]:
+    """Sum samples up into panels, sorted, with what the tables choose and what gave no time."""
+    times: dict[_PanelKey, dict[_PointKey, _Launches]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    wanted: dict[tuple[str, RankLayout], set[str]] = defaultdict(set)
+    dropped: dict[tuple[str, RankLayout], dict[str, str]] = defaultdict(dict)
+    wrong: dict[_PanelKey, set[_PointKey]] = defaultdict(set)
+    for number, bench in enumerate(benches):
+        where = {q.launch: RankLayout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
+        for launch in bench.launches:
+            for collective, names in launch.candidates.items():
+                wanted[collective, where[launch.launch]] |= set(names)
+        for e in standing_exclusions(bench.records).values():
+            # its times are shown, and no decision rests on them
+            dropped[e.collective, where[e.launch]][e.candidate] = _why(e)
+        for s in bench.samples:
+            words = (s.datatype, s.operation, f"root {s.root}" if s.root else "", s.pattern)
+            key = s.collective, where[s.launch], s.mode, ", ".join(filter(None, words))
+            point = s.candidate, s.bytes, s.source
+            times[key][point][number, s.launch] += s.times_us
+            if not s.correct:
+                wrong[key].add(point)
+                dropped[s.collective, where[s.launch]][s.candidate] = "gave wrong results"
+    out = [Panel(*key, _points(key[1], times[key], wrong[key])) for key in sorted(times)]
+    for panel in out:
+        place = panel.collective, panel.layout
+        got = {p.candidate for q in out if (q.collective, q.layout) == place for p in q.points}
+        panel.failed = dict.fromkeys(wanted[place] - got, "gave no time") | dropped[place]
+        _choose(panel, tables)
+    return out
+
+
+def _points(
+    layout: RankLayout, times: dict[_PointKey, _Launches], wrong: set[_PointKey]
+) -> list[CandidatePoint]:
+    out = []
+    for (candidate, number, source), by_launch in times.items():
+        if source == "simulated" and (candidate, number, "measured") in times:
+            continue  # what was measured needs no model
+        found = estimate(by_launch.values())
+        if found is not None:
+            relative = _relative(by_launch, times.get((NATIVE, number, source), {}))
+            correct = (candidate, number, source) not in wrong
+            out.append(CandidatePoint(candidate, layout, number, found, source, correct, relative))
+    return out
+
+
+def _why(excluded: Excluded) -> str:
+    words = {
+        "refused": "was refused", "wrong": "gave wrong results", "hung": "hung",
+        "failed": "failed", "not_done": "was left to the MPI",
+    }  # fmt: skip
+    detail = f": {excluded.detail.strip().rstrip('.')}" if excluded.detail.strip() else ""
+    at = "" if excluded.collective == "barrier" else f" at {fmt.size(excluded.bytes)}"
+    return f"{words[excluded.reason]}{at}{detail}"
+
+
+def _relative(mine: _Launches, native: _Launches) -> MedianInterval | None:
+    """Return the ratio to native, launch by launch.
+
+    What makes one launch slower than another (placement, the machine's mood) touches both of its
+    candidates; in their ratio it cancels.
+    """
+    both = sorted(mine.keys() & native.keys())
+    bases = {launch: median(native[launch]) for launch in both}
+    return estimate([median(mine[q]) / bases[q]] for q in both if bases[q] > 0)
+
+
+def _choose(panel: Panel, tables: Sequence[Table]) -> None:
+    """Fill in what the first table that knows of it chooses at each size of a panel."""
+    for number in panel.sizes:
+        for table in tables:
+            row = table.find(panel.collective, panel.layout.nodes, panel.layout.ppn, number)
+            if row is not None:
+                panel.chosen[number] = row.choice
+                break

@@ -1,21 +1,54 @@
-"""Results files of several MPIs: how each MPI is called, and on which nodes it was measured."""
+"""Results files: how the MPI of each is called, and on which nodes it was measured.
+
+A header has the host where measuring was started. That may be a login node.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.files.bench import Bench
-from stretto.files.identity import titled
-from stretto.report.machines import listed, nodes_of, processor
+from stretto.files.bench import Bench, Header, standing_exclusions
+from stretto.files.identity import Host, titled
+from stretto.measure.show import size_words
 
 #: nodes, ranks per node and ranks
 Layout = tuple[int, int, int]
 #: its name and its processor: two clusters may have nodes of the same names
 Node = tuple[str, str]
+#: so many nodes, and sizes of an excluded candidate, are named, and the rest counted
+MOST_NODES, MOST_SIZES = 6, 3
+_EXCLUDED = {
+    "wrong": "wrong results",
+    "hung": "it hung",
+    "failed": "it crashed",
+    "not_done": "it was not what ran",
+}
+
+
+def nodes_of(bench: Bench) -> set[str]:
+    """Return the nodes that a file's launches name; none where they name none."""
+    return {name for r in bench.launches for name in r.hosts or ()}
+
+
+def processor(header: Header) -> str:
+    """Return the processor of a file's nodes, or the best guess: that of where it was started."""
+    return str(header.settings.get("node_cpu") or header.host.cpu)
+
+
+def is_node(host: Host, nodes: Collection[str]) -> bool:
+    """Whether a header's host is one of the nodes; it is the only one where none are named."""
+    return not nodes or host.name.split(".")[0] in {n.split(".")[0] for n in nodes}
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names of nodes, the first few of many: ``n1, n2, n3 and 13 more``."""
+    ordered = sorted(names, key=lambda n: (len(n), n))
+    rest = len(ordered) - MOST_NODES
+    return ", ".join(ordered[:MOST_NODES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 @dataclass(frozen=True)
@@ -155,3 +188,25 @@ def _named(nodes: Iterable[Node], cpus: bool) -> str:
     return ", ".join(
         listed(names) + (f" ({cpu})" if cpu else "") for cpu, names in sorted(by_cpu.items())
     )
+
+
+def excluded(bench: Bench, label: Callable[[str], str]) -> list[str]:
+    """Say of which candidates no time counts, and why: ``tuned ring: wrong results at 4 B``.
+
+    What an MPI refused was never measured, and is not named.
+    """
+    sizes: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for e in standing_exclusions(bench.records).values():
+        if e.reason in _EXCLUDED:
+            sizes[e.collective, e.candidate, e.reason].add(e.bytes)
+    for s in bench.samples:
+        if not s.correct:
+            sizes[s.collective, s.candidate, "wrong"].add(s.bytes)
+    out = []
+    for (collective, candidate, reason), numbers in sorted(sizes.items()):
+        found = sorted(numbers)
+        more = f" and {len(found) - MOST_SIZES} more sizes" if len(found) > MOST_SIZES else ""
+        at = f" at {', '.join(size_words(n) for n in found[:MOST_SIZES])} B{more}"
+        why = _EXCLUDED[reason] + ("" if collective == "barrier" else at)
+        out.append(f"{label(candidate)} is excluded for {collective}: {why}")
+    return out

@@ -3,60 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stretto.files.storage import IoFile, read_io
-from stretto.report import network
-from stretto.report.figures.storage import ways_bars
+from stretto.files.storage import read_io
+from stretto.report.figures.bars import ways_bars
+from stretto.report.format import sentence
+from stretto.report.network import NetPage, file_words, written
+from stretto.report.page import Outputs
 from stretto.storage.measure import READ
 from stretto.storage.show import about, answer, cache_words, change_lines, rows_of, table
 
 ENDING = ".io.json"
+METHOD = (
+    "Medians over launches, with 95 % intervals where there are six or more. All ways are measured "
+    "in turn in each launch, which begins with another one. A sample lasts until the last rank is "
+    "done. A ratio stands only where the rank test of the launches, adjusted for all comparisons "
+    "of this page, was made. A difference counts only if it is significant (5 %) and above 3 %."
+)
 
 
-@dataclass(frozen=True)
-class Stored:
-    """One result, as the page wants it."""
-
-    name: str
-    paths: tuple[Path, ...]
-    result: IoFile
-
-    @property
-    def about(self) -> str:
-        return about(self.result)
-
-
-def report(
-    paths: Sequence[Path], output: Path, png: Path | None, svg: Path | None, drawn: network.Drawn
-) -> dict[str, Any]:
+def report(paths: Sequence[Path], to: Outputs) -> dict[str, Any]:
     """Write the page of the one path; return what it says, for ``--json``."""
     (path,) = paths
     result = read_io(path)
-    rows = rows_of(result)
     sections = []
-    for key, title, reads in (
-        ("reading", "Ways to read", True),
-        ("writing", "Ways to write", False),
-    ):
-        mine = [row for row in rows if (row.way.name in READ) == reads]
+    for verb, reads in (("read", True), ("write", False)):
+        mine = [row for row in rows_of(result) if (row.way.name in READ) == reads]
         if mine:
+            key, title = "reading" if reads else "writing", f"Ways to {verb}"
             sections.append((key, title, [ways_bars(f"io-{key}", title, mine)]))
     cache = cache_words(result)
-    shown = network.NetPage(
+    name = path.name.removesuffix(ENDING)
+    rows = table(result)
+    shown = NetPage(
+        "io",
+        METHOD,
+        [(name, about(result), [file_words(path, result)])],
         list(answer(result)),
-        [(line, "") for line in change_lines(result)],
-        [Stored(path.name.removesuffix(ENDING), (path,), result)],
         sections,
-        [["way", *table(result)[0][1:]], *table(result)[1:]],
-        [] if cache is None else [cache[:1].upper() + cache[1:]],
-        "Stretto io",
-        "Medians over launches, with 95 % intervals where there are six or more. All ways are "
-        "measured in turn in each launch, which begins with another one. A sample lasts until the "
-        "last rank is done. A ratio stands only where the rank test of the launches, adjusted for "
-        "all comparisons of this page, was made. A difference counts only if it is significant "
-        "(5 %) and above 3 %.",
+        [["way", *rows[0][1:]], *rows[1:]],
+        notes=[] if cache is None else [sentence(cache)],
+        remarks=[(line, "") for line in change_lines(result)],
     )
-    return network.written(shown, "io", output, png, svg, drawn)
+    return written(shown, to)

@@ -23,7 +23,6 @@ PALETTE = {  # in light and in dark
     "rule": ("#d0d7de", "#3a434d"),
     "grid": ("#e6eaee", "#262d35"),
     "native": ("#d0500a", "#ff8f4d"),
-    "native-band": ("#f6c9ae", "#6b3a1c"),
     "blue": ("#0067a8", "#5db7f5"),
     "blue-band": ("#b5d5ea", "#1f4a68"),
     "green": ("#00806a", "#3fcaa6"),

@@ -18,7 +18,8 @@ def number(value: float) -> str:
 def table_lines(found: Findings, metric: Metric) -> list[str]:
     priced = any(m.cost is not None for m in found.points)
     threads = any(m.point.threads is not None for m in found.points)
-    head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", _name(metric)]
+    value = metric_words(metric, metric.name if metric.pattern is None else "metric")
+    head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", value]
     head += ["95%", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
     rows = [head]
     for m in found.points:
@@ -33,8 +34,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
     return columns(rows)
 
 
-def _name(metric: Metric) -> str:
-    name = metric.name if metric.pattern is None else "metric"
+def metric_words(metric: Metric, name: str) -> str:
     return f"{name} ({metric.unit})" if metric.unit else name
 
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 # Ticks carry the unit, so that 1000 is never read as microseconds where seconds are meant.
-_SIZE_EXPR = (
+SIZE_EXPR = (
     "datum.value < 1024 ? format(datum.value, 'd') + ' B'"
     " : datum.value < 1048576 ? format(datum.value / 1024, '~g') + ' KiB'"
     " : datum.value < 1073741824 ? format(datum.value / 1048576, '~g') + ' MiB'"
@@ -64,23 +65,16 @@ def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
         title="Message size",
         scale=alt.Scale(type="log", base=2, domain=domain, nice=False),
         axis=alt.Axis(
-            values=size_ticks(sizes), labelExpr=_SIZE_EXPR, labelOverlap=False, grid=False
+            values=size_ticks(sizes), labelExpr=SIZE_EXPR, labelOverlap=False, grid=False
         ),
         **extra,
     )
 
 
-def log_time_y(field: str, low: float, high: float, title: str) -> alt.Y:
-    scale, axis = _log_time(low, high)
-    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
-
-
-def log_time_x(field: str, low: float, high: float, title: str) -> alt.X:
-    scale, axis = _log_time(low, high)
-    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
-
-
-def _log_time(low: float, high: float) -> tuple[alt.Scale, alt.Axis]:
+def log_time(
+    kind: type[alt.X] | type[alt.Y], field: str, low: float, high: float, title: str
+) -> Any:
+    """Return a logarithmic axis of times in seconds."""
     low, high = low / 1.15, high * 1.15
     if high / low < 4:  # never blow up what is nearly flat
         middle = math.sqrt(low * high)
@@ -88,10 +82,20 @@ def _log_time(low: float, high: float) -> tuple[alt.Scale, alt.Axis]:
     ticks = log_ticks(low, high)
     if len(ticks) < 2:
         ticks = [t for t in linear_ticks(high) if t >= low]
-    return (
-        alt.Scale(type="log", domain=[low, high], nice=False),
-        alt.Axis(values=ticks, labelExpr=_TIME_EXPR, labelOverlap=False),
+    return kind(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=ticks, labelExpr=_TIME_EXPR, labelOverlap=False),
     )
+
+
+def log_y(field: str, low: float, high: float, title: str, **axis: Any) -> alt.Y:
+    """Return a logarithmic axis of numbers."""
+    low, high = low / 1.2, high * 1.2
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    ticks = alt.Axis(values=log_ticks(low, high), **(axis or {"format": "~g"}))
+    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=ticks)
 
 
 RATIO_LIMIT = 4.0
@@ -150,31 +154,19 @@ def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title:
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move labels apart so that none overlaps, each as little as possible.
+    """Move labels apart so that none overlaps, each as little as possible (least squares).
 
     `positions`: where the labels want to be, in pixels, any order.
     """
     n = len(positions)
-    if n == 0:
-        return []
     gap = min(gap, (high - low) / max(n - 1, 1))
-    order = sorted(range(n), key=lambda i: positions[i])
-    # Blocks of labels that touch each other are placed at the mean of what their members want.
-    blocks: list[tuple[float, int]] = []  # sum of (wanted - offset inside the block), members
-    for i in order:
-        blocks.append((positions[i], 1))
-        while len(blocks) > 1:
-            (s1, n1), (s2, n2) = blocks[-2], blocks[-1]
-            if s1 / n1 + gap * n1 <= s2 / n2:
-                break
-            blocks[-2:] = [(s1 + s2 - gap * n1 * n2, n1 + n2)]
-    out = [0.0] * n
-    k = 0
-    least = low
-    for total, members in blocks:
-        start = min(max(total / members, least), high - gap * (n - 1 - k))
-        for j in range(members):
-            out[order[k]] = start + gap * j
-            k += 1
-        least = start + gap * members
-    return out
+    order = np.argsort(positions, kind="stable")
+    # Without the gaps, places that may not fall: an isotonic regression, by its max-min formula.
+    free = np.asarray(positions, dtype=float)[order] - gap * np.arange(n)
+    sums = np.concatenate([[0.0], np.cumsum(free)])
+    placed = np.empty(n)
+    for i in range(n):
+        ends = np.arange(i + 1, n + 1)
+        least = [((sums[ends] - sums[start]) / (ends - start)).min() for start in range(i + 1)]
+        placed[order[i]] = min(max(max(least), low), high - gap * (n - 1)) + gap * i
+    return [float(place) for place in placed]

@@ -1,4 +1,4 @@
-"""All candidates at one message size, fastest first; slow ones are cut, with their number."""
+"""Bars: all candidates at one message size (slow ones are cut), and ways to use a file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 
 import altair as alt
 
+from stretto.counted import seconds
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, HUE, Composed, layer, looked_up
+from stretto.report.figures.data import DESCRIBED, HUE, Composed, layer, looked_up, spans
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.figures.lines import MICRO, Colours
-from stretto.report.points import NATIVE, CandidatePoint, Panel
+from stretto.report.figures.lines import LARGE, MICRO, Colours
+from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
+from stretto.storage.measure import WORDS
+from stretto.storage.show import WayTime, words_of
 
 WIDTH, STEP = 230, 22
 MOST = 24  # candidates drawn; a longer list is a table, not a picture
@@ -30,19 +33,31 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     points = panel.at(number)
     if len(points) < 2:
         return None
-    chosen = panel.chosen.get(number)
+    chosen, native = panel.chosen.get(number), panel.point(NATIVE, number)
     kept = points[:MOST]
     kept += [p for p in points[MOST:] if p.candidate in (NATIVE, chosen)]
-    native = panel.point(NATIVE, number)
-    anchor = native.estimate.median if native else kept[0].estimate.median
-    limit = end_of(
-        max(CLIP * anchor, 1.5 * kept[0].estimate.median), [p.estimate.high for p in kept]
-    )
+    anchor = (native or kept[0]).estimate.median
+    whole = max(CLIP * anchor, 1.5 * kept[0].estimate.median)
+    limit = end_of(whole, [p.estimate.high for p in kept])
     names = fmt.distinct({p.candidate: fmt.choice(p.candidate) for p in kept})
-    rows = [_row(p, names[p.candidate], chosen, limit, colours) for p in kept]
+    hues = {NATIVE: theme.colour("native")}
+    if chosen is not None:
+        hues.setdefault(chosen, colours.get(chosen, theme.colour("blue")))
+    rows = []
+    for p in kept:
+        e = p.estimate
+        mark = " \u2190 chosen" if p.candidate == chosen else ""
+        wrong = "" if p.correct else "  WRONG RESULTS"
+        words = (
+            f"{p.candidate}: median {fmt.microseconds(e.median)} ({fmt.microseconds(e.low)} to "
+            f"{fmt.microseconds(e.high)}), {fmt.plural(e.launches, 'launch', 'launches')}"
+            f"{', source: simulated' if p.simulated else ''}{wrong}"
+        )
+        times = e.median, e.low, e.high
+        row = bar(p.candidate, names[p.candidate], times, limit, mark + wrong, words)
+        rows.append(row | {"hue": hues.get(p.candidate, theme.colour("compute"))})
     note = panel.setting
-    if len(kept) < len(points):
-        left = len(points) - len(kept)
+    if left := len(points) - len(kept):
         note += f"; {fmt.slowest_left_out(left, len(points), 'candidate')}"
     rule = None if native is None else native.estimate.median
     return Figure(
@@ -51,30 +66,6 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
         cut_bars(rows, limit, rule, labelLimit=170).properties(width=WIDTH, height=alt.Step(STEP)),
         note,
         any(p.simulated for p in kept),
-    )
-
-
-def _row(
-    p: CandidatePoint, label: str, chosen: str | None, limit: float, colours: Colours
-) -> dict[str, object]:
-    e = p.estimate
-    if p.candidate == NATIVE:
-        colour = theme.colour("native")
-    elif p.candidate == chosen:
-        colour = colours.get(p.candidate, theme.colour("blue"))
-    else:
-        colour = theme.colour("compute")
-    mark = " \u2190 chosen" if p.candidate == chosen else ""
-    wrong = "" if p.correct else "  WRONG RESULTS"
-    words = (
-        f"{p.candidate}: median {fmt.microseconds(e.median)}"
-        f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)}),"
-        f" {fmt.plural(e.launches, 'launch', 'launches')}"
-        + (", source: simulated" if p.simulated else "")
-        + wrong
-    )
-    return {"hue": colour} | bar(
-        p.candidate, label, (e.median, e.low, e.high), limit, mark + wrong, words
     )
 
 
@@ -148,3 +139,29 @@ def cut_bars(
         }
         layers.insert(0, chart_of([{"t": rule * MICRO}]).mark_rule(**style).encode(x=x))
     return layer(*layers)
+
+
+def ways_bars(name: str, title: str, rows: Sequence[WayTime]) -> Figure:
+    """Draw the time of each way to read or write a file, with its interval and its launches."""
+    bars, dots = [], []
+    for row in rows:
+        value, words = row.value, WORDS[row.way.name]
+        low, high = value.low or value.median, value.high or value.median
+        tip = f"{words} | {seconds(value.median)}, {words_of(row)}"
+        bars.append({"s": words, "a": 0.0, "b": value.median, "lo": low, "hi": high, "d": tip})
+        dots += [{"s": words, "a": one} for launch in row.way.launches for one in launch]
+    end = 1.08 * max(one for row in rows for launch in row.way.launches for one in launch)
+    x = axes.linear_time(alt.X, "a", end, "Time until the last rank is done")
+    y = axes.names_y("s", [WORDS[row.way.name] for row in rows], labelLimit=320)
+    picture = layer(
+        spans(bars, x, y, alt.value(theme.chosen_colour(0)), 16).encode(opacity=alt.value(0.6)),
+        chart_of(bars).mark_rule(aria=False, strokeWidth=2).encode(
+            x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
+        ),
+        chart_of(dots).mark_point(aria=False, filled=True, size=16, opacity=0.8).encode(x=x, y=y),
+    )  # fmt: skip
+    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
+    sized = picture.properties(width=LARGE.width, height=30 * len(rows), padding=room)
+    return Figure(
+        name, title, sized, "bar: median; line: 95 % interval; dots: samples of the launches"
+    )

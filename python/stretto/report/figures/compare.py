@@ -6,22 +6,15 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from stretto.files.verdict import VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.breakdown import Breakdown
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, HUE, KINDS, SHAPE, keyed, layer
-from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import HUES, keyed, spans
 from stretto.report.figures.lines import Line, time_y
 from stretto.report.figures.lines import chart as line_chart
-from stretto.report.figures.runs import metric_x
-from stretto.report.format import value_text
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
-from stretto.report.stats import estimate, usable
-
-HUES = ("blue", "green")
 
 
 def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
@@ -30,8 +23,6 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     None when fewer than two sizes are shared.
     """
     shared = sorted(set(a.sizes) & set(b.sizes) - {0})
-    if len(shared) < 2:
-        return None
     lines = []
     for panel, name, hue in zip((a, b), names, HUES, strict=True):
         native = [p for n in shared if (p := panel.point(NATIVE, n))]
@@ -42,100 +33,40 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
                 key = NATIVE if kind == NATIVE else f"tuned {name}"
                 xs = [float(p.bytes) for p in points]
                 label = fmt.choice(f"{name}, {kind}", 24)
-                lines.append(
-                    Line(key, label, theme.colour(hue), emphasis, xs, points, f"{name} {kind}")
-                )
-    points = [p for line in lines for p in line.points]
-    if not points:
+                who = f"{name} {kind}"
+                lines.append(Line(key, label, theme.colour(hue), emphasis, xs, points, who))
+    if len(shared) < 2 or not lines:
         return None
     layouts = " and ".join(dict.fromkeys((fmt.layout(a.layout), fmt.layout(b.layout))))
+    y = time_y([p for line in lines for p in line.points])
     return Figure(
         f"compare-{a.name}",
         f"{a.function} on both systems",
-        line_chart(lines, axes.size_x("x", shared), time_y(points)),
+        line_chart(lines, axes.size_x("x", shared), y),
         f"{layouts}, {a.mode}; squares: native, circles: tuned",
         a.simulated or b.simulated,
     )
 
 
-def times(parts: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
-    rows, order = [], []
-    seen: dict[str, str] = {}
-    for name, one in zip(names, parts, strict=True):
-        order.append(name)
+def times(both: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
+    rows = []
+    colours: dict[str, str] = {}
+    for name, one in zip(names, both, strict=True):
         start = 0.0
         for p in one.parts:
-            seen.setdefault(p.name, theme.colour(p.hue))
+            colours.setdefault(p.name, theme.colour(p.hue))
+            words = f"{name} | {p.name}: {fmt.seconds(p.mean)}"
             rows.append(
-                {
-                    "system": name,
-                    "part": p.name,
-                    "a": start,
-                    "b": start + p.mean,
-                    "d": f"{name} | {p.name}: {fmt.seconds(p.mean)}",
-                }
+                {"system": name, "part": p.name, "a": start, "b": start + p.mean, "d": words}
             )
             start += p.mean
-    high = max(float(str(r["b"])) for r in rows) * 1.02
-    bars = (
-        chart_of(rows)
-        .mark_bar(height=26)
-        .encode(
-            x=axes.linear_time(alt.X, "a", high, "Time, mean over the ranks"),
-            x2=alt.X2("b:Q"),
-            y=axes.names_y("system", order),
-            color=keyed("part", seen, columns=4, symbolType="square"),
-            description=DESCRIBED,
-        )
-    )
+    high = max(sum(p.mean for p in one.parts) for one in both) * 1.02
+    x = axes.linear_time(alt.X, "a", high, "Time, mean over the ranks")
+    colour = keyed("part", colours, columns=4, symbolType="square")
+    bars = spans(rows, x, axes.names_y("system", names), colour, 26)
     return Figure(
         "compare-time",
         "Parts of the run",
         bars.properties(width=860, height=alt.Step(42)),
         "mean over the ranks",
-    )
-
-
-def runs(verdicts: Sequence[VerdictFile], names: tuple[str, str]) -> Figure | None:
-    """Draw every run of the application on both systems.
-
-    None when the metrics differ or no run gave a value.
-    """
-    if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
-        return None
-    rows, middles, order = [], [], []
-    for verdict, name, tone in zip(verdicts, names, HUES, strict=True):
-        for kind in KINDS:
-            good = usable(verdict.runs, kind)
-            found = estimate([[float(r.value)] for r in good if r.value is not None])
-            if found is None:
-                continue
-            label = f"{name}, {kind}"
-            order.append(label)
-            own: dict[str, object] = {"row": label, "hue": theme.colour(tone)}
-            middles.append(own | {"v": found.median, "text": value_text(verdict, found.median)})
-            own["shape"] = "square" if kind == NATIVE else "circle"
-            rows += [
-                own | {"v": r.value, "d": f"{label}: {value_text(verdict, r.value or 0.0)}"}
-                for r in good
-            ]
-    if not rows:
-        return None
-    x = metric_x(verdicts[0].metric, [float(str(r["v"])) for r in rows], 0.1)
-    y = axes.names_y("row", order, labelLimit=220)
-    middle = chart_of(middles)
-    chart = layer(
-        middle.mark_tick(aria=False, thickness=2.5, size=30).encode(x=x, y=y, color=HUE),
-        chart_of(rows)
-        .mark_point(filled=True, size=40, opacity=0.7)
-        .encode(x=x, y=y, color=HUE, shape=SHAPE, description=DESCRIBED),
-        middle.mark_text(dy=-21, fontWeight="bold").encode(
-            x=x, y=y, color=HUE, text=alt.Text("text:N")
-        ),
-    )
-    return Figure(
-        "compare-runs",
-        "Every run of the application",
-        chart.properties(width=620, height=alt.Step(52)),
-        "line: median",
     )

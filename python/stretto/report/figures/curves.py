@@ -22,7 +22,7 @@ from stretto.report.figures.lines import (
     in_seconds,
     time_y,
 )
-from stretto.report.points import NATIVE, CandidatePoint, Panel
+from stretto.report.points import NATIVE, CandidatePoint, Panel, ever_chosen
 from stretto.report.render import Figure
 
 #: candidates that the MPI carries out
@@ -30,34 +30,35 @@ MPI_ALONE = (NATIVE, "bare")
 MOST_LINES = 18  # as many names as fit beside a chart
 
 
-def _style(panel: Panel, colours: Colours) -> list[Line]:
-    ever = panel.ever_chosen()
+def _lines(panel: Panel, colours: Colours) -> list[Line]:
+    ever = ever_chosen([panel])
     lines = []
     for name in panel.candidates:
-        points = panel.of(name)
         if name == NATIVE:
             colour, emphasis = theme.colour("native"), 2
         elif name in ever:
             colour, emphasis = colours.get(name, theme.colour("slate")), 1
         else:
             colour, emphasis = theme.colour("other-mpi"), 0
+        points = panel.of(name)
         xs = [float(p.bytes) for p in points]
         lines.append(Line(name, fmt.choice(name, 20), colour, emphasis, xs, points))
     return sorted(lines, key=lambda line: line.emphasis)
 
 
 def _kept(panel: Panel) -> set[str]:
-    def best(name: str) -> float:
-        ratios = [p.relative.median for p in panel.of(name) if p.relative is not None]
-        if ratios:
-            return min(ratios)
-        native = {p.bytes: p.estimate.median for p in panel.of(NATIVE)}
-        return min(
-            (p.estimate.median / native[p.bytes] for p in panel.of(name) if native.get(p.bytes)),
-            default=math.inf,
-        )
+    """Return the candidates to draw: native, the chosen, and of the others the fastest."""
+    native = {p.bytes: p.estimate.median for p in panel.of(NATIVE)}
 
-    always = {NATIVE, *panel.ever_chosen()}
+    def best(name: str) -> float:
+        points = panel.of(name)
+        ratios = [p.relative.median for p in points if p.relative is not None]
+        ratios = ratios or [
+            p.estimate.median / native[p.bytes] for p in points if native.get(p.bytes)
+        ]
+        return min(ratios, default=math.inf)
+
+    always = {NATIVE, *ever_chosen([panel])}
     others = sorted((n for n in panel.candidates if n not in always), key=best)
     return (always & set(panel.candidates)) | set(others[: max(0, MOST_LINES - len(always))])
 
@@ -78,7 +79,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     kept = _kept(panel)
     points = [p for p in points if p.candidate in kept]
     drawn = replace(panel, points=points)
-    lines = _style(drawn, colours)
+    lines = _lines(drawn, colours)
     x = axes.size_x("x", sizes)
     note = panel.setting
     dropped = len(panel.candidates) - len(kept)
@@ -120,10 +121,11 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     return out
 
 
-def three_sizes(panels: Sequence[Panel]) -> list[int]:
-    """Return a small, a medium and a large size that all panels have, fewer if there are fewer."""
+def over_ranks(panels: Sequence[Panel], label: str = "chosen") -> list[Figure]:
+    """Draw time per call against ranks, at a small, a medium and a large size that all have."""
     shared = sorted(set.intersection(*(set(p.sizes) for p in panels)))
-    return sorted({shared[0], shared[len(shared) // 2], shared[-1]}) if shared else []
+    picked = sorted({shared[0], shared[len(shared) // 2], shared[-1]}) if shared else []
+    return [f for number in picked if (f := scaling(panels, number, label))]
 
 
 def processes(panels: Sequence[Panel]) -> Figure | None:
@@ -135,7 +137,7 @@ def processes(panels: Sequence[Panel]) -> Figure | None:
     decided = any(p.chosen for p in panels)
     taken = list(panels) if decided else [replace(p, chosen=_fastest(p)) for p in panels]
     label = "Stretto" if decided else "Stretto, fastest"
-    found = [f for n in three_sizes(panels) if (f := scaling(taken, n, label))]
+    found = over_ranks(taken, label)
     if not found:
         return None
     charts = [f.chart.properties(title=alt.TitleParams(f.title)) for f in found]

@@ -17,6 +17,8 @@ DESCRIBED = alt.Description("d:N")
 SHAPE = alt.Shape("shape:N", scale=None, legend=None)
 #: native is square and vermilion, tuned round and blue
 KINDS = {"native": "native", "tuned": "blue"}
+#: of two systems that are compared
+HUES = ("blue", "green")
 
 
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
@@ -28,6 +30,15 @@ def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:
     text = json.dumps(list(rows), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     text = fmt.drawable(text)
     return alt.Chart(cast(Any, {"values": text, "format": {"type": "json"}}))
+
+
+def spans(
+    rows: Sequence[Mapping[str, object]], x: alt.X, y: alt.Y, colour: Any, height: int
+) -> alt.Chart:
+    """Return bars from the field of `x` to the field ``b``, each with its tooltip."""
+    bars: alt.Chart = chart(rows).mark_bar(height=height)
+    out: alt.Chart = bars.encode(x=x, x2=alt.X2("b:Q"), y=y, color=colour, description=DESCRIBED)
+    return out
 
 
 def looked_up(labels: Mapping[str, str]) -> str:
@@ -64,8 +75,7 @@ SPECIFICATIONS: dict[str, Any] = {
 class Composed:
     """Charts laid over one another or side by side, as Altair's of the same names.
 
-    Each part is described once, where Altair copies all parts at every step: reports took twice as
-    long.
+    Each part is described once. Altair copies all parts at every step, and takes twice as long.
     """
 
     def __init__(self, kind: str, parts: Sequence[Chart], **properties: Any) -> None:

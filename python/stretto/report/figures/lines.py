@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import altair as alt
 
@@ -59,44 +59,27 @@ class Line:
 
 def time_y(points: Sequence[CandidatePoint], title: str = "Time per call") -> alt.Y:
     low = min(p.estimate.low for p in points) * MICRO
-    return axes.log_time_y("t", low, max(p.estimate.high for p in points) * MICRO, title)
+    high = max(p.estimate.high for p in points) * MICRO
+    return axes.log_time(alt.Y, "t", low, high, title)
 
 
 def _domain(axis: alt.Y) -> tuple[float, float]:
-    described = cast("dict[str, Any]", axis.to_dict())
-    low, high = described["scale"]["domain"]
-    return float(low), float(high)
+    low, high = axis["scale"]["domain"]
+    return low, high
 
 
 def _describe(point: CandidatePoint, chosen: bool) -> str:
     e = point.estimate
+    interval = f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)})"
     words = [
         f"{point.candidate}, {fmt.size(point.bytes)}, {fmt.layout(point.layout)}",
-        f"median {fmt.microseconds(e.median)}"
-        + (
-            f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)})"
-            if e.kind != "none"
-            else ""
-        ),
+        f"median {fmt.microseconds(e.median)}" + ("" if e.kind == "none" else interval),
         "" if point.simulated else fmt.plural(e.launches, "launch", "launches"),
+        "chosen by the table" if chosen else "",
+        "source: simulated" if point.simulated else "",
+        "" if point.correct else "WRONG RESULTS",
     ]
-    if chosen:
-        words.append("chosen by the table")
-    if point.simulated:
-        words.append("source: simulated")
-    if not point.correct:
-        words.append("WRONG RESULTS")
     return " | ".join(filter(None, words))
-
-
-def _rows(line: Line, chosen: Mapping[int, str], scale: Scale) -> list[Row]:
-    who = f"{line.who} | " if line.who else ""
-    return [
-        {"x": x, "t": v[0], "lo": v[1], "hi": v[2]}
-        | {"d": who + _describe(p, chosen.get(p.bytes) == line.name)}
-        for x, p in zip(line.xs, line.points, strict=True)
-        if (v := scale(p)) is not None
-    ]
 
 
 def _line_layers(
@@ -106,6 +89,7 @@ def _line_layers(
     rows: list[Row] = []
     for line in lines:
         simulated = any(p.simulated for p in line.points)
+        who = f"{line.who} | " if line.who else ""
         style: Row = {
             "c": line.who or line.name,
             "hue": line.colour,
@@ -115,12 +99,14 @@ def _line_layers(
             "size": (14, 34, 38)[line.emphasis],
             "shape": "square" if line.name == NATIVE else "circle",
         }
-        for row in _rows(line, chosen, scale):
+        for place, point in zip(line.xs, line.points, strict=True):
+            values = scale(point)
             # intervals end at the frame; what lies wholly outside is not drawn
-            row["lo"] = max(float(str(row["lo"])), low)
-            row["hi"] = min(float(str(row["hi"])), high)
-            if low <= float(str(row["t"])) <= high:
-                rows.append(row | style)
+            if values is not None and low <= values[0] <= high:
+                drawn = {"x": place, "t": values[0], "lo": max(values[1], low),
+                         "hi": min(values[2], high)}  # fmt: skip
+                words = who + _describe(point, chosen.get(point.bytes) == line.name)
+                rows.append({**drawn, "d": words, **style})
     base = chart_of(rows)
     bars = base.mark_rule(strokeWidth=1.2, opacity=0.75).encode(
         x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=HUE

@@ -15,8 +15,8 @@ import numpy as np
 from stretto.files.table import Row
 from stretto.report import format as fmt
 from stretto.report import theme
-from stretto.report.figures.axes import _SIZE_EXPR
-from stretto.report.figures.data import DESCRIBED, Composed, layer
+from stretto.report.figures.axes import SIZE_EXPR
+from stretto.report.figures.data import DESCRIBED, Chart, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.points import NATIVE
 from stretto.report.render import Figure
@@ -28,39 +28,23 @@ MOST_PIXELS = 512
 Entry = tuple[int, int, int, int]
 
 
-def _dense(entries: Sequence[Entry], size: int, step: int) -> np.ndarray:
-    side = math.ceil(size / step)
-    out = np.zeros((side, side))
-    if entries:
-        a = np.asarray(entries, dtype=float)
-        index = a[:, :2].astype(np.int64) // step
-        np.add.at(out, (index[:, 0], index[:, 1]), a[:, 3])
-    return out
-
-
-def _ramp() -> np.ndarray:
-    return np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in theme.RAMP], dtype=float)
-
-
 def _png(values: np.ndarray, low: float, high: float) -> str:
     """Return a data URI of a picture, one pixel a cell; cells without traffic are transparent."""
-    ramp = _ramp()
-    scaled = np.zeros(values.shape)
     some = values > 0
-    span = math.log(high / low) or 1.0
-    scaled[some] = np.log(values[some] / low) / span * (len(ramp) - 1)
-    floor = np.clip(scaled.astype(int), 0, len(ramp) - 2)
-    part = np.clip(scaled - floor, 0, 1)[..., None]
+    shade = np.log(np.where(some, values, low) / low) / (math.log(high / low) or 1.0)
+    steps = np.linspace(0, 1, len(theme.RAMP))
     rgba = np.empty((*values.shape, 4), dtype=np.uint8)
-    rgba[..., :3] = (ramp[floor] * (1 - part) + ramp[floor + 1] * part).round()
+    for i in range(3):
+        ramp = [int(colour[1 + 2 * i : 3 + 2 * i], 16) for colour in theme.RAMP]
+        rgba[..., i] = np.interp(shade, steps, ramp).round()
     rgba[..., 3] = np.where(some, 255, 0)
-    height, width = values.shape
-    raw = b"".join(b"\0" + row.tobytes() for row in rgba)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         crc = zlib.crc32(kind + data)
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
 
+    height, width = values.shape
+    raw = b"".join(b"\0" + row.tobytes() for row in rgba)
     data = (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0))
@@ -75,7 +59,7 @@ def heat(
 ) -> Figure | None:
     """Draw bytes sent by source and target.
 
-    `entries`: source, target, messages, bytes.
+    `entries`: source, target, messages, bytes; no pair twice.
     `what`: ``"rank"`` or ``"node"``.
     None when nothing was sent.
     """
@@ -84,53 +68,68 @@ def heat(
         return None
     pixels = size > MOST_CELLS
     step = math.ceil(size / MOST_PIXELS) if pixels else 1
-    values = _dense(kept, size, step)
-    positive = values[values > 0]
-    low, high = float(positive.min()), float(positive.max())
-    if high / low < 2:
-        low = high / 2  # one shade for what is nearly equal, and not a scale of noise
-    ticks = _ticks(size)
-    noun = what.capitalize()
-    scale = alt.Scale(domain=[-0.5, size - 0.5], nice=False)
-    axis = alt.Axis(values=ticks, format="d", grid=False, domain=True)
-    x = alt.X("x:Q", title=f"Receiving {what}", scale=scale, axis=axis)
-    y = alt.Y(
-        "y:Q",
-        title=f"Sending {what}",
-        scale=alt.Scale(domain=[size - 0.5, -0.5], nice=False),
-        axis=axis,
-    )
+    side = math.ceil(size / step)
+    values = np.zeros((side, side))
+    for source, target, _, volume in kept:
+        values[source // step, target // step] += volume
+    high = float(values.max())
+    # one shade for what is nearly equal, and not a scale of noise
+    low = min(float(values[values > 0].min()), high / 2)
+    tick = 2 ** math.ceil(math.log2(max(size / 8, 1))) if size > 16 else 1
+    axis = alt.Axis(values=list(range(0, size, tick)), format="d", grid=False, domain=True)
+    ends = [-0.5, size - 0.5]
+    x, y = (
+        kind(f"{field}:Q", title=f"{verb} {what}", axis=axis,
+             scale=alt.Scale(domain=domain, nice=False))
+        for kind, field, verb, domain in (
+            (alt.X, "x", "Receiving", ends), (alt.Y, "y", "Sending", ends[::-1])
+        )
+    )  # fmt: skip
     legend = alt.Color(
         "v:Q",
         title="Bytes sent",
         scale=alt.Scale(type="log", domain=[low, high], range=list(theme.RAMP), clamp=True),
         legend=alt.Legend(
-            labelExpr=_SIZE_EXPR, values=_decades(low, high), gradientLength=SIDE * 0.6
+            labelExpr=SIZE_EXPR, values=_decades(low, high), gradientLength=SIDE * 0.6
         ),
     )
-    chart = (
-        _pixels(values, size, step, low, high, x, y, legend)
-        if pixels
-        else _cells(kept, size, what, names, x, y, legend)
-    )
+    if pixels:
+        # the picture covers whole groups, the last of which may reach beyond the last rank
+        reach = side * step / size * SIDE
+        picture = {"x": -0.5, "y": -0.5, "url": _png(values, low, high)}
+        image = chart_of([picture]).mark_image(
+            width=reach, height=reach, align="left", baseline="top", smooth=False, clip=True
+        )
+        # marks without extent, so that Vega draws the legend of the picture's colours
+        shades = chart_of([{"x": 0, "y": 0, "v": v} for v in (low, high)])
+        chart: Chart = layer(
+            image.encode(x=x, y=y, url=alt.Url("url:N")),
+            shades.mark_point(aria=False, size=0, opacity=0).encode(x=x, y=y, color=legend),
+        )
+    else:
+        rows = [_cell(entry, size, what, names) for entry in kept]
+        chart = chart_of(rows).mark_rect().encode(
+            x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), color=legend, description=DESCRIBED
+        )  # fmt: skip
     total = sum(e[3] for e in kept)
     note = f"{fmt.size(total)} in {fmt.plural(sum(e[2] for e in kept), 'message')}"
     if step > 1:
         note += f"; one pixel is {step} \u00d7 {step} {what}s"
     return Figure(
         f"matrix-{what}s",
-        f"Communication matrix by {noun.lower()}: point-to-point bytes",
+        f"Communication matrix by {what}: point-to-point bytes",
         chart.properties(width=SIDE, height=SIDE),
         note,
         light_only=True,
     )
 
 
-def _ticks(size: int) -> list[int]:
-    if size <= 16:
-        return list(range(size))
-    step = 2 ** math.ceil(math.log2(size / 8))
-    return list(range(0, size, step))
+def _cell(entry: Entry, size: int, what: str, names: Sequence[str] | None) -> dict[str, object]:
+    a, b, messages, volume = entry
+    source, target = (f"{what} {i}" if names is None else names[i] for i in (a, b))
+    gap = 0.46 if size <= 32 else 0.5
+    words = f"{source} to {target}: {fmt.size(volume)} in {fmt.plural(messages, 'message')}"
+    return {"x": b - gap, "x2": b + gap, "y": a - gap, "y2": a + gap, "v": volume, "d": words}
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -139,76 +138,6 @@ def _decades(low: float, high: float) -> list[float]:
         return [low, high]
     step = max(1, math.ceil((last - first) / 5))
     return [2.0**e for e in range(first, last + 1, step)]
-
-
-def _cells(
-    kept: Sequence[Entry],
-    size: int,
-    what: str,
-    names: Sequence[str] | None,
-    x: alt.X,
-    y: alt.Y,
-    colour: alt.Color,
-) -> alt.Chart:
-    def label(i: int) -> str:
-        return f"{what} {i}" if names is None else f"{names[i]}"
-
-    sums: dict[tuple[int, int], tuple[int, int]] = {}
-    for a, b, messages, volume in kept:
-        m, v = sums.get((a, b), (0, 0))
-        sums[(a, b)] = (m + messages, v + volume)
-    gap = 0.46 if size <= 32 else 0.5
-    rows = [
-        {
-            "x": b - gap,
-            "x2": b + gap,
-            "y": a - gap,
-            "y2": a + gap,
-            "v": volume,
-            "d": f"{label(a)} to {label(b)}: {fmt.size(volume)}"
-            f" in {fmt.plural(messages, 'message')}",
-        }
-        for (a, b), (messages, volume) in sums.items()
-    ]
-    cells: alt.Chart = chart_of(rows).mark_rect()
-    out: alt.Chart = cells.encode(
-        x=x,
-        x2=alt.X2("x2:Q"),
-        y=y,
-        y2=alt.Y2("y2:Q"),
-        color=colour,
-        description=DESCRIBED,
-    )
-    return out
-
-
-def _pixels(
-    values: np.ndarray,
-    size: int,
-    step: int,
-    low: float,
-    high: float,
-    x: alt.X,
-    y: alt.Y,
-    colour: alt.Color,
-) -> Composed:
-    picture = {"x": -0.5, "y": -0.5, "url": _png(values, low, high)}
-    # the picture covers whole groups, the last of which may reach beyond the last rank
-    reach = values.shape[0] * step / size * SIDE
-    image = (
-        chart_of([picture])
-        .mark_image(
-            width=reach, height=reach, align="left", baseline="top", smooth=False, clip=True
-        )
-        .encode(x=x, y=y, url=alt.Url("url:N"))
-    )
-    # marks without extent, so that Vega draws the legend of the picture's colours
-    scale = (
-        chart_of([{"x": 0, "y": 0, "v": low}, {"x": 0, "y": 0, "v": high}])
-        .mark_point(aria=False, size=0, opacity=0)
-        .encode(x=x, y=y, color=colour)
-    )
-    return layer(image, scale)
 
 
 def grid(
@@ -259,14 +188,13 @@ def best_choice(collective: str, number: int, rows: Mapping[tuple[int, int], Row
         return None
     cells = []
     for (nodes, ppn), row in rows.items():
-        source = row.evidence.get("source", "not measured")
-        known = row.choice != NATIVE and row.ratio and source != "interpolated"
-        gain = 1 / row.ratio if known and row.ratio else 1.0
-        words = fmt.factor(gain) if known else "" if row.choice == NATIVE else source
+        ratio = row.ratio if row.choice != NATIVE and row.source != "interpolated" else None
+        gain = 1 / ratio if ratio else 1.0
+        words = fmt.factor(gain) if ratio else "" if row.choice == NATIVE else row.source
+        told = f"{words} faster than native, {row.source}" if ratio else row.source
         cells.append(
             {"x": f"{ppn}", "y": f"{nodes}", "v": gain, "name": fmt.choice(row.choice, 17),
-             "gain": words, "d": f"{nodes} x {ppn} | {row.choice} | "
-             + (f"{words} faster than native, {source}" if known else source)}
+             "gain": words, "d": f"{nodes} x {ppn} | {row.choice} | {told}"}
         )  # fmt: skip
     columns, lines = ([f"{n}" for n in sorted({k[i] for k in rows})] for i in (1, 0))
     most = max(2.0, max(float(str(c["v"])) for c in cells))

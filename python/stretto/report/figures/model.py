@@ -18,9 +18,8 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import Chart, keyed, stacked
 from stretto.report.figures.lines import Line, chart, time_y
-from stretto.report.points import CandidatePoint
+from stretto.report.points import CandidatePoint, MedianInterval
 from stretto.report.render import Figure, write_to
-from stretto.report.stats import MedianInterval
 
 #: lines beside native in one chart, and charts in a row
 MOST_LINES, COLUMNS = 5, 2
@@ -57,9 +56,7 @@ def _point(cell: SimulatedCell, choice: str, seconds: float) -> CandidatePoint:
     us = 1e6 * seconds
     layout = RankLayout(cell.nodes, cell.ppn, cell.nodes * cell.ppn)
     estimate = MedianInterval(us, us, us, "none", 1, 1)
-    return CandidatePoint(
-        cell.collective, choice, layout, cell.bytes, "latency", estimate, "simulated"
-    )
+    return CandidatePoint(choice, layout, cell.bytes, estimate, "simulated")
 
 
 def _family(choice: str) -> str:

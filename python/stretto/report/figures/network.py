@@ -12,7 +12,7 @@ from stretto.measure.stats import Interval
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, keyed, layer, looked_up
+from stretto.report.figures.data import DESCRIBED, keyed, layer, looked_up, spans
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.lines import LARGE, MICRO
 from stretto.report.figures.matrix import grid
@@ -38,14 +38,9 @@ def over_sizes(name: str, title: str, curves: Mapping[str, Curve], unit: str) ->
         return None
     low, high = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
     if unit == "us":
-        y = axes.log_time_y("y", low, high, "Time")
+        y = axes.log_time(alt.Y, "y", low, high, "Time")
     else:
-        bottom, top = low / 1.15, high * 1.15
-        y = alt.Y(
-            "y:Q", title="Bandwidth",
-            scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
-            axis=alt.Axis(values=axes.log_ticks(bottom, top), labelExpr=_RATE_EXPR),
-        )  # fmt: skip
+        y = axes.log_y("y", low, high, "Bandwidth", labelExpr=_RATE_EXPR)
     return _lines(name, title, curves, rows, axes.size_x("x", _apart(sizes)), y)
 
 
@@ -146,9 +141,7 @@ def rails_bars(
     )  # fmt: skip
     y = axes.names_y("s", list(bars), labelLimit=320, labelExpr=looked_up(labels))
     colour = keyed("r", hues, columns=3, labelLimit=160) if rails else alt.value(hues[""])
-    picture = chart_of(rows).mark_bar(height=18).encode(
-        x=x, x2=alt.X2("b:Q"), y=y, color=colour, description=DESCRIBED
-    )  # fmt: skip
+    picture = spans(rows, x, y, colour, 18)
     return Figure(name, title, picture.properties(width=LARGE[0], height=30 * len(bars)))
 
 

@@ -7,7 +7,6 @@ import shlex
 import altair as alt
 
 from stretto.errors import StrettoError
-from stretto.files.identity import product
 from stretto.report import findings, theme
 from stretto.report import format as fmt
 from stretto.report.figures import axes, bars, runs
@@ -21,19 +20,15 @@ from stretto.report.tables import importance
 
 
 def _best_panel(system: System) -> Panel | None:
-    own = system.layout
-    usable = [p for p in system.panels if p.layout == own and any(p.gain(n) for n in p.sizes)]
-    if not usable:
-        return None
+    """Return the collective of most importance that has a choice, or else gains most."""
     key = importance(system)
-    return min(
-        usable,
-        key=lambda p: (
-            key(p.collective)[0],
-            p.mode != "latency",
-            -max(p.gain(n) or 0 for n in p.sizes),
-        ),
-    )
+
+    def order(panel: Panel) -> tuple[float, bool, float]:
+        most = max(panel.gain(n) or 0 for n in panel.sizes)
+        return key(panel.collective)[0], panel.mode != "latency", -most
+
+    own = [p for p in system.panels if p.layout == system.layout]
+    return min((p for p in own if any(p.gain(n) for n in p.sizes)), key=order, default=None)
 
 
 def _latency(panel: Panel) -> Chart:
@@ -45,11 +40,8 @@ def _latency(panel: Panel) -> Chart:
         assert one is not None  # there is a gain: native and the choice both have a point
         return one.chart.properties(title=alt.TitleParams(panel.title(number)))
     native = [p for p in panel.of(NATIVE) if p.bytes > 0 and p.estimate.low > 0]
-    tuned = [
-        p
-        for n in panel.sizes
-        if n > 0 and (p := panel.point(panel.chosen.get(n, NATIVE), n)) and p.estimate.low > 0
-    ]
+    found = [panel.choice_at(n) or panel.point(NATIVE, n) for n in panel.sizes]
+    tuned = [p for p in found if p is not None and p.bytes > 0 and p.estimate.low > 0]
     lines = [
         Line("tuned", "tuned", theme.colour("blue"), 1, [float(p.bytes) for p in tuned], tuned),
         Line(NATIVE, NATIVE, theme.colour("native"), 2, [float(p.bytes) for p in native], native),
@@ -70,26 +62,15 @@ def picture(system: System) -> Figure:
     if panel is None and dots is None:
         raise StrettoError(
             "there is nothing to draw: no tuned collective and no run of an application",
-            ", ".join(str(path) for _, path in system.files),
+            ", ".join(str(f.path) for f in system.files),
             "make both with: stretto tune -- CMD",
         )
-    charts: list[Chart] = []
-    if panel is not None:
-        charts.append(_latency(panel))
-    if dots is not None:
-        charts.append(dots.chart)
-    facts = []
-    if system.verdict is not None:
-        facts.append(shlex.join(system.verdict.command))
-    if system.layout is not None:
-        facts.append(fmt.layout(system.layout))
-    if system.identities:
-        one = system.identities[0]
-        facts.append(f"{product(one.mpi)} {one.mpi.version}")
-        facts.append(one.host.cpu)
+    charts: list[Chart] = [] if panel is None else [_latency(panel)]
+    charts += [] if dots is None else [dots.chart]
+    facts = [] if system.verdict is None else [shlex.join(system.verdict.command)]
+    facts += [] if system.layout is None else [fmt.layout(system.layout)]
+    facts += [system.mpi, system.identities[0].host.cpu] if system.identities else []
     title, _ = findings.headline(system)
     chart = charts[0] if len(charts) == 1 else beside(*charts)
-    note = ", ".join(facts)
-    return Figure(
-        "result", title, chart, note if len(note) < 140 else fmt.choice(note, 140), system.simulated
-    )
+    note = fmt.shortened(", ".join(facts), 140)
+    return Figure("result", title, chart, note, system.simulated)

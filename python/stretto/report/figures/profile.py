@@ -20,20 +20,19 @@ WIDTH, HEIGHT = 1000, 220
 MOST_BARS = 96  # more ranks are averaged in groups: thinner bars cannot be read
 
 
-def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
-    total = sum(p.mean for p in parts.parts) or 1.0
+def overview(parts: Breakdown) -> Figure:
     rows, start = [], 0.0
     for p in parts.parts:
-        share = p.mean / total
+        share = parts.share(p.key)
+        words = f"{p.name}: {fmt.seconds(p.mean)}, {fmt.percent(share)} of the run | {p.meaning}"
         rows.append(
             {
                 "a": start,
                 "b": start + share,
                 "mid": start + share / 2,
                 "hue": theme.colour(p.hue),
-                "d": f"{p.name}: {fmt.seconds(p.mean)}, {fmt.percent(share)} of the run"
-                f" | {p.meaning}",
-                "text": f"{fmt.percent(share)}" if share > 0.035 else "",
+                "d": words,
+                "text": fmt.percent(share) if share > 0.035 else "",
                 "name": p.name if share > 0.0072 * len(p.name) else "",
             }
         )
@@ -59,7 +58,7 @@ def overview(parts: Breakdown, name: str = "profile-overview") -> Figure:
         x=middle, text=alt.Text("name:N")
     )
     chart = layer(bars, texts, names).properties(width=WIDTH, height=38)
-    return Figure(name, "Parts of the run", chart, "mean over the ranks")
+    return Figure("profile-overview", "Parts of the run", chart, "mean over the ranks")
 
 
 def _groups(n: int) -> list[tuple[int, int]]:
@@ -71,7 +70,8 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     groups = _groups(profile.nranks)
     step = groups[0][1] - groups[0][0]
     node_of = {r: node.name for node in profile.nodes for r in node.ranks}
-    index = {parts.number(i): i for i in range(len(parts.wall_s))}  # none of unrecorded ranks
+    # none of unrecorded ranks
+    index = {parts.profile.number(i): i for i in range(parts.profile.nranks)}
     rows = []
     for order, part in enumerate(parts.parts):
         for first, last in groups:

@@ -127,7 +127,8 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
         legend=alt.Legend(title=None, orient="top"),
     )
     colour = _colour(rows, colours)
-    x, y = axes.size_x("x", sizes), axes.log_time_y("y", min(times), max(times), "Time per call")
+    x = axes.size_x("x", sizes)
+    y = axes.log_time(alt.Y, "y", min(times), max(times), "Time per call")
     base = chart_of(rows)
     picture = layer(
         base.mark_line(strokeWidth=2).encode(

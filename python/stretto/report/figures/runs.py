@@ -1,4 +1,4 @@
-"""The user's own command, native against tuned: every run a dot, and the gain with its interval."""
+"""The user's own command: every run a dot, and gains with their intervals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import altair as alt
 
-from stretto.files.verdict import GainInterval, Metric, Run, VerdictFile
+from stretto.files.settings import SettingsFile
+from stretto.files.verdict import GainInterval, Metric, VerdictFile
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, HUE, KINDS, Composed, layer
+from stretto.report.figures.data import DESCRIBED, HUE, HUES, KINDS, SHAPE, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.format import gain_text, metric_name, value_text
+from stretto.report.points import NATIVE, estimate_runs, usable
 from stretto.report.render import Figure
-from stretto.report.stats import estimate, usable
 
 WIDTH, BAND = 400, 64
 
@@ -25,82 +26,81 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
 
     None when no run gave a value.
     """
-    good = {kind: usable(verdict.runs, kind) for kind in KINDS}
-    values = [r.value for kind in KINDS for r in good[kind] if r.value is not None]
-    if not values:
-        return None
-    x = metric_x(verdict.metric, values, 0.12)
-    y = alt.Y(
-        "kind:N",
-        sort=list(KINDS),
-        title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelFontWeight="bold"),
-        scale=alt.Scale(domain=list(KINDS), paddingInner=0.25, paddingOuter=0.2),
-    )
-    layers: list[alt.Chart] = []
-    for kind in KINDS:
-        layers += _dots_of(verdict, kind, good[kind], x, y, band)
-    return Figure(
+    picture = _dots([(kind, kind, hue, verdict) for kind, hue in KINDS.items()], band)
+    return picture and Figure(
         "runs",
-        f"{_capital(metric_name(verdict.metric))} of every run, native against tuned",
-        layer(*layers).properties(width=WIDTH, height=alt.Step(band + 16)),
+        f"{fmt.capital(metric_name(verdict.metric))} of every run, native against tuned",
+        picture.properties(width=WIDTH, height=alt.Step(band + 16)),
         "line: median; band: its 95 % interval; from top to bottom in the order of the runs",
     )
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def metric_x(metric: Metric, values: Sequence[float], pad: float) -> alt.X:
-    title = _capital(metric_name(metric)) + (f" ({metric.unit})" if metric.unit else "")
-    return axes.value_x(title, values, pad, False, tickCount=6, labelExpr=axes.THOUSANDS)
-
-
-def _dots_of(
-    verdict: VerdictFile, kind: str, runs: Sequence[Run], x: alt.X, y: alt.Y, band: int
-) -> list[alt.Chart]:
-    rows = [
-        {
-            "kind": kind,
-            "v": r.value,
-            "order": r.order,
-            "d": f"{kind}, run {r.order + 1} in order: {value_text(verdict, r.value)}",
-        }
-        for r in runs
-        if r.value is not None
+def dots_of_both(
+    verdicts: tuple[VerdictFile, VerdictFile], names: tuple[str, str]
+) -> Figure | None:
+    """Draw every run on two systems; None when the metrics differ or no run gave a value."""
+    if len({(v.metric.name, v.metric.unit) for v in verdicts}) > 1:
+        return None
+    lines = [
+        (f"{name}, {kind}", kind, hue, verdict)
+        for verdict, name, hue in zip(verdicts, names, HUES, strict=True)
+        for kind in KINDS
     ]
-    found = estimate([[float(r.value)] for r in runs if r.value is not None])
-    if found is None:
-        return []
-    middle = {
-        "kind": kind,
-        "v": found.median,
-        "lo": found.low,
-        "hi": found.high,
-        "text": value_text(verdict, found.median),
-    }
-    colour = theme.colour(KINDS[kind])
-    layers: list[alt.Chart] = []
-    one = chart_of([middle])
-    if found.kind == "launches":
-        pale = theme.colour(f"{KINDS[kind]}-band")
-        bar = one.mark_bar(aria=False, color=pale, opacity=0.55, height=band * 0.72)
-        layers.append(bar.encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y))
-    tick = one.mark_tick(color=colour, thickness=2.5, size=int(band * 0.8))
-    text = one.mark_text(color=colour, fontWeight="bold", dy=-band * 0.42 - 6)
-    shape = "square" if kind == "native" else "circle"
-    points = chart_of(rows).mark_point(
-        shape=shape, filled=True, color=colour, size=46, opacity=0.85
+    picture = _dots(lines, 40)
+    return picture and Figure(
+        "compare-runs",
+        "Every run of the application",
+        picture.properties(width=620, height=alt.Step(56)),
+        "line: median; band: its 95 % interval; from top to bottom in the order of the runs",
     )
-    last = max(r.order for r in verdict.runs)
+
+
+def _dots(lines: Sequence[tuple[str, str, str, VerdictFile]], band: int) -> Composed | None:
+    """Draw lines of dots: label, kind, hue, and the verdict with the runs; None without any."""
+    rows: list[dict[str, Any]] = []
+    middles = []
+    for label, kind, hue, verdict in lines:
+        good = usable(verdict.runs, kind)
+        found = estimate_runs(good)
+        if found is not None:
+            own = {"row": label, "hue": theme.colour(hue)}
+            text, sure = value_text(verdict, found.median), found.kind == "launches"
+            ends = {"v": found.median, "lo": found.low, "hi": found.high}
+            middles.append(own | ends | {"text": text, "sure": sure})
+            own["shape"] = "square" if kind == NATIVE else "circle"
+            rows += [
+                own | {"v": r.value, "order": r.order, "d": f"{label}, run {r.order + 1} in order: "
+                       f"{value_text(verdict, r.value or 0.0)}"}
+                for r in good
+            ]  # fmt: skip
+    if not rows:
+        return None
+    metric = lines[0][3].metric
+    title = fmt.capital(metric_name(metric)) + (f" ({metric.unit})" if metric.unit else "")
+    values = [float(r["v"]) for r in rows]
+    x = axes.value_x(title, values, 0.12, False, tickCount=6, labelExpr=axes.THOUSANDS)
+    y = alt.Y(
+        "row:N",
+        sort=[str(m["row"]) for m in middles],
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelFontWeight="bold"),
+        scale=alt.Scale(paddingInner=0.25, paddingOuter=0.2),
+    )
+    last = max(r["order"] for r in rows)
     offset = alt.YOffset("order:Q", scale=alt.Scale(domain=[-1, last + 1]))
-    return [
-        *layers,
-        tick.encode(x=x, y=y),
-        text.encode(x=x, y=y, text=alt.Text("text:N")),
-        points.encode(x=x, y=y, yOffset=offset, description=DESCRIBED),
-    ]
+    middle = chart_of(middles)
+    return layer(
+        middle.transform_filter("datum.sure")
+        .mark_bar(aria=False, opacity=0.25, height=band * 0.72)
+        .encode(x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y, color=HUE),
+        middle.mark_tick(thickness=2.5, size=int(band * 0.8)).encode(x=x, y=y, color=HUE),
+        middle.mark_text(fontWeight="bold", dy=-band * 0.5 - 8).encode(
+            x=x, y=y, color=HUE, text=alt.Text("text:N")
+        ),
+        chart_of(rows)
+        .mark_point(filled=True, size=46, opacity=0.85)
+        .encode(x=x, y=y, yOffset=offset, color=HUE, shape=SHAPE, description=DESCRIBED),
+    )
 
 
 def gain(verdict: VerdictFile) -> Figure | None:
@@ -109,18 +109,40 @@ def gain(verdict: VerdictFile) -> Figure | None:
     None when the verdict holds neither.
     """
     shown = (("predicted", "slate", verdict.predicted), ("measured", "blue", verdict.measured))
-    rows = [gain_row(name, g, tone) for name, tone, g in shown if g is not None]
+    rows = [_gain_row(name, g, tone) for name, tone, g in shown if g is not None]
     if not rows:
         return None
     return Figure(
         "gain",
         "Gain, predicted and measured",
-        gain_chart(rows, verdict.metric).properties(width=300, height=alt.Step(BAND + 16)),
+        _gain_chart(rows, verdict.metric).properties(width=300, height=alt.Step(BAND + 16)),
         "dot: median; bar: 95 % interval; the dashed line is no gain",
     )
 
 
-def gain_row(name: str, g: GainInterval, tone: str, note: str = "") -> dict[str, object]:
+def settings(found: SettingsFile, number: int = 1) -> Figure | None:
+    """Draw the gain of each setting that was tried; None where none has one."""
+    measured = [(t, t.gain) for t in found.tried if t.gain is not None]
+    if not measured:
+        return None
+    rows = [
+        _gain_row(t.name, g, "blue" if t.name == found.setting else "native", f"; {t.outcome}")
+        for t, g in sorted(measured, key=lambda m: -m[1].median)
+    ]
+    if found.confirmed is not None:
+        name = f"{found.confirmed_of or found.setting}, fresh runs"
+        tone = "blue" if found.setting else "native"
+        rows.insert(0, _gain_row(name, found.confirmed, tone))
+    picture = _gain_chart(rows, found.metric, texts=False, labelLimit=320)
+    return Figure(
+        f"settings-{number}",
+        "Gain of each setting on the command itself",
+        picture.properties(width=460, height=alt.Step(26)),
+        "dot: median; bar: 95 % interval; the dashed line is native",
+    )
+
+
+def _gain_row(name: str, g: GainInterval, tone: str, note: str = "") -> dict[str, object]:
     return {
         "name": name,
         "hue": theme.colour(tone),
@@ -132,10 +154,10 @@ def gain_row(name: str, g: GainInterval, tone: str, note: str = "") -> dict[str,
     }
 
 
-def gain_chart(
-    rows: Sequence[dict[str, object]], metric: Metric, texts: bool = True, **axis: Any
+def _gain_chart(
+    rows: Sequence[dict[str, Any]], metric: Metric, texts: bool = True, **axis: Any
 ) -> Composed:
-    ends = [float(str(r[end])) for r in rows for end in ("lo", "hi")]
+    ends = [float(r[end]) for r in rows for end in ("lo", "hi")]
     word = f"{'less' if metric.better == 'lower' else 'more'} {metric_name(metric)}"
     x = axes.value_x(f"Gain (% {word})", [0.0, *ends], 0.1, True, tickCount=5)
     y = axes.names_y("name", [str(r["name"]) for r in rows], **axis)

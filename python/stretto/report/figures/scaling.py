@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from stretto.files.forecast import ForecastFile
 from stretto.files.verdict import Metric
 from stretto.report import format as fmt
 from stretto.report import theme
@@ -120,9 +121,9 @@ def elapsed(found: Findings, metric: Metric) -> Figure | None:
     wall = metric.pattern is None
     title = "Elapsed time" if wall else name[:1].upper() + name[1:]
     if metric.unit == "s":
-        y = axes.log_time_y("v", low / 1.1, high * 1.1, title)
+        y = axes.log_time(alt.Y, "v", low / 1.1, high * 1.1, title)
     else:
-        y = log_y("v", low, high, f"{title} ({metric.unit})" if metric.unit else title)
+        y = axes.log_y("v", low, high, f"{title} ({metric.unit})" if metric.unit else title)
     return Figure(
         "scaling-elapsed",
         f"{title} against cores",
@@ -130,13 +131,6 @@ def elapsed(found: Findings, metric: Metric) -> Figure | None:
         "bands: 95 % intervals; dashed: ideal; labels: nodes x ranks; rings: the fastest point, "
         "where more cores are slower",
     )
-
-
-def log_y(field: str, low: float, high: float, title: str) -> alt.Y:
-    low, high = low / 1.2, high * 1.2
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=axes.log_ticks(low, high), format="~g")
-    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
 
 
 def speedup(found: Findings) -> Figure | None:
@@ -156,7 +150,7 @@ def speedup(found: Findings) -> Figure | None:
     return Figure(
         "scaling-speedup",
         "Speed-up with more cores",
-        over_cores(rows, log_y("v", min(values), max(values), "Speed-up"), ideal=ideal),
+        over_cores(rows, axes.log_y("v", min(values), max(values), "Speed-up"), ideal=ideal),
         f"against {found.reference.words}; dashed: ideal; labels: nodes x ranks",
     )
 
@@ -172,8 +166,8 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     ]  # fmt: skip
     times = [m.wall_s for m in priced]
     costs = [m.cost or 0.0 for m in priced]
-    x = axes.log_time_x("x", min(times), max(times), "Wall time of a run")
-    y = log_y("y", min(costs), max(costs), "Cost of a run")
+    x = axes.log_time(alt.X, "x", min(times), max(times), "Wall time of a run")
+    y = axes.log_y("y", min(costs), max(costs), "Cost of a run")
     base = chart_of(rows)
     picture = layer(
         base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -189,3 +183,26 @@ def cost(found: Findings, price: float | None) -> Figure | None:
         picture.properties(width=WIDTH, height=300),
         f"at {price:g} per node-hour; left and low is better; labels: nodes x ranks",
     )
+
+
+def forecast_elapsed(forecast: ForecastFile) -> Figure:
+    """Draw a recorded application at other scales: elapsed time against cores."""
+    rows: list[dict[str, Any]] = []
+    turns: list[dict[str, Any]] = []
+    for kind in KINDS:
+        tuned = kind == "tuned"
+        turn = forecast.turning_point(tuned)
+        for s in forecast.scales:
+            low, high = s.tuned_interval_s if tuned else s.native_interval_s
+            time = (s.tuned if tuned else s.native).total_s
+            words = f"{fmt.seconds(time)} ({fmt.seconds(low)} to {fmt.seconds(high)}), simulated"
+            rows.append({"cores": s.ranks, "v": time, "lo": low, "hi": high, "kind": kind,
+                         "d": f"{kind}, {s.nodes} x {s.ppn} | {words}"})  # fmt: skip
+            if turn is s:
+                words = f"{kind}: slower beyond {fmt.count(s.ranks)} cores"
+                turns.append({"cores": s.ranks, "v": time, "kind": kind, "words": words})
+    low, high = min(row["lo"] for row in rows), max(row["hi"] for row in rows)
+    y = axes.log_time(alt.Y, "v", low, high, "Elapsed time")
+    picture = over_cores(rows, y, turns, band=True)
+    name = fmt.identifier(f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}")
+    return Figure(name, f"{forecast.name}: forecast", picture, forecast.note, True)
