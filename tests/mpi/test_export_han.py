@@ -13,7 +13,7 @@ import clusters
 from clusters import testbed
 from exports import tuned
 from mpis import MPIS, REPOSITORY, beside_others
-from stretto.export import han, openmpi, plain
+from stretto.export import han, openmpi, unsafe
 from stretto.export.check import read
 from stretto.export.output import write
 from stretto.export.rules import Rule
@@ -108,7 +108,7 @@ def test_legal_calls_get_through_whatever_han_is_told(nodes: testbed.Cluster) ->
     blocks = ("bcast", "gather", "scatter", "allgather", "reduce", "allreduce")
     for number in (0, 1, 2):
         rules = [of_han(c, number) for c in blocks]
-        assert not plain.warnings(rules)
+        assert not unsafe.warnings(rules)
         assert through(nodes, files(nodes, f"han{number}", rules), *CALLS) == set(CALLS), number
 
 

@@ -19,9 +19,8 @@ from exports import FIVE, FOUR, TUNED, tuned
 from mpis import beside_others
 from stretto.export import openmpi_json
 from stretto.export.check import CheckPlan, check
-from stretto.export.layouts import ONE_NODE, for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Rule
+from stretto.export.rules import ONE_NODE, Rule, for_layouts
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.verdicts import RowCheck
 from stretto.files.identity import MPIIdentity
@@ -124,7 +123,7 @@ def test_collectives_without_algorithms_stand_in_hans_file_alone() -> None:
     han = (("coll_han_use_gatherv_algorithm", "1"), ("coll_han_priority", "100"))
     export = openmpi_json.json_rules([Rule("gatherv", TWO_NODES, 0, None, han), *RULES])
     text = export.files[openmpi_json.JSON_FILE]
-    assert "gatherv" not in openmpi_json.read_json(text, "here")
+    assert "gatherv" not in {r.collective for r in openmpi_json.read_json(text, "here")[0]}
     assert [r.collective for r in export.rows].count("gatherv") == 1
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stretto.export import gain_show, gained, openmpi, verdicts
-from stretto.export.cases import CheckCase
+from stretto.export import gained
 from stretto.export.gain import CANDIDATES, TimedCall
 from stretto.export.gained import CallGain, ExportGain, OfRow
-from stretto.export.output import Export
-from stretto.export.rules import Rule
 from stretto.files.layout import RankLayout
 from stretto.measure import settings as s
 from stretto.measure.compare import Cell, Comparison
@@ -51,23 +48,3 @@ def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
     beside = tuple(replace(f, call=replace(call, row=None)) for f in (good, none, ended, bad))
     worse = [words for _, words, _ in ExportGain(tuple(rows), beside).worse]
     assert worse[:2] == ["slower", "failed"] and len(worse) == 4, "which ends in an error"
-
-
-def test_one_of_a_thing_is_said_in_the_singular() -> None:
-    call = TimedCall(s.make_case("bcast", 1, CANDIDATES), 0)
-    found = CallGain(call, RankLayout(1, 1, 1), None, compared(0.001))
-    assert found.words == "bcast of 1 byte on 1 rank"
-    assert gained._of_row([found]) == ("faster", "at 1 of 1 call")
-    promised = replace(found, us=(2.0, 1.0), call=replace(call, promised=0.5))
-    gain = ExportGain((OfRow(0, "row", "faster", "", (promised,)),), ())
-    (said,) = [x for x in gain_show.lines(gain) if x.startswith("gain: ")]
-    assert "over 1 call of rows" in said
-    assert gain_show.untouched([found]) == "untouched: 1 call beside the rows, none slower"
-    case = CheckCase("bcast", 1, 1, 0, True)
-    assert case.words == "bcast of 1 byte on 1 rank"
-    proven = [(c, "proven", "") for c in (case, replace(case, inside=False))]
-    joined = verdicts._joined(0, "row", proven)  # type: ignore[arg-type]
-    assert joined.why == "it holds at 1 byte, and 1 call beside it is untouched"
-    export = Export()
-    openmpi.usable([Rule("bcast", RankLayout(1, 4, 4), 1, None, (("x", "1"),))], export, "4")
-    assert export.lost[0].startswith("bcast from 1 byte on 4 ranks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -200,52 +201,49 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
     assert found.status == "unproven" and "the algorithm by itself fails here" in found.why, found
 
 
-@pytest.mark.parametrize(("looks", "status"), [(1, "proven"), (3, "proven"), (4, "unproven")])
-def test_what_a_busy_machine_does_not_show_is_looked_at_again(
-    looks: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+Arrivals = Callable[[str, int], tuple[str, str]]
+
+
+def unseen_of_files(looks: int) -> Arrivals:
+    return lambda which, look: ("x", "y") if which == "files" and look <= looks else STEADY
+
+
+def own_at_first(which: str, look: int) -> tuple[str, str]:
+    if which != "own":
+        return STEADY
+    return ("x", "x") if look == 1 else OTHER
+
+
+@pytest.mark.parametrize(
+    ("own_sums", "arrivals", "status"),
+    [
+        # what a busy machine does not show is looked at again, three times at most
+        (OTHER, unseen_of_files(1), "proven"),
+        (OTHER, unseen_of_files(3), "proven"),
+        (OTHER, unseen_of_files(4), "unproven"),
+        # the native decision, which was not the same twice
+        (STEADY, own_at_first, "proven"),
+        # once may be chance, whatever the sums of the native decision are
+        (OTHER, lambda which, look: OTHER if (which, look) == ("files", 1) else STEADY, "proven"),
+    ],
+)  # fmt: skip
+def test_calls_with_doubtful_arrivals_are_looked_at_again(
+    own_sums: tuple[str, str],
+    arrivals: Arrivals,
+    status: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Until it is seen, three times at most."""
-    held_files: list[int] = []
+    looks: Counter[tuple[str, int]] = Counter()
 
     def show(which: str, size: int, held: bool) -> Print:
-        busy = False
-        if held and which == "files":
-            held_files.append(size)
-            busy = held_files.count(size) <= looks
-        arrivals = ("x", "y") if busy else STEADY
-        sums = OTHER if which == "own" else STEADY
-        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
+        sums = {"sums": own_sums if which == "own" else STEADY}
+        if not held:
+            return Print(sums)
+        looks[which, size] += 1
+        return Print({**sums, TIMED: arrivals(which, looks[which, size])})
 
     assert judged(tmp_path, monkeypatch, show).status == status
-
-
-def test_the_mpis_own_decision_that_was_not_the_same_twice_is_looked_at_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held_own: list[int] = []
-
-    def show(which: str, size: int, held: bool) -> Print:
-        arrivals = STEADY
-        if held and which == "own":
-            held_own.append(size)
-            arrivals = ("x", "x") if held_own.count(size) == 1 else OTHER
-        return Print({"sums": STEADY} | ({TIMED: arrivals} if held else {}))
-
-    assert judged(tmp_path, monkeypatch, show).status == "proven"
-
-
-def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once may be chance, whatever the sums of the native decision are."""
-    launches: list[str] = []
-
-    def show(which: str, _size: int, held: bool) -> Print:
-        launches.append(which)
-        first = held and launches.count("files") <= 4  # at two sizes, the second time held
-        arrivals = OTHER if which == "files" and first else STEADY
-        sums = OTHER if which == "own" else STEADY
-        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
-
-    assert judged(tmp_path, monkeypatch, show).status == "proven"
 
 
 CALLS = [CheckCase("bcast", size, 4, 0, True) for size in range(1, 8)]

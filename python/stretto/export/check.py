@@ -144,7 +144,7 @@ def run(
 ) -> dict[int | None, RowCheck]:
     """Return the verdicts of running the MPI with the files, by row; None: what has no row."""
     out: dict[int | None, RowCheck] = {}
-    groups: dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]] = {}
+    groups: dict[tuple[tuple[str, ...], int | None], list[CheckCase]] = {}
     for case in cases_of(manifest):
         where = _where(manifest, case, plan)
         if isinstance(where, str):
@@ -153,9 +153,10 @@ def run(
                 out.setdefault(case.row, RowCheck(case.row, words, "unproven", where))
             continue
         groups.setdefault(where, []).append(case)
-    for (hosts, ppn, ranks), cases in _joined(groups).items():
+    for (hosts, ppn), cases in groups.items():
         assert plan.installation is not None
         place = probe.ProbePlace(plan.installation, hosts, ppn, plan.folder if hosts else None)
+        ranks = max(c.ranks for c in cases)  # fewer ranks: the first ones of the same launch
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
         reason = "its sizes cannot be called here: too large, or no whole number of elements"
@@ -165,8 +166,8 @@ def run(
 
 def _where(
     manifest: ExportManifest, case: CheckCase, plan: CheckPlan
-) -> tuple[tuple[str, ...], int | None, int] | str:
-    """Return hosts, ranks per node and ranks of the launch for a case; or why there is none."""
+) -> tuple[tuple[str, ...], int | None] | str:
+    """Return hosts and ranks per node of the launch for a case; or why there is none."""
     row = (
         max(manifest.rows, key=lambda r: r.nranks) if case.row is None else manifest.rows[case.row]
     )
@@ -175,21 +176,10 @@ def _where(
             return f"it needs {row.nodes} nodes: --hosts A,B,..."
         if case.ranks > row.nranks:
             return "more ranks than the nodes have"
-        return plan.hosts[: row.nodes], row.ppn, row.nranks
+        return plan.hosts[: row.nodes], row.ppn
     if case.ranks > plan.most_ranks:
         return f"{case.ranks} ranks are too many for this machine: --most-ranks, or on its own node"
-    return (), None, case.ranks
-
-
-def _joined(
-    groups: Mapping[tuple[tuple[str, ...], int | None, int], list[CheckCase]],
-) -> dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]]:
-    """Join what runs on this machine into one launch with the most ranks."""
-    here = [case for (hosts, _, _), cases in groups.items() if not hosts for case in cases]
-    out = {where: cases for where, cases in groups.items() if where[0]}
-    if here:
-        out[(), None, max(c.ranks for c in here)] = here
-    return out
+    return (), None
 
 
 def _judge_group(

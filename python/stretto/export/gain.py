@@ -64,6 +64,7 @@ class TimingPlace:
     most_ranks: int
     launches: int
     folder: Path
+    restart: bool = False
 
 
 @dataclass
