@@ -145,17 +145,6 @@ def test_which_sizes_it_looks_up(nodes: testbed.Cluster) -> None:
     assert found - others == {(c, block) for c in han.COLLECTIVES if c != "barrier"}, found
 
 
-def test_what_han_does_wrong_by_itself(nodes: testbed.Cluster) -> None:
-    """No row makes it worse, and these may go once Open MPI has mended them."""
-    large = 20000  # beyond a segment (64 KiB), which it cuts by each rank's own type
-    assert not through(nodes, {}, "bcast", count=large, seconds=5)
-    simple = files(nodes, "simple", [of_han("bcast", 2)])
-    both = {"bcast", "bcast_spread"}
-    assert through(nodes, simple, *both, count=large) == both
-    assert not through(nodes, {}, "gather_spread")
-    assert not through(nodes, {}, "allgather_spread", ppn=3)
-
-
 def test_han_keeps_the_order_of_operands(nodes: testbed.Cluster) -> None:
     """It leaves operations that do not commute to coll/tuned, whose rows then count, by size."""
     reductions = ("reduce", "allreduce")

@@ -314,7 +314,7 @@ def through(
 def test_legal_calls_get_through_exports_without_options(
     programs: tuple[Mpi, Path], tmp_path: Path
 ) -> None:
-    """Also one row of allgather(v) for all sizes; with rows by size these calls hang."""
+    """Also one row of allgather(v) for all sizes."""
     mpi = programs[0]
     nothing = {f"{c}_nothing" for c in UNREAD}
     assert through(programs, {}, *CALLS, *nothing) == {*CALLS, *nothing}, "the MPI by itself"
@@ -323,6 +323,14 @@ def test_legal_calls_get_through_exports_without_options(
     both = [Rule(c, FOUR, 0, None, tuned(c, n)) for c, n in (("allgather", 4), ("allgatherv", 3))]
     mine = {c for c in CALLS if c.startswith("allgather")}
     assert through(programs, variables_of(mpi, tmp_path / "one", both), *mine) == mine
+
+
+@pytest.mark.long
+@pytest.mark.mpi
+def test_legal_calls_do_not_get_through_unsafe_rows(
+    programs: tuple[Mpi, Path], tmp_path: Path
+) -> None:
+    mpi = programs[0]
     for call, at, number in (
         ("allgather_in_place", 1024, 4), ("allgatherv_in_place", 1024, 3), ("allgatherv", 8192, 3),
     ):  # fmt: skip

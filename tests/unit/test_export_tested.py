@@ -55,13 +55,6 @@ def test_of_some_points_a_test_is_made_and_of_others_not(tmp_path: Path, capsys:
     assert "at 2 of 4 points" in said.err and NOTHING not in said.err and "1 rule in" in said.out
 
 
-def test_with_enough_launches_all_is_as_it_was(tmp_path: Path, capsys: Out) -> None:
-    path = result_file(tmp_path / "r.bench.jsonl", SLOW, launches=6)
-    assert export(path, out=tmp_path / "out") == 0
-    said = capsys.readouterr().err
-    assert f"stretto: nothing was {NOTHING}\n" in said and "too few" not in said
-
-
 def test_imported_results_do_not_go_on(tmp_path: Path, capsys: Out) -> None:
     path = result_file(tmp_path / "r.bench.jsonl", SLOW, launches=3)
     head, _, rest = path.read_text().partition("\n")
