@@ -267,7 +267,7 @@ def test_wrong_files_are_found_by_reading(tmp_path: Path, monkeypatch: pytest.Mo
         manifest, environment = read(out)
         found = examine(manifest, out, environment, mpi)
         words = {"the whole file" if f.row is None else manifest.rows[f.row].words for f in found}
-        assert row in words and any(message in f.message for f in found), found
+        assert row in words and any(message in f.why for f in found), found
         assert all(str(path) in f.place and f.remedy for f in found), found
 
 
@@ -370,7 +370,7 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
         (environment[name] + ";", "is not a clause"),
     ):
         spoilt = environment | {name: value}
-        assert any(message in f.message for f in examine(manifest, out, spoilt, mpi))
+        assert any(message in f.why for f in examine(manifest, out, spoilt, mpi))
         if value.endswith(";"):
             continue  # which the MPI does not mind
         with alone_here():
@@ -408,6 +408,6 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
         device.write_text(edit(device.read_text()))
     manifest, environment = read(out)
     found = examine(manifest, out, environment, mpi)
-    assert any(message in f.message and str(out) in f.place for f in found), found
+    assert any(message in f.why and str(out) in f.place for f in found), found
     with alone_here():
         assert "wrong" in {v.status for v in seen(ran(manifest, environment, mpi))}

@@ -404,7 +404,7 @@ def test_copied_export_is_wrong(tmp_path: Path) -> None:
         if not there:
             shutil.rmtree(original)
         (fault,) = examine.examine(check.read(copy)[0], copy, check.read(copy)[1], None)
-        assert f"{FILENAME} names {original}/{openmpi.RULES_FILE}" in fault.message
+        assert f"{FILENAME} names {original}/{openmpi.RULES_FILE}" in fault.why
         assert f"--out {shlex.quote(str(copy))};" in fault.remedy
         assert fault.place.startswith(str(copy))
 
@@ -492,7 +492,7 @@ def test_check_joins_what_reading_and_running_found(
 ) -> None:
     """A row that is in the file otherwise than written may yet run as something else again."""
     out = put([TUNED_RULE], tmp_path / "o")
-    fault = examine.Fault("another algorithm", "f:1", 0)
+    fault = RowCheck(0, "w", "wrong", "another algorithm", None, "f:1")
     monkeypatch.setattr(examine, "examine", lambda *_: [fault])
     plan = check.CheckPlan(object())  # type: ignore[arg-type]
     for status, told in (("wrong", 2), ("proven", 1), ("unproven", 1)):

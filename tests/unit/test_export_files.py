@@ -311,7 +311,7 @@ def test_a_row_that_begins_too_early_behind_hans_file(tmp_path: Path) -> None:
     assert path.read_text() != before
     fault, _ = examine(manifest, tmp_path, environment, None)  # and that it was changed
     assert fault.row == 0 and path.name in fault.place
-    assert "on 4 ranks is to be the MPI's decision, and the file says" in fault.message
+    assert "on 4 ranks is to be the MPI's decision, and the file says" in fault.why
 
 
 @pytest.mark.parametrize("collective", ["foo", "neighbor_allgather", "alltoallw"])

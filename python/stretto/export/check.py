@@ -78,8 +78,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
 def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowCheck]:
     """Return a verdict for each row, and for each fault besides."""
     manifest, environment = read(directory)
-    faults = examine.examine(manifest, directory, environment, plan.installation)
-    verdicts = [_of_fault(manifest, fault) for fault in faults]
+    verdicts = examine.examine(manifest, directory, environment, plan.installation)
     ran: dict[int | None, RowCheck] = {}
     apart = _apart(manifest, environment, plan)
     if apart:
@@ -132,11 +131,6 @@ def _apart(
 def _writable(directory: Path) -> Path:
     """Return a directory, or the working one where nothing can be written in it."""
     return directory if os.access(directory, os.W_OK | os.X_OK) else Path.cwd()
-
-
-def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> RowCheck:
-    words = "the whole file" if fault.row is None else manifest.rows[fault.row].words
-    return RowCheck(fault.row, words, "wrong", fault.message, fault.remedy, fault.place)
 
 
 def run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -18,6 +18,7 @@ from stretto.export.native_read import parsed
 from stretto.export.native_rows import NativeFile, NativeRow
 from stretto.export.output import SCRIPT
 from stretto.export.users import family_of
+from stretto.export.verdicts import RowCheck
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text
 from stretto.files.layout import RankLayout
@@ -28,17 +29,11 @@ from stretto.mpi.variables import control_variables
 _ANY = 1 << 50
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with a file.
-
-    `row`: index of the row that it is about; None: all of them.
-    """
-
-    message: str
-    place: str
-    row: int | None = None
-    remedy: str = REMEDY
+def _fault(
+    manifest: ExportManifest, message: str, place: str, row: int | None = None, remedy: str = REMEDY
+) -> RowCheck:
+    words = "the whole file" if row is None else manifest.rows[row].words
+    return RowCheck(row, words, "wrong", message, remedy, place)
 
 
 def examine(
@@ -46,14 +41,15 @@ def examine(
     directory: Path,
     environment: Mapping[str, str],
     installation: MPIInstallation | None,
-) -> list[Fault]:
+) -> list[RowCheck]:
     """Return what is wrong with an export's files, without running anything."""
     if not set(manifest.environment) & set(environment):  # the script found no list of its own
         moved = _elsewhere(manifest, directory, manifest.environment)
         if moved:
             return moved
     faults = [
-        Fault(
+        _fault(
+            manifest,
             f"{name} is {environment.get(name, 'not set')} and was written as {value}",
             str(directory / SCRIPT),
         )
@@ -63,20 +59,20 @@ def examine(
     faults += _elsewhere(manifest, directory, environment)
     # rows, communicators and collectives that are not in the list: no call of it would meet them
     strange = [
-        Fault("is not as it was written with this list of rows", str(directory / name))
+        _fault(manifest, "is not as it was written with this list of rows", str(directory / name))
         for name in manifest.strangers(directory)
         if name in manifest.files
     ]
     try:
         judge = _judge(manifest, directory, environment, installation)
     except StrettoError as error:
-        return [*faults, Fault(error.message, error.place or str(directory), None), *strange]
+        return [*faults, _fault(manifest, error.message, error.place or str(directory)), *strange]
     seen: set[tuple[int | None, str]] = set()
     for case in _also_on_one_node(manifest):
         found = judge(case) if judge else None
         if found and (case.row, found[1]) not in seen:
             seen.add((case.row, found[1]))
-            faults.append(Fault(found[0], found[1], case.row))
+            faults.append(_fault(manifest, found[0], found[1], case.row))
     return [*faults, *strange]
 
 
@@ -95,7 +91,7 @@ def _also_on_one_node(manifest: ExportManifest) -> Iterator[CheckCase]:
 
 def _elsewhere(
     manifest: ExportManifest, directory: Path, environment: Mapping[str, str]
-) -> list[Fault]:
+) -> list[RowCheck]:
     """Return a fault where the script names the files of another directory, as in a copy."""
     for name in manifest.environment:
         path = Path(environment.get(name, ""))
@@ -104,7 +100,8 @@ def _elsewhere(
         if path.parent.exists() and path.parent.samefile(directory):
             continue
         return [
-            Fault(
+            _fault(
+                manifest,
                 f"{name} names {path}, which is not in this directory: what lies here is not read",
                 str(directory / SCRIPT),
                 None,
