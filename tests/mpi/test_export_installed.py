@@ -142,7 +142,7 @@ def test_mpichs_results_exported_to_mvapich_say_so(
     here(monkeypatch, mpich("MPICH Version: 5.0.2"))
     monkeypatch.setattr(
         "stretto.export.targets._mpich",
-        lambda *_: Writer(lambda rule: True, lambda rules: Export()),
+        lambda *_: Writer(lambda rule: None, lambda rules: Export()),
     )
     of = MPIIdentity("mpich", "mpich", "5.0.2", "MPICH Version: 5.0.2")
     ring = "native:" + ",".join(f"{n}={v}" for n, v in mpir("allreduce", "ring"))
