@@ -46,7 +46,6 @@ def test_the_measured_one_is_taken_wherever_it_stands(monkeypatch: pytest.Monkey
     taken = installed.take("openmpi", measured("5.0.11"), None, "5")
     assert taken.installation is new
     assert taken.note is not None and "Open MPI 5.0.11 in /new is taken" in taken.note
-    assert "version and build were measured" in taken.note
     assert "/old" in taken.note and "/again" in taken.note and "/usr" not in taken.note
     assert installed.take("openmpi", measured("5.0.11", "b"), None, "5").installation is again
     assert installed.take("openmpi", measured("5.0.3"), "openmpi", "5").installation is old, (
@@ -54,7 +53,6 @@ def test_the_measured_one_is_taken_wherever_it_stands(monkeypatch: pytest.Monkey
     )
     elsewhere = installed.take("openmpi", measured("5.0.11", "c"), None, "5")
     assert elsewhere.installation is new
-    assert elsewhere.note is not None and "whose version was measured" in elsewhere.note
     here(monkeypatch, four, new)
     assert installed.take("openmpi", measured("5.0.11"), None, "5").note is None, (
         "nothing to choose"
@@ -108,27 +106,6 @@ def test_another_version_is_refused_unless_it_is_named(monkeypatch: pytest.Monke
     assert installed.take("openmpi", measured("5.0.11"), "/old", "5").installation is named
 
 
-def test_files_for_another_release_than_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--to openmpi-5` of results of 4.1.4 is allowed, with a warning: any 5 can read them."""
-    five = openmpi("5.0.11", "/new")
-    here(monkeypatch, openmpi("4.1.4", "/usr"), five)
-    assert installed.take("openmpi", measured("4.1.4"), None, "5").installation is five
-
-
-def test_check_refuses_another_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
-) -> None:
-    results = result_file(
-        tmp_path / "a.bench.jsonl", {("allreduce", 1024): {"bare": 50.0, RING: 30.0}}
-    )
-    out = tmp_path / "tuning"
-    assert main(["export", "--to", "openmpi-5", "--out", str(out), str(results)]) == 0
-    here(monkeypatch, openmpi("5.0.3", "/old"))
-    assert main(["export", "--check", "--out", str(out)]) == 1
-    err = capsys.readouterr().err
-    assert "measured with Open MPI 5.0.11" in err and "at: /old/lib/libmpi.so" in err
-
-
 def mpich(library: str, version: str = "5.0.2", prefix: str = "/m") -> MPICH:
     return MPICH("mpich", "mpich", version, library, Path(prefix), None, None)
 
@@ -165,7 +142,7 @@ def test_mpichs_results_exported_to_mvapich_say_so(
     here(monkeypatch, mpich("MPICH Version: 5.0.2"))
     monkeypatch.setattr(
         "stretto.export.targets._mpich",
-        lambda *_: Writer(lambda rule: True, lambda rules: Export()),
+        lambda *_: Writer(lambda rule: None, lambda rules: Export()),
     )
     of = MPIIdentity("mpich", "mpich", "5.0.2", "MPICH Version: 5.0.2")
     ring = "native:" + ",".join(f"{n}={v}" for n, v in mpir("allreduce", "ring"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from exports import FIVE, FOUR, result_file
+from exports import FIVE, FOUR, preset, result_file
 from mpis import MPIS, alone_here
 from stretto.export import intel, probe, reach
 from stretto.export.cases import CheckCase
@@ -18,9 +18,19 @@ from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 
+INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
+TWO = "native:I_MPI_ADJUST_ALLREDUCE=2"
+
 
 def _preset(n: int) -> tuple[tuple[str, str], ...]:
-    return (("I_MPI_ADJUST_ALLREDUCE", str(n)),)
+    return preset("allreduce", n)
+
+
+def measured(tmp_path: Path, times: Mapping[int, Mapping[str, float]]) -> tuple[Rule, ...]:
+    """The rules that times of allreduce amount to, by size and candidate."""
+    found = {("allreduce", size): candidates for size, candidates in times.items()}
+    path = tmp_path / f"{abs(hash(repr(times)))}.bench.jsonl"
+    return read_results([result_file(path, found, mpi=INTEL)]).rules().rules
 
 
 def test_intel_for_the_layout_asked_for() -> None:
@@ -47,11 +57,8 @@ def test_intel_for_the_layout_asked_for() -> None:
 
 def test_intel_says_where_nothing_was_measured(tmp_path: Path) -> None:
     """Between sizes too far apart it is nobody's decision that a preset would be in the way of."""
-    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
-    fast = {"bare": 10.0, "native:I_MPI_ADJUST_ALLREDUCE=2": 5.0}
-    times = {("allreduce", n): fast for n in (8, 64, 1024, 16384, 1 << 19)}
-    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
-    export = intel.adjust(read_results([path]).rules().rules)
+    fast = {"bare": 10.0, TWO: 5.0}
+    export = intel.adjust(measured(tmp_path, dict.fromkeys((8, 64, 1024, 16384, 1 << 19), fast)))
     (lost,) = (x for x in export.lost if "left out" in x)
     assert "and to 524287 nothing was measured: measure sizes at most 16 times apart" in lost
     assert not export.environment
@@ -59,81 +66,59 @@ def test_intel_says_where_nothing_was_measured(tmp_path: Path) -> None:
 
 def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None:
     """What is left to the MPI behind the last preset's sizes counts as well as what is before."""
-    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
-    two, three = (f"native:I_MPI_ADJUST_ALLREDUCE={n}" for n in (2, 3))
-    fast, slow = {"bare": 10.0, two: 5.0, three: 20.0}, {"bare": 10.0, two: 30.0, three: 20.0}
-    sizes = (8, 32, 128, 1 << 20)
-    times = {("allreduce", n): fast if n < 128 else slow for n in sizes}
-    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
-    export = intel.adjust(read_results([path]).rules().rules)
+    three = "native:I_MPI_ADJUST_ALLREDUCE=3"
+    fast, slow = {"bare": 10.0, TWO: 5.0, three: 20.0}, {"bare": 10.0, TWO: 30.0, three: 20.0}
+    export = intel.adjust(measured(tmp_path, {8: fast, 32: fast, 128: slow, 1 << 20: slow}))
     assert not export.environment and "allreduce is left out" in " ".join(export.lost), export
-    as_good = {**slow, three: 10.0}
-    times = {("allreduce", n): fast if n < 128 else as_good for n in sizes}
-    path = result_file(tmp_path / "y.bench.jsonl", times, mpi=mpi)
-    clauses = intel.adjust(read_results([path]).rules().rules).environment["I_MPI_ADJUST_ALLREDUCE"]
+    good = {**slow, three: 10.0}
+    export = intel.adjust(measured(tmp_path, {8: fast, 32: fast, 128: good, 1 << 20: good}))
+    clauses = export.environment["I_MPI_ADJUST_ALLREDUCE"]
     assert clauses.startswith("2:0-") and clauses.endswith(f"-{intel.MOST}")
     assert clauses.split(";")[1].startswith("3:"), clauses
-
-
-def test_intel_presets_are_as_good_at_each_size_that_they_stand_in_at(tmp_path: Path) -> None:
-    """At one of two sizes is not enough: at the other one the MPI by itself is faster."""
-    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
-    two = "native:I_MPI_ADJUST_ALLREDUCE=2"
-    small = {16: 10.0, 64: 14.0}  # of the MPI's 10
-    times = {("allreduce", n): {"bare": 10.0, two: us} for n, us in small.items()}
-    times |= {("allreduce", n): {"bare": 10.0, two: 5.0} for n in (1024, 16384, 1 << 18, 1 << 19)}
-    path = result_file(tmp_path / "x.bench.jsonl", times, mpi=mpi)
-    export = intel.adjust(read_results([path]).rules().rules)
+    # at one of two sizes is not enough: at the other one the MPI by itself is faster
+    times = {16: {"bare": 10.0, TWO: 10.0}, 64: {"bare": 10.0, TWO: 14.0}}
+    times |= {n: {"bare": 10.0, TWO: 5.0} for n in (1024, 16384, 1 << 18, 1 << 19)}
+    export = intel.adjust(measured(tmp_path, times))
     assert not export.environment
     assert "allreduce is left out" in export.lost[0] and "no preset was as good" in export.lost[0]
 
 
 def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
     """The last clause holds for all that are larger: far beyond what was measured nobody knows."""
-    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
-    two = "native:I_MPI_ADJUST_ALLREDUCE=2"
 
     def rules(largest: int) -> tuple[Rule, ...]:
         steps = [8 << i for i in range(0, 16, 4) if 8 << i < largest]
-        times = {("allreduce", n): {"bare": 10.0, two: 5.0} for n in (*steps, largest)}
-        path = result_file(tmp_path / f"{largest}.bench.jsonl", times, mpi=mpi)
-        return read_results([path]).rules().rules
+        return measured(tmp_path, {n: {"bare": 10.0, TWO: 5.0} for n in (*steps, largest)})
 
     small, large = rules(32768), rules(reach.ENOUGH)
     export = intel.adjust(small)
     (lost,) = export.lost
     assert not export.environment and not export.rows
     assert "I_MPI_ADJUST_ALLREDUCE would hold for all larger messages" in lost
-    assert "(--beyond-measured)" in lost
     assert "32768 bytes is the largest" in lost and f"measure up to {reach.ENOUGH}" in lost
+    assert "(--beyond-measured)" in lost
     for export, largest in (
         (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), reach.ENOUGH),
     ):  # fmt: skip
         assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
         assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]
         assert export.lost[0].endswith("preset 2")
-
-
-def test_intel_presets_are_measured_for_large_messages_on_all_layouts() -> None:
-    def rules(largest: int) -> list[Rule]:
-        ends = ((FIVE, reach.ENOUGH), (FOUR, largest))
-        measured = [Rule("allreduce", x, 0, n, _preset(2), measured=True) for x, n in ends]
-        return measured + [Rule("allreduce", x, n + 1, None, ()) for x, n in ends]
-
-    assert intel.adjust(rules(reach.ENOUGH)).environment
-    export = intel.adjust(rules(32768))
-    assert not export.environment and "32768 bytes is the largest" in export.lost[0]
+    # on all layouts
+    ends = {n: ((FIVE, reach.ENOUGH), (FOUR, n)) for n in (32768, reach.ENOUGH)}
+    for largest, mine in ends.items():
+        both = [Rule("allreduce", x, 0, n, _preset(2), measured=True) for x, n in mine]
+        both += [Rule("allreduce", x, n + 1, None, ()) for x, n in mine]
+        assert bool(intel.adjust(both).environment) == (largest == reach.ENOUGH)
 
 
 def test_what_is_no_preset_has_no_clauses(tmp_path: Path) -> None:
     """A variable without sizes was written with clauses, as if its value were a preset."""
-    mpi = MPIIdentity("intel", "mpich", "2021.18", "Intel MPI 2021.18")
     eager, two = "native:I_MPI_SHM_EAGER_NUM=8", "native:I_MPI_ADJUST_ALLREDUCE=2"
     for name in (eager, f"{two},{eager.partition(':')[2]}"):
         path = tmp_path / f"{len(name)}.bench.jsonl"
-        result_file(path, {("allreduce", 1 << 20): {"bare": 10.0, two: 8.0, name: 5.0}}, mpi=mpi)
+        result_file(path, {("allreduce", 1 << 20): {"bare": 10.0, two: 8.0, name: 5.0}}, mpi=INTEL)
         writer = writer_for("intel", "2021.18", None, Wishes())
-        found = read_results([path]).rules(writer.sayable, writer.sizeless, writer.reason)
+        found = read_results([path]).rules(writer.reason, writer.sizeless)
         assert "I_MPI_SHM_EAGER_NUM has no sizes; the next best" in found.lost[0]
         settings = {s for r in found.rules for s in r.settings}
         assert settings == {("I_MPI_ADJUST_ALLREDUCE", "2")}

@@ -19,9 +19,8 @@ from exports import FIVE, FOUR, TUNED, tuned
 from mpis import beside_others
 from stretto.export import openmpi_json
 from stretto.export.check import CheckPlan, check
-from stretto.export.layouts import ONE_NODE, for_layouts
 from stretto.export.output import write
-from stretto.export.rules import Rule
+from stretto.export.rules import ONE_NODE, Rule, for_layouts
 from stretto.export.targets import Wishes, writer_for
 from stretto.export.verdicts import RowCheck
 from stretto.files.identity import MPIIdentity
@@ -41,50 +40,10 @@ RULES = [
     Rule("scatter", FIVE, 101, None, ()),
 ]
 
-#: our statement of what the reader of Open MPI 6 takes: required and other fields, by kind
-SIZE, NUMBER, WORD = (int, "inf"), (int,), (str,)
-DOCUMENT = ({"rule_file_version": NUMBER, "module": WORD, "collectives": dict}, {})
-COMMUNICATORS = (
-    {"rules": list},
-    {"comm_size_min": NUMBER, "comm_size_max": NUMBER, "comm_rank_distribution": WORD},
-)
-ROW = (
-    {"alg": NUMBER},
-    {"msg_size_min": SIZE, "msg_size_max": SIZE, "faninout": NUMBER, "seg_size": NUMBER,
-     "reqs": NUMBER},
-)  # fmt: skip
-
-
-def obey(value: dict[str, Any], grammar: Any) -> None:
-    required, others = grammar
-    assert set(required) <= set(value) <= {*required, *others}
-    for name, found in value.items():
-        kind = (required | others)[name]
-        if isinstance(kind, tuple):
-            assert (type(found) in kind) or found in [k for k in kind if isinstance(k, str)], name
-            assert not isinstance(found, int) or found >= 0
-        else:
-            assert isinstance(found, kind), name
-
 
 def document(rules: list[Rule]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(openmpi_json.json_rules(rules).files[openmpi_json.JSON_FILE])
     return found
-
-
-def test_files_obey_the_grammar() -> None:
-    found = document(RULES)
-    obey(found, DOCUMENT)
-    assert (found["rule_file_version"], found["module"]) == (3, "tuned")
-    assert len(found["collectives"]) == 9
-    for entries in found["collectives"].values():
-        for entry in entries:
-            obey(entry, COMMUNICATORS)
-            assert entry["comm_rank_distribution"] in ("any", "single-node")
-            assert entry["comm_size_min"] == entry["comm_size_max"]
-            for row in entry["rules"]:
-                obey(row, ROW)
-                assert row["msg_size_max"] == "inf" or row["msg_size_min"] <= row["msg_size_max"]
 
 
 def test_every_row_says_the_fan_out_that_forcing_has() -> None:
@@ -124,7 +83,7 @@ def test_collectives_without_algorithms_stand_in_hans_file_alone() -> None:
     han = (("coll_han_use_gatherv_algorithm", "1"), ("coll_han_priority", "100"))
     export = openmpi_json.json_rules([Rule("gatherv", TWO_NODES, 0, None, han), *RULES])
     text = export.files[openmpi_json.JSON_FILE]
-    assert "gatherv" not in openmpi_json.read_json(text, "here")
+    assert "gatherv" not in {r.collective for r in openmpi_json.read_json(text, "here")[0]}
     assert [r.collective for r in export.rows].count("gatherv") == 1
 
 

@@ -119,13 +119,8 @@ def test_in_a_slurm_job_rows_are_checked_on_its_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They were unproven in a job that had all nodes which they need."""
-    asked: list[str | None] = []
-
-    def looked(out: Path, mpi: object, places: object, hosts: str | None, *of: object) -> list[str]:
-        asked.append(hosts)
-        return []
-
-    monkeypatch.setattr("stretto.cli.export._check", looked)
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr("stretto.cli.export._check", lambda *given: asked.append(given[3]) or [])
     monkeypatch.setattr("stretto.cli.export.is_this", lambda *of: None)
     for nodes, words in (
         (("n1", "n2"), []),
@@ -135,4 +130,4 @@ def test_in_a_slurm_job_rows_are_checked_on_its_nodes(
     ):
         monkeypatch.setattr("stretto.campaign.slurm.allocated", lambda environ, nodes=nodes: nodes)
         assert main(["export", "--check", "--out", str(tmp_path), *words]) == 0
-    assert asked == ["n1,n2", "a,b,c", None, None]
+    assert asked == [("n1", "n2"), ("a", "b", "c"), (), ()]

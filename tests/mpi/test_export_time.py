@@ -7,7 +7,6 @@ environment of each rank, and its times are told to it by whether the export's f
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -138,15 +137,6 @@ def test_launches_have_the_files_or_nothing_of_them(
     assert {c["comparison"]["outcome"] for c in found["beside"]} == {"same"}
 
 
-def test_rounds_alternate(four: Timed) -> None:
-    """Each round has both kinds, in an order of its own: a busy hour counts for neither."""
-    assert four.run("--launches", "8") == 0
-    records = read_bench(four.out / "gain-1x2.bench.jsonl").launches
-    rounds = [[r.variant for r in records[i : i + 2]] for i in range(0, 16, 2)]
-    assert all(sorted(r) == ["bare", "native:files"] for r in rounds)
-    assert len({r[0] for r in rounds}) == 2
-
-
 def test_a_row_that_is_slower_is_named(
     four: Timed, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -189,26 +179,6 @@ def test_a_call_beside_the_rows_that_is_slower_is_named(
     assert "rows: 1 faster" in said.out
 
 
-@pytest.mark.long
-def test_no_gain_is_not_proven_and_no_error(
-    four: Timed, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of two calls one, or too few launches."""
-    four.tell({"allreduce 1024": [50, 49], "allreduce 4096": [50, 40]})
-    assert four.run("--json") == 0
-    said = answer(capsys)
-    (row,) = said["rows"]
-    assert row["status"] == "not faster"
-    assert "at 1 of 2 calls" in row["why"] and "not above 3%" in row["why"]
-    # a whole interval above what was promised
-    assert [c["less_than_promised"] for c in row["calls"]] == [True, True]
-    four.tell({"allreduce": [50, 10]})
-    assert four.run("--json", "--restart", "--launches", "3") == 0
-    said = answer(capsys)
-    assert said["rows"][0]["status"] == "inconclusive"
-    assert "too few for a test" in said["rows"][0]["why"]
-
-
 def test_a_row_with_which_launches_end_is_named(
     four: Timed, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,35 +187,6 @@ def test_a_row_with_which_launches_end_is_named(
     said = capsys.readouterr()
     assert "allreduce of 4K bytes on 2 ranks: with the files it failed" in said.err
     assert "failed             allreduce on 2 ranks" in said.out
-
-
-@pytest.mark.long
-def test_what_was_killed_goes_on(four: Timed, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is there is not timed again; more launches are added; nothing is left behind."""
-    path = four.out / "gain-1x2.bench.jsonl"
-    four.tell({"allreduce": [50, 30]}, killed_at=5)
-    assert four.run() == 0
-    kept = len(read_bench(path).samples)
-    assert kept > 0
-    with path.open("a") as stream:
-        stream.write('{"type": "sample", "launch": 3, "coll')  # of a kill while it was written
-    for old in four.lib.glob("seen.*"):
-        old.unlink()
-    four.tell({"allreduce": [50, 30]})
-    assert four.run() == 0
-    assert set(four.seen()) == set(range(5, 16))
-    assert len(read_bench(path).samples) == kept // 5 * 16
-    for old in four.lib.glob("seen.*"):
-        old.unlink()
-    capsys.readouterr()
-    assert four.run("--json") == 0
-    assert not four.seen(), "all of it was there"
-    said = capsys.readouterr()
-    assert "--restart times it anew" in said.err
-    assert json.loads(said.out)["time"]["rows"][0]["status"] == "faster"
-    assert four.run("--launches", "9") == 0
-    assert set(four.seen()) == {16, 17}
-    assert not list(four.out.glob(".gain*"))
 
 
 def test_times_of_other_files_are_refused(four: Timed, capsys: pytest.CaptureFixture[str]) -> None:
@@ -328,27 +269,6 @@ def test_bad_input_is_named(
     assert four.run("--launches", "1") == 1
     said = capsys.readouterr().err
     assert "these files are not timed" in said and f"at: {rules}" in said
-
-
-def test_a_full_disk_keeps_what_was_measured(
-    four: Timed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from stretto.files import append
-
-    real, calls = append.os.write, []
-
-    def full(handle: int, data: bytes) -> int:
-        calls.append(handle)
-        if len(calls) == 9:
-            raise OSError(28, os.strerror(28))
-        return real(handle, data)
-
-    monkeypatch.setattr(append.os, "write", full)
-    assert four.run() == 1
-    monkeypatch.undo()
-    said = capsys.readouterr().err
-    assert "gain-1x2.bench.jsonl" in said and "free some space" in said
-    assert read_bench(four.out / "gain-1x2.bench.jsonl").samples
 
 
 def test_the_program_itself_times_files(

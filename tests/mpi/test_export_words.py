@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from exports import FIVE, FOUR, mpir, result_file, tuned
+from exports import FIVE, FOUR, mpir, preset, result_file, tuned
 from mpis import MPIS
 from stretto.cli import main
 from stretto.export import intel, mpich_leaves, openmpi, openmpi_words
 from stretto.export.examine import examine
-from stretto.export.layouts import for_layouts
 from stretto.export.mpich_tree import CH4, MPIR, Trees
 from stretto.export.output import write
-from stretto.export.rules import Rule
+from stretto.export.rules import Rule, for_layouts
+from stretto.export.targets import Wishes, writer_for
 from stretto.files.export import EXPORT, NAME, ExportRow
 from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
@@ -109,31 +109,21 @@ def test_what_calls_others_is_taken_where_han_is_as_it_was() -> None:
             assert otherwise(on, "4", "5")
 
 
-@pytest.mark.parametrize("target", ["openmpi-5", "openmpi-6"])
-@pytest.mark.parametrize("beside", ["", ",coll_han_priority=100"])
-def test_what_ran_under_han_is_no_row_of_tuned(
-    target: str, beside: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ring = f"{DYNAMIC},coll_tuned_allreduce_algorithm=4{beside}"
-    rows, lost = exported(tmp_path, capsys, target, "allreduce", [ring], TWO_BY_TWO)
-    given = "with coll_han_priority=100" if beside else "without coll_han_priority=0"
-    assert not rows and f"{given} HAN ran instead" in lost
-    ring = f"{DYNAMIC},coll_tuned_allreduce_algorithm=4"
-    rows, _ = exported(tmp_path, capsys, target, "allreduce", [f"{ring},{OFF}"], TWO_BY_TWO)
-    assert len(rows) == 1
-    # there is no HAN within a node, and none for alltoall in 5
-    assert len(exported(tmp_path, capsys, target, "allreduce", [ring])[0]) == 1
-    pairwise = f"{DYNAMIC},coll_tuned_alltoall_algorithm=2"
-    rows, _ = exported(tmp_path, capsys, target, "alltoall", [pairwise], TWO_BY_TWO)
-    assert len(rows) == 1
-
-
-def test_numbers_are_read_as_open_mpi_reads_them() -> None:
-    """By their beginning: octal, hexadecimal; and with a suffix."""
-    name = "coll_tuned_bcast_algorithm_segmentsize"
-    for value, number in {"8192": 8192, "010": 8, "0x10": 16, "8k": 8192, "1M": 1 << 20}.items():
-        rule = openmpi_words.numbered(Rule("bcast", FIVE, 0, None, ((name, value),)))
-        assert rule.setting(name) == str(number)
+def test_values_are_read_as_open_mpi_reads_them() -> None:
+    """Numbers by their beginning, octal or hexadecimal, and with a suffix; enumerations by name."""
+    base = "coll_tuned_bcast_algorithm"
+    size = f"{base}_segmentsize"
+    for name, value, number in (
+        (size, "8192", 8192), (size, "010", 8), (size, "0x10", 16), (size, "8k", 8192),
+        (size, "1M", 1 << 20), (base, "binomial", 6), (base, "0x6", 6),
+        ("coll_han_use_allreduce_algorithm", "simple", 2),
+    ):  # fmt: skip
+        assert openmpi_words.number_of(name, value) == str(number)
+    for target in ("openmpi-4", "openmpi-5", "openmpi-6"):
+        write = writer_for(target, "5.0.11", None, Wishes()).write
+        settings = ((base, "binomial"), (size, "64k"))
+        (row,) = write([Rule("bcast", FOUR, 0, None, settings)]).rows
+        assert row.settings == ((base, "6"), (size, "65536"))
 
 
 def test_han_decides_by_its_priority() -> None:
@@ -151,42 +141,6 @@ def test_han_decides_by_its_priority() -> None:
     assert "with coll_han_priority=0 HAN did not run" in otherwise(rule, "5", "5")
     equal = Rule("allreduce", TWO_BY_TWO, 0, None, (simple[0], ("coll_han_priority", "30")))
     assert "with coll_han_priority=30 HAN did not run" in otherwise(equal, "5", "5"), "tuned's own"
-
-
-@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
-@pytest.mark.parametrize(
-    ("given", "row"),
-    [
-        ("coll_tuned_bcast_algorithm=binomial", {"algorithm": "6"}),
-        (
-            "coll_tuned_bcast_algorithm=6,coll_tuned_bcast_algorithm_segmentsize=64k",
-            {"algorithm": "6", "algorithm_segmentsize": "65536"},
-        ),
-        ("coll_tuned_bcast_algorithm=0x6", {"algorithm": "6"}),
-    ],
-)
-def test_values_that_open_mpi_takes_are_numbers_in_rows(
-    target: str, given: str, row: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = result_file(
-        tmp_path / "r.bench.jsonl",
-        {("bcast", s): {"bare": 100.0, f"native:{DYNAMIC},{given}": 50.0} for s in SIZES},
-        FOUR,
-    )
-    out = tmp_path / "out"
-    assert main(["export", "--to", target, "--plain-calls", "--out", str(out), str(path)]) == 0
-    assert "defect" not in capsys.readouterr().err
-    (one,) = EXPORT.read(out / NAME).rows
-    found = dict(map(tuple, one.settings))
-    assert {n: found[f"coll_tuned_bcast_{n}"] for n in row} == row
-    manifest = EXPORT.read(out / NAME)
-    assert not examine(manifest, out, manifest.environment, None)
-
-
-def test_han_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    name = "coll_han_priority=100,coll_han_use_allreduce_algorithm=simple"
-    rows, _ = exported(tmp_path, capsys, "openmpi-5", "allreduce", [name], TWO_BY_TWO)
-    assert [["coll_han_use_allreduce_algorithm", "2"] in r.settings for r in rows] == [True]
 
 
 @pytest.mark.parametrize(
@@ -282,11 +236,10 @@ def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: P
     ):
         rule = Rule("bcast", FIVE, 0, None, tuned("bcast", 2, **more))
         export = openmpi.classic([rule], release)
-        rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")[openmpi.IDS["bcast"]]
-        assert (rows[5][0].algorithm, rows[5][0].fanout) == (2, fanout)
-        wanted = dict(rule.settings)
-        read = openmpi_words.tuned_settings("bcast", rows[5][0].values)
-        assert read.items() <= wanted.items() and read.get(f"{name}_tree_fanout") is None
+        assert f"\n0 2 {fanout} 0\n" in export.files[openmpi.RULES_FILE]
+        rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")
+        (read,) = (dict(r.settings) for r in rows if r.first == 5)
+        assert read.items() <= dict(rule.settings).items() and f"{name}_tree_fanout" not in read
     rule = Rule("allreduce", FIVE, 0, None, tuned("allreduce", 4, tree_fanout=2))
     export = openmpi.classic([rule], release)
     write(export, tmp_path, "test", f"openmpi-{release}", OPENMPI4)
@@ -294,14 +247,11 @@ def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: P
     assert not examine(manifest, tmp_path, manifest.environment, None)
 
 
-def test_each_collective_has_layouts_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_collective_has_layouts_of_its_own() -> None:
     """What another collective was measured on says nothing of this one's rows."""
-    ring = tuned("allreduce", 3)
     rules = [
         Rule("bcast", FOUR, 0, None, tuned("bcast", 6)),
-        Rule("allreduce", TWO_BY_TWO, 0, None, ring),
+        Rule("allreduce", TWO_BY_TWO, 0, None, tuned("allreduce", 3)),
         Rule("reduce", FOUR, 0, None, ()),
         Rule("reduce", TWO_BY_TWO, 0, None, ()),
     ]
@@ -311,32 +261,10 @@ def test_each_collective_has_layouts_of_its_own(
     kept, _ = for_layouts(rules, 2, None)
     assert kept == [rules[0], rules[1], rules[3]], "where it was measured there"
     ready = [
-        Rule(c, x, 0, None, ((f"I_MPI_ADJUST_{c.upper()}", "2"),))
-        for c, x in (("bcast", FOUR), ("allreduce", TWO_BY_TWO))
+        Rule(c, x, 0, None, preset(c, 2)) for c, x in (("bcast", FOUR), ("allreduce", TWO_BY_TWO))
     ]
-    assert set(intel.adjust(ready, (2, None)).environment) == {
-        "I_MPI_ADJUST_BCAST",
-        "I_MPI_ADJUST_ALLREDUCE",
-    }
-    files = [
-        result_file(
-            tmp_path / f"{collective}.bench.jsonl",
-            {(collective, 1024): {"bare": 100.0, f"native:{DYNAMIC},{setting}": 50.0}},
-            layout,
-            OPENMPI4,
-        )
-        for collective, setting, layout in (
-            ("bcast", "coll_tuned_bcast_algorithm=6", FOUR),
-            ("allreduce", "coll_tuned_allreduce_algorithm=3", TWO_BY_TWO),
-        )
-    ]
-    words = ["export", "--to", "openmpi-4", "--out", str(tmp_path / "out")]
-    assert main([*words, *map(str, files)]) == 0
-    assert {r.collective for r in EXPORT.read(tmp_path / "out" / NAME).rows} == {
-        "bcast",
-        "allreduce",
-    }
-    capsys.readouterr()
+    names = {"I_MPI_ADJUST_BCAST", "I_MPI_ADJUST_ALLREDUCE"}
+    assert set(intel.adjust(ready, (2, None)).environment) == names
 
 
 #: compositions as MPICH 5.0.2 has them: allgatherv's only one is the network's

@@ -68,22 +68,14 @@ def test_a_campaigns_own_table_is_what_is_exported(campaign: Path, capsys: Out) 
     for sources in ([campaign], [campaign / NAME], results(campaign)):
         assert main([*OWN, str(out), *map(str, sources)]) == 0
         said = capsys.readouterr()
-        assert f"the campaign's own table is taken, {table} (of its" in said.err
-        assert "3 interpolated, 1 simulated" in said.err
+        assert f"the campaign's own table is taken, {table} (" in said.err
+        assert "3 interpolated" in said.err and "1 simulated rows" in said.err
         assert "7 rows in" in said.out and "next: stretto run --table" in said.out
         assert read_table(out / "stretto.table") == own
     assert f"Stretto's table from {table}" in (out / "README.txt").read_text()
     assert "3 rows naming a native algorithm: `stretto run` leaves" in said.err
     assert main([*OWN, str(out), str(campaign), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["campaign_table"] == str(table)
-
-
-def test_a_campaigns_results_by_a_relative_name(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(campaign / NAME / "a")
-    assert main([*OWN, "out", *(p.name for p in results(campaign))]) == 0
-    assert read_table(Path("out/stretto.table")) == read_table(campaign / f"{NAME}.table")
 
 
 def test_of_a_campaigns_table_those_rows_are_taken_that_are_wanted(
@@ -98,7 +90,7 @@ def test_of_a_campaigns_table_those_rows_are_taken_that_are_wanted(
 
     one, *_ = results(campaign)
     assert rows(str(one)) == [r for r in own if r.ppn == 2]
-    assert "13 rows of the campaign's table are of layouts whose results" in capsys.readouterr().err
+    assert "of layouts whose results are not named: 13;" in capsys.readouterr().err
     assert rows(str(campaign), "--ppn", "3") == [r for r in own if r.ppn == 3]
     assert "left out, by --nodes, --ppn or --without" in capsys.readouterr().err
     assert rows(str(campaign), "--without", "allgather") == []
@@ -189,7 +181,7 @@ def test_a_table_that_chooses_nothing_is_not_to_be_applied(tmp_path: Path, capsy
     times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 9.1}}
     for launches, words in (
         (8, "no algorithm of Stretto's was significantly faster than what the MPI does by itself"),
-        (5, "5 launches are too few for a test (at least 6): nothing can be called faster"),
+        (5, "at most 5 launches, too few for a test (at least 6): nothing can be called faster"),
     ):
         path = result_file(tmp_path / f"{launches}.bench.jsonl", times, launches=launches)
         out = tmp_path / "out"

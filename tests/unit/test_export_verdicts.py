@@ -1,8 +1,10 @@
-"""What ``stretto export --check`` makes of what launches show; no MPI is run."""
+"""What ``stretto export`` makes of what launches show, checked and timed; no MPI is run."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +12,22 @@ from typing import Any
 import pytest
 
 from exports import FOUR, preset, tuned
-from stretto.export import intel, probe
+from stretto.export import gained, intel, probe
 from stretto.export.cases import CheckCase
 from stretto.export.check import CheckPlan, read, run
+from stretto.export.gain import CANDIDATES, TimedCall
+from stretto.export.gained import CallGain, ExportGain, OfRow
 from stretto.export.output import write
 from stretto.export.probe import TIMED, Print
 from stretto.export.rules import Rule
 from stretto.export.verdicts import UNSEEN, RowCheck, verdicts_of
 from stretto.files.export import ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
+from stretto.measure import settings as s
+from stretto.measure.compare import Cell, Comparison
+from stretto.measure.stats import Interval
+from stretto.measure.verdict import judge
 
 
 def test_what_differs_from_launch_to_launch_tells_nothing() -> None:
@@ -200,52 +209,49 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
     assert found.status == "unproven" and "the algorithm by itself fails here" in found.why, found
 
 
-@pytest.mark.parametrize(("looks", "status"), [(1, "proven"), (3, "proven"), (4, "unproven")])
-def test_what_a_busy_machine_does_not_show_is_looked_at_again(
-    looks: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+Arrivals = Callable[[str, int], tuple[str, str]]
+
+
+def unseen_of_files(looks: int) -> Arrivals:
+    return lambda which, look: ("x", "y") if which == "files" and look <= looks else STEADY
+
+
+def own_at_first(which: str, look: int) -> tuple[str, str]:
+    if which != "own":
+        return STEADY
+    return ("x", "x") if look == 1 else OTHER
+
+
+@pytest.mark.parametrize(
+    ("own_sums", "arrivals", "status"),
+    [
+        # what a busy machine does not show is looked at again, three times at most
+        (OTHER, unseen_of_files(1), "proven"),
+        (OTHER, unseen_of_files(3), "proven"),
+        (OTHER, unseen_of_files(4), "unproven"),
+        # the native decision, which was not the same twice
+        (STEADY, own_at_first, "proven"),
+        # once may be chance, whatever the sums of the native decision are
+        (OTHER, lambda which, look: OTHER if (which, look) == ("files", 1) else STEADY, "proven"),
+    ],
+)  # fmt: skip
+def test_calls_with_doubtful_arrivals_are_looked_at_again(
+    own_sums: tuple[str, str],
+    arrivals: Arrivals,
+    status: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Until it is seen, three times at most."""
-    held_files: list[int] = []
+    looks: Counter[tuple[str, int]] = Counter()
 
     def show(which: str, size: int, held: bool) -> Print:
-        busy = False
-        if held and which == "files":
-            held_files.append(size)
-            busy = held_files.count(size) <= looks
-        arrivals = ("x", "y") if busy else STEADY
-        sums = OTHER if which == "own" else STEADY
-        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
+        sums = {"sums": own_sums if which == "own" else STEADY}
+        if not held:
+            return Print(sums)
+        looks[which, size] += 1
+        return Print({**sums, TIMED: arrivals(which, looks[which, size])})
 
     assert judged(tmp_path, monkeypatch, show).status == status
-
-
-def test_the_mpis_own_decision_that_was_not_the_same_twice_is_looked_at_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held_own: list[int] = []
-
-    def show(which: str, size: int, held: bool) -> Print:
-        arrivals = STEADY
-        if held and which == "own":
-            held_own.append(size)
-            arrivals = ("x", "x") if held_own.count(size) == 1 else OTHER
-        return Print({"sums": STEADY} | ({TIMED: arrivals} if held else {}))
-
-    assert judged(tmp_path, monkeypatch, show).status == "proven"
-
-
-def test_wrong_is_said_of_held_ranks_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once may be chance, whatever the sums of the native decision are."""
-    launches: list[str] = []
-
-    def show(which: str, _size: int, held: bool) -> Print:
-        launches.append(which)
-        first = held and launches.count("files") <= 4  # at two sizes, the second time held
-        arrivals = OTHER if which == "files" and first else STEADY
-        sums = OTHER if which == "own" else STEADY
-        return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
-
-    assert judged(tmp_path, monkeypatch, show).status == "proven"
 
 
 CALLS = [CheckCase("bcast", size, 4, 0, True) for size in range(1, 8)]
@@ -297,3 +303,42 @@ def test_a_call_has_failed_when_two_launches_ended_at_it(
     prints = probe.take(None, CALLS, 4, {}, [], {})  # type: ignore[arg-type]
     assert [c[1] for c in prints.once] == once and [c[1] for c in prints.failed] == failed
     assert seen == asked and {*prints.seen, *prints.failed} == {c.call for c in CALLS}
+
+
+# -- of timed rows
+
+TWO = RankLayout(1, 2, 2)
+
+
+def compared(p: float | None, ratio: float = 0.5) -> Comparison:
+    """A call with the files against the same without, before anything is adjusted."""
+    cell = Cell("bcast", 8, "MPI_BYTE", "", 0, "latency")
+    interval = Interval(ratio, ratio, ratio, 8)
+    return Comparison(cell, "native:files", "bare", interval, (), p, p, judge(interval, p, 8))
+
+
+def test_calls_of_all_layouts_are_one_family_of_tests() -> None:
+    one, *others = ([compared(p)] for p in (0.03, 0.9, None))
+    assert one[0].outcome == "faster"
+    adjusted = [c for found in gained._one_family([one, *others]) for c in found]
+    assert [(c.q, c.outcome) for c in adjusted] == [
+        (0.06, "inconclusive"), (0.9, "inconclusive"), (None, "inconclusive")
+    ]  # fmt: skip
+
+
+def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
+    call = TimedCall(s.make_case("bcast", 8, CANDIDATES), 0)
+    good, bad = (CallGain(call, TWO, None, compared(0.001, r)) for r in (0.5, 2.0))
+    none, ended = CallGain(call, TWO), CallGain(call, TWO, failed="with the files it failed: 11")
+    stands_in = replace(good, call=replace(call, stands_in=True), comparison=compared(0.9, 1.0))
+    of = {
+        "faster": (good, good), "slower": (good, bad), "not timed": (good, none),
+        "failed": (bad, ended), "not slower": (stands_in,),
+        "inconclusive": (good, replace(good, comparison=compared(0.9))),
+        "not faster": (good, replace(good, comparison=compared(0.9, 1.0))),
+    }  # fmt: skip
+    rows = [OfRow(0, want, *gained._of_row(found), found) for want, found in of.items()]
+    assert [r.status for r in rows] == list(of)
+    beside = tuple(replace(f, call=replace(call, row=None)) for f in (good, none, ended, bad))
+    worse = [words for _, words, _ in ExportGain(tuple(rows), beside).worse]
+    assert worse[:2] == ["slower", "failed"] and len(worse) == 4, "which ends in an error"

@@ -157,7 +157,7 @@ WHOLE = {"comm_size_min": 2, "comm_size_max": 9, "rules": [
 @pytest.mark.parametrize(
     ("text", "version", "place", "words"),
     [
-        ("1\n99\n1\n2 1\n0 1 0 0", "", "f:2", "99 is not a collective's number"),
+        ("1\n99\n1\n2 1\n0 1 0 0", "", "f:2", "'99' is not a collective's number"),
         ("1\n2\n2\n8 1\n0 1 0 0\n4 1\n0 1 0 0", "", "f:6", "communicator size 4 is not the next"),
         ("1\n2\n1\n8 2\n0 1 0 0\n0 2 0 0", "", "f:6", "message size 0 is not the next"),
         ("1\n2\n1\n8 1\n0 9 0 0", "", "f:5", "no algorithm 9 for allreduce"),
@@ -200,7 +200,8 @@ def test_classic_rules_converted_to_json_and_back_are_the_same() -> None:
     six = convert(file, "openmpi-6")
     again = read(six.text)
     assert [(r.first, r.last, r.low, r.high) for r in again.rows] == [
-        (0, 63, 0, None), (64, None, 4096, None)]  # fmt: skip
+        (0, 63, 0, None), (64, None, 4096, None), (64, None, 0, None)]  # fmt: skip
+    assert again.rows[2].calls == "allreduce, 64 ranks and more, other sizes"
     back = convert(again, "openmpi-5").text
     for ranks, size in ((2, 0), (63, 10**6), (64, 4095), (64, 4096), (9999, 10**9)):
         one, other = ([r.settings for r in f.rows if r.holds(ranks, size)] for f in

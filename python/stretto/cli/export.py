@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +17,10 @@ from stretto.cli.export_refusals import (
     is_free,
     is_this,
     layout_is_there,
-    manifest_of,
+    refuse,
 )
 from stretto.errors import StrettoError, UsageError
-from stretto.files.export import OWN, TARGETS
+from stretto.files.export import EXPORT, NAME, OWN, TARGETS
 from stretto.output import print_json, say
 
 if TYPE_CHECKING:
@@ -178,74 +178,54 @@ def command(
         "--plain-calls": plain_calls,
         "--beyond-measured": beyond,
     }
-    _refuse_unchecked(times, check, {"--dry-run": dry_run, "--restart": restart}, timed)
+    written = {
+        "--nodes": nodes is not None,
+        "--ppn": ppn is not None,
+        "--without": without is not None,
+    }
+    looks = check or timed
+    refuse({"--times": times is not None and not looks}, "{} is for --check and --time")
+    # who says --dry-run does not want files written
+    of_time = {"--dry-run": dry_run and not timed, "--restart": restart and not timed}
+    refuse(of_time, "{} is for --time alone", "say --time as well")
     if to == OWN:
-        _refuse_for_own(check, timed, of_natives)
+        words = "{} runs an MPI with its own files, and a table is none of them"
+        refuse({"--check": check, "--time": timed}, words, "use stretto run --verbose with it")
+        refuse(of_natives, "{} is of native tuning files")
     answer: dict[str, object] = {}
     places: Sequence[str] = ()
     left_out = tuple(parse_tunable(without, "--without")) if without else ()
     wishes = Wishes((nodes, ppn), keep_order, plain_calls, beyond, left_out)
     if results and to == OWN:
-        from stretto.cli import export_own
-
-        answer = export_own.run(results, out, wishes, as_json)
+        answer = _write_own(results, out, wishes, as_json)
     elif results:
         answer, places = _write(results, to, out, wishes, mpi, as_json)
-    elif not (check or timed):
+    elif not looks:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     else:
-        written = {
-            "--nodes": nodes is not None,
-            "--ppn": ppn is not None,
-            "--without": without is not None,
-            **of_natives,
-        }
-        is_this(out, to, [name for name, said in written.items() if said])
-    hosts = hosts or _of_the_job() if check or timed else None
-    verdicts = _check(out, mpi, places, hosts, most_ranks, times, as_json) if check else []
+        words = "{} says what is written, and no results are named to write from"
+        refuse(written | of_natives, words, f"name them as well, or leave it out for {out}")
+        is_this(out, to)
+    nodes_of = tuple(h for h in (hosts or _of_the_job()).split(",") if h) if looks else ()
+    verdicts = _check(out, mpi, places, nodes_of, most_ranks, times, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]
     fault = None
     if check:
         answer["check"] = [v.__dict__ for v in verdicts]
     if timed and not wrong:  # what does not take effect is not worth its time
         from stretto.cli import export_time
+        from stretto.export.gain import TimingPlace
 
-        wish = export_time.Wish(hosts, most_ranks, launches, times, restart, yes, dry_run)
-        answer["time"], fault = export_time.run(out, _mpi_of(out, mpi, places), wish, as_json)
+        place = TimingPlace(
+            _mpi_of(out, mpi, places), nodes_of, most_ranks, launches, times or out, restart
+        )
+        answer["time"], fault = export_time.run(out, place, yes, dry_run, as_json)
     if as_json:
         print_json(answer)
     if fault is not None:
         raise fault
     if wrong:
         raise _wrong_rows(wrong, out)
-
-
-def _refuse_unchecked(
-    times: Path | None, check: bool, of_timing: Mapping[str, bool], timed: bool
-) -> None:
-    if times is not None and not (check or timed):
-        raise UsageError("--times is for --check and --time", "--times", "say one of them")
-    for name, said in of_timing.items():
-        if said and not timed:  # who says --dry-run does not want files written
-            raise UsageError(f"{name} is for --time alone", name, "say --time as well")
-
-
-def _refuse_for_own(check: bool, timed: bool, of_natives: Mapping[str, bool]) -> None:
-    if check or timed:
-        raise UsageError(
-            "--check and --time run an MPI with its own files, and a table is none of them",
-            "--check" if check else "--time",
-            "stretto run --verbose says which row each call takes; stretto table decide shows the "
-            "measurements behind a table",
-        )
-    for name, said in of_natives.items():
-        if said:
-            raise UsageError(
-                f"{name} is of native tuning files; Stretto's algorithms keep the order of "
-                "operands where an operation asks for it, and take all legal calls",
-                name,
-                "leave it out",
-            )
 
 
 def _wrong_rows(wrong: Sequence[RowCheck], out: Path) -> StrettoError:
@@ -265,14 +245,12 @@ def _write(
 ) -> tuple[dict[str, object], Sequence[str]]:
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
     from stretto.export.installed import for_mvapich, of_another_mpich, places_of
-    from stretto.export.layouts import ONE_NODE, RANKS, for_layouts
     from stretto.export.output import SCRIPT, write
     from stretto.export.own import chosen_results
-    from stretto.export.rules import read_results
-    from stretto.export.targets import in_words, withheld, writer_for
+    from stretto.export.rules import ONE_NODE, RANKS, for_layouts, read_results
+    from stretto.export.targets import withheld, writer_for
     from stretto.export.tested import nothing, too_few
     from stretto.files.caches import COLD
-    from stretto.files.export import EXPORT, NAME
 
     if to is None:
         raise UsageError("for which MPI?", "--to", f"say one of {', '.join(KINDS)}")
@@ -291,7 +269,7 @@ def _write(
     elif to in ("mpich", "mvapich"):
         trees = _installed(to, mpi, measured.mpi, places)
     files_of = writer_for(to, measured.mpi.version, trees or mpi, wishes)
-    found = measured.rules(files_of.sayable, files_of.sizeless, files_of.reason)
+    found = measured.rules(files_of.reason, files_of.sizeless)
     rules = [r for r in found.rules if r.collective not in wishes.without]
     lost = [x for x in found.lost if x.partition(" ")[0] not in wishes.without]
     dropped = sum(not r.default and r.collective in wishes.without for r in found.rules)
@@ -315,7 +293,7 @@ def _write(
         if not export.rows and (held or all(r.default for r in rules)):
             what = "nothing else" if held else "nothing"
             what += " that these files have words for" if found.lost else ""
-            said = f"{in_words(held)}{nothing(points, what) or ''}".removesuffix("; ")
+            said = f"{held}{nothing(points, what) or ''}".removesuffix("; ")
             if said:
                 say(f"stretto: {said}")
         rows = f"{len(export.rows)} rule{'s' * (len(export.rows) != 1)} in {out}"
@@ -327,6 +305,34 @@ def _write(
         "lost": export.lost,
     }
     return answer, places
+
+
+def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) -> dict[str, object]:
+    """Write Stretto's own table, of all results that were named; return what was written."""
+    from stretto.export.own import README, chosen_results, write_own
+
+    is_free(out, OWN)
+    files, _ = chosen_results(results, None, "")
+    written = write_own(files, out, wishes)
+    if not as_json:
+        for sentence in [*written.notes, *written.lost]:
+            say(f"stretto: note: {sentence}")
+        rows = f"{written.chosen} row{'s' * (written.chosen != 1)} in {written.path}"
+        if written.command is None:
+            print(rows)
+        else:
+            say(
+                "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
+                "would reach each of its programs"
+            )
+            print(f"{rows}; next: {written.command} -- CMD")
+    return {
+        "files": [str(written.path), str(out / README)],
+        "environment": {},
+        "rules": written.chosen,
+        "campaign_table": None if written.taken is None else str(written.taken),
+        "lost": written.lost,
+    }
 
 
 def _sourced(script: Path) -> str:
@@ -359,7 +365,7 @@ def _installed(
 
 
 def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallation:
-    manifest = manifest_of(out)
+    manifest = EXPORT.read(out / NAME)
     found = _installed(manifest.target, mpi, manifest.mpi, places)
     if found is None:
         raise UsageError(
@@ -382,33 +388,33 @@ def _counted(verdicts: list[RowCheck]) -> str:
     return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
 
 
-def _of_the_job() -> str | None:
-    """Return the nodes of the Slurm job around this process, None where there are not several."""
+def _of_the_job() -> str:
+    """Return the nodes of the Slurm job around this process, none where there are not several."""
     from stretto.campaign.slurm import allocated
 
     names = allocated(os.environ)
-    return ",".join(names) if len(names) > 1 else None
+    return ",".join(names) if len(names) > 1 else ""
 
 
 def _check(
     out: Path,
     mpi: str | None,
     places: Sequence[str],
-    hosts: str | None,
+    nodes: tuple[str, ...],
     most_ranks: int,
     folder: Path | None,
     as_json: bool,
 ) -> list[RowCheck]:
-    from stretto.export import plain
+    from stretto.export import unsafe
     from stretto.export.check import CheckPlan, check
     from stretto.export.mpich import as_rule
     from stretto.export.users import conflicts
 
-    manifest = manifest_of(out)
+    manifest = EXPORT.read(out / NAME)
     collectives = [r.collective for r in manifest.rows]
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
-        warnings += plain.warnings([as_rule(r) for r in manifest.rows])
+        warnings += unsafe.described([as_rule(r) for r in manifest.rows])
     warnings += [
         f"{out / name} is not the file that was written with this list of rows"
         for name in manifest.strangers(out)
@@ -427,7 +433,6 @@ def _check(
             f"stretto: warning: measured with {manifest.mpi.version}, checked with "
             f"{installation.version}"
         )
-    nodes = tuple(h for h in (hosts or "").split(",") if h)
     verdicts = check(out, CheckPlan(installation, nodes, most_ranks, folder), as_json)
     if not as_json:
         for v in verdicts:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.errors import StrettoError, UsageError
-from stretto.files.export import OWN, TARGETS
+from stretto.files.export import EXPORT, NAME, OWN, TARGETS
 from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export.rules import Results
-    from stretto.files.export import ExportManifest
     from stretto.files.identity import MPIIdentity
 
 
-def manifest_of(out: Path) -> ExportManifest:
-    """Return an export's list of rows; of a target that nobody knows it is refused."""
-    from stretto.files.export import EXPORT, NAME
-
-    manifest = EXPORT.read(out / NAME)
-    if manifest.target not in TARGETS:
-        raise StrettoError(f"there is no export to {manifest.target!r}", out / NAME)
-    return manifest
+def refuse(options: Mapping[str, bool], words: str, remedy: str = "leave it out") -> None:
+    """Refuse the first option that is given; `words` has a place for its name."""
+    for name, given in options.items():
+        if given:
+            raise UsageError(words.format(name), name, remedy)
 
 
 def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
@@ -37,26 +34,19 @@ def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> No
         )
 
 
-def is_this(out: Path, to: str | None, wishes: list[str]) -> None:
-    target = manifest_of(out).target
+def is_this(out: Path, to: str | None) -> None:
+    target = EXPORT.read(out / NAME).target
     if to not in (None, target):
         raise UsageError(
             f"{out} holds an export for {target}, not for {to}",
             "--to",
             "name the directory of that one (--out), or results to write it from",
         )
-    if wishes:
-        raise UsageError(
-            f"{wishes[0]} says what is written, and no results are named to write from",
-            wishes[0],
-            f"name them as well, or leave it out to look at what is in {out}",
-        )
 
 
 def is_free(out: Path, to: str) -> None:
     """Refuse a directory with the export of another target: its files would be replaced."""
     from stretto.export.own import is_own
-    from stretto.files.export import EXPORT, NAME
 
     try:
         there = EXPORT.read(out / NAME).target

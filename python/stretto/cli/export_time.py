@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,39 +12,27 @@ from stretto.output import say
 
 if TYPE_CHECKING:
     from stretto.export import gain
+    from stretto.export.gain import TimingPlace
     from stretto.mpi import MPIInstallation
 
 
-@dataclass(frozen=True)
-class Wish:
-    hosts: str | None
-    most_ranks: int
-    launches: int
-    times: Path | None
-    restart: bool
-    yes: bool
-    dry_run: bool
-
-
 def run(
-    out: Path, installation: MPIInstallation, wish: Wish, as_json: bool
+    out: Path, place: TimingPlace, yes: bool, dry_run: bool, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     """Time an export, print what was found, and return it, with the error that it amounts to."""
     from stretto.export import gain
-    from stretto.export.gain_show import announce
+    from stretto.export.gained import announce
     from stretto.measure import programs
     from stretto.measure.idle import idle_warning
     from stretto.measure.request import ask
 
+    installation, restart = place.installation, place.restart
     programs.bench_program(installation.abi)
-    hosts = tuple(h for h in (wish.hosts or "").split(",") if h)
-    folder = wish.times or out
-    if folder.exists() and not folder.is_dir():
+    if place.folder.exists() and not place.folder.is_dir():
         raise UsageError(
             "this is a file; each layout's times have one of their own", "--times",
-            f"name a directory: --times {folder}.d",
+            f"name a directory: --times {place.folder}.d",
         )  # fmt: skip
-    place = gain.TimingPlace(installation, hosts, wish.most_ranks, wish.launches, folder)
     plan = gain.plan(out, place)
     _warn(plan, installation)
     if not plan.manifest.rows:
@@ -55,10 +42,10 @@ def run(
         reason = next(iter(plan.left.values()))
         option = "--hosts" if "--most-ranks" not in reason else "--most-ranks"
         raise UsageError(f"no row can be timed here: {reason}", option)
-    if not wish.restart:
+    if not restart:
         gain.refuse_others(plan.timings)
-    seconds = announce(plan, installation.name, say, wish.restart)
-    if wish.dry_run:
+    seconds = announce(plan, installation.name, say, restart)
+    if dry_run:
         say("stretto: dry run: nothing was timed")
         starts = sum(t.settings.total() for t in plan.timings)
         cells = sum(len(t.calls) for t in plan.timings)
@@ -68,11 +55,11 @@ def run(
             "starts": starts,
             "cost_s": round(seconds, 1),
         }, None
-    ask(seconds, wish.yes)
+    ask(seconds, yes)
     warning = idle_warning() if seconds else None
     if warning:
         say(f"stretto: warning: {warning}")
-    return _measured(out, installation, plan, wish, as_json)
+    return _measured(out, installation, plan, restart, as_json)
 
 
 def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
@@ -91,12 +78,11 @@ def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
 
 
 def _measured(
-    out: Path, installation: MPIInstallation, plan: gain.TimingPlan, wish: Wish, as_json: bool
+    out: Path, installation: MPIInstallation, plan: gain.TimingPlan, restart: bool, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     from stretto.export.gain import remedy
-    from stretto.export.gain_show import as_json as values
-    from stretto.export.gain_show import lines
-    from stretto.export.gained import gained
+    from stretto.export.gained import as_json as values
+    from stretto.export.gained import gained, lines
     from stretto.files.identity import collect
     from stretto.measure.fitting import require_layout
     from stretto.measure.runner import measure
@@ -110,7 +96,7 @@ def _measured(
             collect(installation.identity),
             ["stretto", *sys.argv[1:]],
             say,
-            wish.restart,
+            restart,
         )
         require_layout(bench, timing.layout.nodes, timing.layout.ppn, timing.path)
         benches.append(bench)

@@ -9,7 +9,7 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.export.mpich_tree import Trees, read_library
-from stretto.export.native_check import Reader, checked
+from stretto.export.native_check import Reader, checked, known_of
 from stretto.export.native_convert import FILE, convert
 from stretto.export.native_measured import RowEvidence, evidence
 from stretto.export.native_read import read_native
@@ -21,7 +21,6 @@ from stretto.files.regular import read_regular
 from stretto.imports.mpis import UNKNOWN, identity_of
 from stretto.kinds import Family
 from stretto.mpi import MPIInstallation, find_installation
-from stretto.mpi.algorithms import discover
 from stretto.output import print_json, say
 
 
@@ -95,12 +94,8 @@ def _reader(
             f"the file is for {family}, and not for {named}", "--mpi", f"name the {family}: "
             f"--mpi {family}@VERSION",
         )  # fmt: skip
-    known: set[str] = set()
-    if installation is not None and family != "mpich":
-        for algorithm in discover(installation):
-            setting, value = algorithm.settings[0]
-            known |= {f"{setting}={value}", f"{setting}={algorithm.value}"}
-    return Reader(family, version, known)
+    asks = installation is not None and family != "mpich"
+    return Reader(family, version, known_of(installation) if asks else ())  # type: ignore[arg-type]
 
 
 def _explain(file: NativeFile, found: Sequence[RowEvidence]) -> None:

@@ -6,7 +6,7 @@ model (`stretto.campaign`). Deciding again from the results would lose them.
 
 from __future__ import annotations
 
-import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from pathlib import Path
 from stretto.campaign.begun import CAMPAIGN
 from stretto.campaign.conclude import table_place
 from stretto.campaign.layout import parse_layout
-from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_bench
 from stretto.files.identity import cpu_slug
@@ -37,40 +36,41 @@ class CampaignResults:
     table: Table | None = None
     lost: tuple[str, ...] = ()
 
-    @property
-    def words(self) -> str:
-        """Which table it is, and what it has that results alone do not give."""
-        rows = self.table.rows if self.table else []
-        kinds = {
-            "faster by the fit over layouts": [r for r in rows if "by_fit" in r.evidence],
-            "interpolated": [r for r in rows if r.evidence.get("source") == "interpolated"],
-            "simulated": [r for r in rows if r.simulated],
-        }
-        said = ", ".join(f"{len(found)} {kind}" for kind, found in kinds.items() if found)
-        return f"the campaign's own table is taken, {self.path}" + (
-            f" (of its {counted(len(rows), 'row')}: {said})" if said else ""
-        )
-
 
 def campaign_table(results: Sequence[Path]) -> CampaignResults:
     """Return the table of the campaign that results are of.
 
     Of single files of a campaign, the rows of their layouts are taken.
     """
-    found = {p.parent.resolve(): p for p in results if _of_campaign(p)}
-    if not found:
+    header = read_bench(results[0]).header
+    if not any(_of_campaign(p) for p in results):
         return CampaignResults()
     if len({p.parent.resolve() for p in results}) > 1:
         words = "the results are not of one campaign, one MPI and one kind of nodes"
         return CampaignResults(lost=(f"{words}: {_LACKS}; name a campaign's directory alone",))
-    base = _base(results[0])
-    header = read_bench(results[0]).header
-    path = table_place(base, header.mpi, _cpu(header))
+    path = _place(results[0], header)
     late = [p.name for p in results if path.exists() and _older(path, p)]
     if not path.exists() or late:
         why = f"{path} is older than {late[0]}" if late else f"there is no {path}"
         return CampaignResults(lost=(f"{why}: {_LACKS}; {_AGAIN}",))
-    return _narrowed(CampaignResults(path, _read(path, header)), results)
+    table = _read(path, header)
+    every = {p.resolve() for p in results[0].parent.glob(f"[!.]*{ENDING}")}
+    named = {_layout(p) for p in results}
+    if every <= {p.resolve() for p in results}:
+        return CampaignResults(path, table)
+    rows = [r for r in table.rows if (r.nodes, r.ppn) in named]
+    words = (
+        f"rows of the campaign's table left out, of layouts whose results are not named: "
+        f"{len(table.rows) - len(rows)}; name the campaign's directory for all"
+    )
+    return CampaignResults(path, replace(table, rows=rows), (words,))
+
+
+def kinds(rows: Sequence[Row]) -> str:
+    """Return what a table has that results alone do not give."""
+    fit = ["by fit"] * sum("by_fit" in r.evidence for r in rows)
+    found = Counter([*fit, *(r.evidence.get("source", "measured") for r in rows)])
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(found.items()))
 
 
 def _of_campaign(path: Path) -> bool:
@@ -80,9 +80,11 @@ def _of_campaign(path: Path) -> bool:
     mpi = f"{header.mpi.family}-{header.mpi.version}"
     if place.parent.name != mpi or _layout(path) is None:
         return False
-    base = place.parent.parent
-    table = table_place(base, header.mpi, _cpu(header))
-    return (base / CAMPAIGN).exists() or table.exists()
+    return (place.parent.parent / CAMPAIGN).exists() or _place(path, header).exists()
+
+
+def _place(results: Path, header: Header) -> Path:
+    return table_place(results.parent.resolve().parent.parent, header.mpi, _cpu(header))
 
 
 def _cpu(header: Header) -> str:
@@ -95,13 +97,6 @@ def _layout(path: Path) -> tuple[int, int] | None:
     except StrettoError:
         return None
     return layout.nodes, layout.ppn
-
-
-def _base(path: Path) -> Path:
-    """Return the campaign's directory, in the user's words where these lead there."""
-    real = path.parent.resolve().parent.parent
-    said = Path(os.path.normpath(path.parent / ".." / ".."))
-    return said if said.resolve() == real else real
 
 
 def _older(table: Path, results: Path) -> bool:
@@ -122,23 +117,3 @@ def _read(path: Path, header: Header) -> Table:
             f"of {mpi.family} {mpi.version} on {_cpu(header)}", path, _AGAIN,
         )  # fmt: skip
     return table
-
-
-def _narrowed(taken: CampaignResults, results: Sequence[Path]) -> CampaignResults:
-    """Return the table with the rows of those layouts alone that were named, where not all were."""
-    assert taken.table is not None
-    every = {p.resolve() for p in results[0].parent.glob(f"[!.]*{ENDING}")}
-    if every <= {p.resolve() for p in results}:
-        return taken
-    named = {_layout(p) for p in results}
-
-    def wanted(row: Row) -> bool:
-        return (row.nodes, row.ppn) in named
-
-    rows = [r for r in taken.table.rows if wanted(r)]
-    left = len(taken.table.rows) - len(rows)
-    words = (
-        f"{counted(left, 'row')} of the campaign's table {'is' if left == 1 else 'are'} of layouts "
-        "whose results are not named: name the campaign's directory for all"
-    )
-    return CampaignResults(taken.path, replace(taken.table, rows=rows), (words,) if left else ())

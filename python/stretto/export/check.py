@@ -78,8 +78,7 @@ def read(directory: Path) -> tuple[ExportManifest, dict[str, str]]:
 def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowCheck]:
     """Return a verdict for each row, and for each fault besides."""
     manifest, environment = read(directory)
-    faults = examine.examine(manifest, directory, environment, plan.installation)
-    verdicts = [_of_fault(manifest, fault) for fault in faults]
+    verdicts = examine.examine(manifest, directory, environment, plan.installation)
     ran: dict[int | None, RowCheck] = {}
     apart = _apart(manifest, environment, plan)
     if apart:
@@ -134,17 +133,12 @@ def _writable(directory: Path) -> Path:
     return directory if os.access(directory, os.W_OK | os.X_OK) else Path.cwd()
 
 
-def _of_fault(manifest: ExportManifest, fault: examine.Fault) -> RowCheck:
-    words = "the whole file" if fault.row is None else manifest.rows[fault.row].words
-    return RowCheck(fault.row, words, "wrong", fault.message, fault.remedy, fault.place)
-
-
 def run(
     manifest: ExportManifest, environment: Mapping[str, str], plan: CheckPlan, quiet: bool = False
 ) -> dict[int | None, RowCheck]:
     """Return the verdicts of running the MPI with the files, by row; None: what has no row."""
     out: dict[int | None, RowCheck] = {}
-    groups: dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]] = {}
+    groups: dict[tuple[tuple[str, ...], int | None], list[CheckCase]] = {}
     for case in cases_of(manifest):
         where = _where(manifest, case, plan)
         if isinstance(where, str):
@@ -153,9 +147,10 @@ def run(
                 out.setdefault(case.row, RowCheck(case.row, words, "unproven", where))
             continue
         groups.setdefault(where, []).append(case)
-    for (hosts, ppn, ranks), cases in _joined(groups).items():
+    for (hosts, ppn), cases in groups.items():
         assert plan.installation is not None
         place = probe.ProbePlace(plan.installation, hosts, ppn, plan.folder if hosts else None)
+        ranks = max(c.ranks for c in cases)  # fewer ranks: the first ones of the same launch
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
         reason = "its sizes cannot be called here: too large, or no whole number of elements"
@@ -165,8 +160,8 @@ def run(
 
 def _where(
     manifest: ExportManifest, case: CheckCase, plan: CheckPlan
-) -> tuple[tuple[str, ...], int | None, int] | str:
-    """Return hosts, ranks per node and ranks of the launch for a case; or why there is none."""
+) -> tuple[tuple[str, ...], int | None] | str:
+    """Return hosts and ranks per node of the launch for a case; or why there is none."""
     row = (
         max(manifest.rows, key=lambda r: r.nranks) if case.row is None else manifest.rows[case.row]
     )
@@ -175,21 +170,10 @@ def _where(
             return f"it needs {row.nodes} nodes: --hosts A,B,..."
         if case.ranks > row.nranks:
             return "more ranks than the nodes have"
-        return plan.hosts[: row.nodes], row.ppn, row.nranks
+        return plan.hosts[: row.nodes], row.ppn
     if case.ranks > plan.most_ranks:
         return f"{case.ranks} ranks are too many for this machine: --most-ranks, or on its own node"
-    return (), None, case.ranks
-
-
-def _joined(
-    groups: Mapping[tuple[tuple[str, ...], int | None, int], list[CheckCase]],
-) -> dict[tuple[tuple[str, ...], int | None, int], list[CheckCase]]:
-    """Join what runs on this machine into one launch with the most ranks."""
-    here = [case for (hosts, _, _), cases in groups.items() if not hosts for case in cases]
-    out = {where: cases for where, cases in groups.items() if where[0]}
-    if here:
-        out[(), None, max(c.ranks for c in here)] = here
-    return out
+    return (), None
 
 
 def _judge_group(

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
 from stretto.errors import StrettoError
+from stretto.export.native_rows import NativeRow
 from stretto.files.export import REMEDY
+
+#: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
+IDS = {
+    "allgather": 0, "allgatherv": 1, "allreduce": 2, "alltoall": 3, "alltoallv": 4, "alltoallw": 5,
+    "barrier": 6, "bcast": 7, "exscan": 8, "gather": 9, "gatherv": 10, "reduce": 11,
+    "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
+}  # fmt: skip
+NUMBERED = {str(number): name for name, number in IDS.items()}
 
 
 class CountFile:
@@ -32,12 +44,46 @@ class CountFile:
             raise self.fault(f"{word!r} stands where {what} should")
         return int(word)
 
+    def one_of(self, what: str, values: Mapping[str, str], taken: Collection[str]) -> str:
+        word = self.word(what)
+        if word not in values:
+            raise self.fault(f"{word!r} is not {what}")
+        if values[word] in taken:
+            raise self.fault(f"{word!r} is there twice")
+        return values[word]
+
     def ascending(self, what: str, before: int | None, first: int | None) -> int:
         """Return a number above the one before; the first of all must be `first`, None: any."""
         number = self.number(f"a {what}")
         if first not in (None, number) if before is None else number <= before:
             raise self.fault(f"{what} {number} is not the next one")
         return number
+
+    def rows(
+        self,
+        collective: str,
+        first_ranks: int | None,
+        settings: Callable[[], tuple[tuple[str, str], ...]],
+        only: tuple[str, ...] = (),
+    ) -> Iterator[NativeRow]:
+        """Read communicator sizes, message sizes, and what `settings` reads of each row.
+
+        Both numbers are lower bounds. The first communicator size holds for smaller ones, too.
+        """
+        sizes: dict[int, list[NativeRow]] = {}
+        for _ in range(self.number("the number of communicator sizes")):
+            ranks = self.ascending("communicator size", max(sizes, default=None), first_ranks)
+            mine = sizes[ranks] = []
+            for _ in range(self.number("the number of message sizes")):
+                size = self.ascending("message size", mine[-1].low if mine else None, 0)
+                place = f"{self.place}:{self.line}"
+                first = ranks if len(sizes) > 1 else 0
+                mine.append(NativeRow(place, collective, first, None, size, None, settings(), only))
+            if not mine:
+                raise self.fault(f"{ranks} ranks have no rows")
+        for mine, last in zip(sizes.values(), _ends(list(sizes)), strict=True):
+            for row, high in zip(mine, _ends([r.low for r in mine]), strict=True):
+                yield replace(row, last=last, high=high)
 
     def same_line(self) -> bool:
         """Return whether the next word stands on the line of the last one."""
@@ -54,3 +100,7 @@ class CountFile:
         if self._words:
             self.line, word = self._words[-1]
             raise self.fault(f"{word!r} is left over: a count before it is too small")
+
+
+def _ends(starts: Sequence[int]) -> list[int | None]:
+    return [*(s - 1 for s in starts[1:]), None]

@@ -14,14 +14,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from stretto.diagnose.files import LOCAL
 from stretto.measure import process
 from stretto.mpi.base import MPIInstallation
 
-#: kinds of file systems that one machine has for itself, unless it exports them
-_LOCAL = (
-    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "jfs", "overlay", "ramfs",
-    "reiserfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs",
-)  # fmt: skip
 MOUNTS = Path("/proc/self/mounts")
 LIMIT_S = 60.0
 _WORD = "stretto-sees"
@@ -39,7 +35,7 @@ def own_file_system(directory: Path, mounts: str) -> str | None:
         # of several on one place the last one is seen
         if directory.is_relative_to(point) and len(point) >= longest:
             kind, longest = words[2], len(point)
-    return kind if kind in _LOCAL else None
+    return kind if kind in LOCAL else None
 
 
 def to_be_seen(directory: Path, target: str, mounts: Path = MOUNTS) -> str:

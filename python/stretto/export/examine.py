@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
+from stretto.export import han, openmpi, openmpi_json
 from stretto.export.cases import CheckCase, cases_of
 from stretto.export.mpich import as_rule
 from stretto.export.mpich_leaves import leaves_of, needs_of
 from stretto.export.mpich_tree import FILES, Tree, TreeCall, leaf_for, read_file, read_library
+from stretto.export.native_check import Reader, known_of, lacking
+from stretto.export.native_read import parsed
+from stretto.export.native_rows import NativeFile, NativeRow
 from stretto.export.output import SCRIPT
-from stretto.export.sizes import intel_bytes, openmpi_bytes
+from stretto.export.users import family_of
+from stretto.export.verdicts import RowCheck
 from stretto.files.export import REMEDY, ExportManifest
 from stretto.files.io import read_text
-from stretto.mpi.algorithms import discover
+from stretto.files.layout import RankLayout
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import control_variables
 
@@ -26,33 +29,11 @@ from stretto.mpi.variables import control_variables
 _ANY = 1 << 50
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with a file.
-
-    `row`: index of the row that it is about; None: all of them.
-    """
-
-    message: str
-    place: str
-    row: int | None = None
-    remedy: str = REMEDY
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a file says for a call: settings as a row has them (empty: the MPI decides), and where.
-
-    `unknown`: what the file asks for and the MPI does not have.
-    """
-
-    settings: Mapping[str, str]
-    place: str
-    unknown: str | None = None
-
-
-#: answers what the files say for a call
-Lookup = Callable[[CheckCase], Found]
+def _fault(
+    manifest: ExportManifest, message: str, place: str, row: int | None = None, remedy: str = REMEDY
+) -> RowCheck:
+    words = "the whole file" if row is None else manifest.rows[row].words
+    return RowCheck(row, words, "wrong", message, remedy, place)
 
 
 def examine(
@@ -60,14 +41,15 @@ def examine(
     directory: Path,
     environment: Mapping[str, str],
     installation: MPIInstallation | None,
-) -> list[Fault]:
+) -> list[RowCheck]:
     """Return what is wrong with an export's files, without running anything."""
     if not set(manifest.environment) & set(environment):  # the script found no list of its own
         moved = _elsewhere(manifest, directory, manifest.environment)
         if moved:
             return moved
     faults = [
-        Fault(
+        _fault(
+            manifest,
             f"{name} is {environment.get(name, 'not set')} and was written as {value}",
             str(directory / SCRIPT),
         )
@@ -77,20 +59,20 @@ def examine(
     faults += _elsewhere(manifest, directory, environment)
     # rows, communicators and collectives that are not in the list: no call of it would meet them
     strange = [
-        Fault("is not as it was written with this list of rows", str(directory / name))
+        _fault(manifest, "is not as it was written with this list of rows", str(directory / name))
         for name in manifest.strangers(directory)
         if name in manifest.files
     ]
     try:
         judge = _judge(manifest, directory, environment, installation)
     except StrettoError as error:
-        return [*faults, Fault(error.message, error.place or str(directory), None), *strange]
+        return [*faults, _fault(manifest, error.message, error.place or str(directory)), *strange]
     seen: set[tuple[int | None, str]] = set()
     for case in _also_on_one_node(manifest):
         found = judge(case) if judge else None
         if found and (case.row, found[1]) not in seen:
             seen.add((case.row, found[1]))
-            faults.append(Fault(found[0], found[1], case.row))
+            faults.append(_fault(manifest, found[0], found[1], case.row))
     return [*faults, *strange]
 
 
@@ -109,7 +91,7 @@ def _also_on_one_node(manifest: ExportManifest) -> Iterator[CheckCase]:
 
 def _elsewhere(
     manifest: ExportManifest, directory: Path, environment: Mapping[str, str]
-) -> list[Fault]:
+) -> list[RowCheck]:
     """Return a fault where the script names the files of another directory, as in a copy."""
     for name in manifest.environment:
         path = Path(environment.get(name, ""))
@@ -118,7 +100,8 @@ def _elsewhere(
         if path.parent.exists() and path.parent.samefile(directory):
             continue
         return [
-            Fault(
+            _fault(
+                manifest,
                 f"{name} names {path}, which is not in this directory: what lies here is not read",
                 str(directory / SCRIPT),
                 None,
@@ -140,252 +123,114 @@ def _judge(
         # its files are compared with the trees in the library
         if installation is None or installation.libmpi is None:
             return None
-        return TreeReader(manifest, directory, installation).judge
-    known: dict[str, str] = {}  # what files may ask for, by number and by name, to its number
+        return _tree_judge(manifest, directory, installation)
+    files = _files(manifest, directory, environment)
+    release = manifest.target[-1] if manifest.target.startswith("openmpi") else ""
+    reader = Reader(family_of(manifest.target), release)
     if installation is not None:
-        for a in discover(installation):
-            name, value = a.settings[0]
-            known |= {f"{name}={value}": value, f"{name}={a.name}": value}
-    lookup = _READERS[manifest.target](manifest, directory, environment, known)
+        reader = Reader(installation.family, installation.version, known_of(installation))
 
     def judge(case: CheckCase) -> tuple[str, str] | None:
-        found = lookup(case)
-        words = _difference(manifest, case, found)
-        return (words, found.place) if words else None
+        row = _row_for(files, case)
+        words = _difference(manifest, case, row, reader)
+        place = row.place if row else files[-1].path if files else str(directory)
+        return (words, place) if words else None
 
     return judge
 
 
-def _difference(manifest: ExportManifest, case: CheckCase, found: Found) -> str | None:
-    if found.unknown:
-        return f"{case.words} is given {found.unknown}, which this MPI does not have"
+def _files(
+    manifest: ExportManifest, directory: Path, environment: Mapping[str, str]
+) -> list[NativeFile]:
+    """Return the files that decide, that of HAN first: it hands over to coll/tuned."""
+    if manifest.target == "intel":
+        given = {name: shlex.quote(environment.get(name, "")) for name in manifest.environment}
+        script = directory / SCRIPT
+        return [parsed(f"{name}={value}", f"{script}: {name}") for name, value in given.items()]
+    names = (han.RULES_FILE, openmpi.RULES_FILE, openmpi_json.JSON_FILE)
+    paths = [directory / name for name in names if name in manifest.files]
+    return [parsed(_text(path), str(path)) for path in paths]
+
+
+def _row_for(files: Sequence[NativeFile], case: CheckCase) -> NativeRow | None:
+    """Return the row that decides a call; None: the MPI does."""
+    layout = RankLayout(case.nodes, -(-case.ranks // case.nodes), case.ranks)
+    for file in files:
+        at = file.row_for(case.collective, case.bytes, layout)
+        if at is None or (file.form == "han" and case.nodes == 1):
+            continue
+        row = file.rows[at]
+        if row.settings == (("component", "han"),):
+            return replace(row, settings=())
+        if not row.settings or row.settings[0][0] != "component":
+            return row
+    return None
+
+
+def _difference(
+    manifest: ExportManifest, case: CheckCase, row: NativeRow | None, reader: Reader
+) -> str | None:
+    missing = lacking(row, reader) if row else None
+    if missing:
+        return f"{case.words}: {missing}"
+    found = dict(row.settings) if row else {}
     wanted: dict[str, str] = {}
     if case.inside and case.row is not None:
-        wanted = dict((name, value) for name, value in manifest.rows[case.row].settings)
-        if wanted == {"coll_han_priority": "100"} and not found.settings:
+        wanted = {name: value for name, value in manifest.rows[case.row].settings}
+        if wanted == {"coll_han_priority": "100"} and not found:
             return None  # HAN's own choice
     if not wanted:
         # an MPI whose files cannot leave it to decide has no bounds
-        if found.settings and manifest.bounded:
+        if found and manifest.bounded:
             return f"{case.words} is to be the MPI's decision, and the file says {_say(found)}"
         return None
     lost = [
         n for n, v in wanted.items()
-        if n.endswith(("_segmentsize", "_fanout")) and v != "0" and n not in found.settings
+        if n.endswith(("_segmentsize", "_fanout")) and v != "0" and n not in found
     ]  # fmt: skip
-    if any(wanted.get(name) != value for name, value in found.settings.items()) or (
-        lost or not found.settings
-    ):
-        asked = ", ".join(
-            f"{n}={v}" for n, v in wanted.items() if n in found.settings or n in lost
-        ) or ", ".join(f"{n}={v}" for n, v in list(wanted.items())[:1])
-        return f"{case.words} was written as {asked}, and the file says {_say(found)}"
-    return None
+    if found and not lost and all(wanted.get(name) == value for name, value in found.items()):
+        return None
+    asked = {n: v for n, v in wanted.items() if n in found or n in lost}
+    asked = asked or dict(list(wanted.items())[:1])
+    return f"{case.words} was written as {_say(asked)}, and the file says {_say(found)}"
 
 
-def _say(found: Found) -> str:
-    return ", ".join(f"{n}={v}" for n, v in found.settings.items()) or "nothing"
-
-
-def _classic(
-    manifest: ExportManifest,
-    directory: Path,
-    environment: Mapping[str, str],
-    known: Mapping[str, str],
-) -> Lookup:
-    del environment
-    path = directory / openmpi.RULES_FILE
-    tables: dict[int, dict[int, list[openmpi.FileRow]]] = {}
-    if openmpi.RULES_FILE in manifest.files:
-        tables = openmpi.read_classic(_text(path), str(path))
-    of_han = _HanFile(manifest, directory, known)
-
-    def lookup(case: CheckCase) -> Found:
-        collective, size, ranks = case.call
-        by_han = of_han.found(case)
-        if by_han:
-            return by_han
-        number = openmpi.IDS.get(collective, -1)
-        if not tables.get(number):
-            return Found({}, str(path))
-        own = _row(tables[number], ranks, openmpi_bytes(collective, size, ranks))
-        return _tuned(collective, own, f"{path}:{own.line}", known)
-
-    return lookup
-
-
-class _HanFile:
-    """HAN's file of an export, if it has one."""
-
-    def __init__(self, manifest: ExportManifest, directory: Path, known: Mapping[str, str]) -> None:
-        self.path, self.known = directory / han.RULES_FILE, known
-        self.tables: dict[int, dict[int, list[han.HanRow]]] = {}
-        if han.RULES_FILE in manifest.files:
-            found = han.read_rules_file(_text(self.path), str(self.path), openmpi.IDS)
-            self.tables = {number: levels.get(han.GLOBAL, {}) for number, levels in found.items()}
-
-    def found(self, case: CheckCase) -> Found | None:
-        """Return what it says for a call; None: nothing, or that coll/tuned is to decide."""
-        table = self.tables.get(openmpi.IDS.get(case.collective, -1))
-        if case.nodes == 1 or not table:
-            return None
-        row = _row(table, case.ranks, case.bytes)
-        if row.component != "han":
-            return None
-        return _han(case.collective, row, f"{self.path}:{row.line}", self.known)
-
-
-_Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
-
-
-def _row(tables: Mapping[int, Sequence[_Row]], ranks: int, size: int | None) -> _Row:
-    """Return the row for a call: both numbers are lower bounds, and the first holds below."""
-    rows = tables[max((r for r in tables if r <= ranks), default=min(tables))]
-    return ([r for r in rows if size is None or r.size <= size] or list(rows))[-1]
-
-
-def _han(collective: str, row: han.HanRow, place: str, known: Mapping[str, str]) -> Found:
-    if row.algorithm == 0:
-        return Found({}, place)
-    name = f"coll_han_use_{collective}_algorithm"
-    missing = known and f"{name}={row.algorithm}" not in known
-    return Found({name: str(row.algorithm)}, place, row.words if missing else None)
-
-
-def _json(
-    manifest: ExportManifest,
-    directory: Path,
-    environment: Mapping[str, str],
-    known: Mapping[str, str],
-) -> Lookup:
-    del environment
-    path = directory / openmpi_json.JSON_FILE
-    document = openmpi_json.read_json(_text(path), str(path))
-    named = [r for es in document.values() for e in es for r in e.rows if r.name is not None]
-    if named and not known:
-        raise StrettoError(
-            f"the number of the algorithm {named[0].name!r} is not known without that MPI",
-            named[0].place,
-            "name the MPI: stretto export --check --mpi PREFIX",
-        )
-    of_han = _HanFile(manifest, directory, known)
-
-    def lookup(case: CheckCase) -> Found:
-        collective, size, ranks = case.call
-        by_han = of_han.found(case)
-        if by_han:
-            return by_han
-        counted = openmpi_bytes(collective, size, ranks) or 0  # it asks for 0 where none counts
-        row = openmpi_json.first_row(document.get(collective, []), ranks, case.nodes, counted)
-        if row is None:
-            return Found({}, str(path))
-        setting = f"coll_tuned_{collective}_algorithm"
-        number = str(row.algorithm)
-        if row.name is not None:
-            number = known.get(f"{setting}={row.name}", row.name)
-        if number == "0":
-            return Found({}, row.place)
-        if known and f"{setting}={number}" not in known:
-            # the MPI leaves out a row like this one, and goes on with the next
-            return Found({setting: number}, row.place, f"algorithm {number}")
-        values = (int(number), row.fanout, row.segment, row.requests)
-        settings = openmpi_words.tuned_settings(collective, values, openmpi_json.FANOUT)
-        return Found(settings, row.place)
-
-    return lookup
-
-
-def _tuned(collective: str, row: openmpi.FileRow, place: str, known: Mapping[str, str]) -> Found:
-    if row.algorithm == 0:
-        return Found({}, place)
-    settings = openmpi_words.tuned_settings(collective, row.values)
-    first = next(f"{n}={v}" for n, v in settings.items())
-    missing = known and first not in known
-    return Found(settings, place, f"algorithm {row.algorithm}" if missing else None)
-
-
-def _intel(
-    manifest: ExportManifest,
-    directory: Path,
-    environment: Mapping[str, str],
-    known: Mapping[str, str],
-) -> Lookup:
-    place = str(directory / "stretto-native.sh")
-    clauses = {
-        name: intel.read_clauses(environment.get(name, ""), f"{place}: {name}")
-        for name in manifest.environment
-    }
-
-    def lookup(case: CheckCase) -> Found:
-        collective, size, ranks = case.call
-        for row in manifest.rows:
-            name = row.settings[0][0] if row.settings else ""
-            if row.collective == collective and clauses.get(name):
-                value = intel.preset_for(clauses[name], intel_bytes(collective, size, ranks), ranks)
-                missing = known and f"{name}={value}" not in known
-                return Found({name: value}, f"{place}: {name}", value if missing else None)
-        return Found({}, place)
-
-    return lookup
+def _say(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{n}={v}" for n, v in settings.items()) or "nothing"
 
 
 def _text(path: Path) -> str:
     return read_text(path, "the native file", REMEDY)
 
 
-_READERS: dict[
-    str, Callable[[ExportManifest, Path, Mapping[str, str], Mapping[str, str]], Lookup]
-] = {
-    "openmpi-4": _classic,
-    "openmpi-5": _classic,
-    "openmpi-6": _json,
-    "intel": _intel,
-}
+def _tree_judge(
+    manifest: ExportManifest, directory: Path, installation: MPIInstallation
+) -> Callable[[CheckCase], tuple[str, str] | None]:
+    """Return what compares an export's trees with those in the library, call by call."""
+    assert installation.libmpi is not None
+    library = read_library(installation.libmpi)
+    variables = control_variables(installation)
+    paths = {layer: directory / name for layer, name in FILES.items() if name in manifest.files}
+    trees = {x: read_file(_text(p), str(p), library.leaves) for x, p in paths.items()}
 
-
-class TreeReader:
-    """Looks up calls in an export's files, and in the library's own trees."""
-
-    def __init__(
-        self, manifest: ExportManifest, directory: Path, installation: MPIInstallation
-    ) -> None:
-        assert installation.libmpi is not None
-        self.rows = manifest.rows
-        self.library = read_library(installation.libmpi)
-        self.variables = control_variables(installation)
-        self.trees = dict(self.library.trees)
-        self.places: dict[str, str] = {}
-        for layer, name in FILES.items():
-            if name in manifest.files:
-                path = directory / name
-                text = _text(path)
-                self.trees[layer] = read_file(text, str(path), self.library.leaves)
-                self.places[layer] = str(path)
-
-    def judge(self, case: CheckCase) -> tuple[str, str] | None:
-        """Return what is wrong with a call's leaves, and where; None: nothing."""
+    def judge(case: CheckCase) -> tuple[str, str] | None:
         call = TreeCall(case.collective, case.bytes, case.ranks, case.nodes)
         wanted: dict[str, Tree] = {}
         if case.inside and case.row is not None:
-            found = leaves_of(as_rule(self.rows[case.row]), self.library, self.variables)
+            found = leaves_of(as_rule(manifest.rows[case.row]), library, variables)
             if isinstance(found, str):
-                return found, next(iter(self.places.values()), "")
+                return found, str(next(iter(paths.values()), ""))
             wanted = found
-        for layer, place in self.places.items():
-            own = leaf_for(self.library.trees[layer], call)
-            got = leaf_for(self.trees[layer], call)
+        for layer, tree in trees.items():
+            own, got = leaf_for(library.trees[layer], call), leaf_for(tree, call)
             leaf = wanted.get(layer)
             expected = own if leaf is None else (next(iter(leaf)), *sorted(*leaf.values()))
-            tree = self.library.trees[layer].get(f"collective={case.collective}", {})
-            few = leaf is not None and "count=any" in needs_of(next(iter(leaf)), tree)
+            branch = library.trees[layer].get(f"collective={case.collective}", {})
+            few = leaf is not None and "count=any" in needs_of(next(iter(leaf)), branch)
             if got != expected and not (few and got == own and call.holds("count<pow2")):
-                return (
-                    f"{case.words} is to get {_say_leaf(expected)}, "
-                    f"and the file says {_say_leaf(got)}",
-                    f"{place}: collective={case.collective}",
-                )
+                said, is_to_be = (" ".join(x) if x else "nothing" for x in (got, expected))
+                words = f"{case.words} is to get {is_to_be}, and the file says {said}"
+                return words, f"{paths[layer]}: collective={case.collective}"
         return None
 
-
-def _say_leaf(leaf: tuple[str, ...] | None) -> str:
-    return " ".join(leaf) if leaf else "nothing"
+    return judge

@@ -64,6 +64,7 @@ class TimingPlace:
     most_ranks: int
     launches: int
     folder: Path
+    restart: bool = False
 
 
 @dataclass
@@ -81,8 +82,8 @@ def plan(directory: Path, place: TimingPlace) -> TimingPlan:
     """Return what is to be timed; an export that does not say what it should is an error."""
     manifest, variables = read(directory)
     for fault in examine.examine(manifest, directory, variables, place.installation):
-        again = filled(fault.remedy, manifest.target, directory)
-        raise StrettoError(f"these files are not timed: {fault.message}", fault.place, again)
+        again = filled(fault.remedy or REMEDY, manifest.target, directory)
+        raise StrettoError(f"these files are not timed: {fault.why}", fault.place, again)
     files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
     out = TimingPlan(manifest)
     for layout in dict.fromkeys(layout_of(r) for r in manifest.rows):

@@ -1,12 +1,14 @@
-"""What is said of an export's rows, and of what is beside them, when both were timed."""
+"""``stretto export --time``: what is said of rows, and of calls beside them, that were timed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan, layout_of
 from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
@@ -19,9 +21,11 @@ from stretto.measure.compare import (
     timings,
 )
 from stretto.measure.compare import Timing as Times
-from stretto.measure.show import size_words
-from stretto.measure.stats import benjamini_hochberg, geometric_mean
-from stretto.measure.verdict import judge
+from stretto.measure.idle import crowd_words, threads
+from stretto.measure.ledger import time_left
+from stretto.measure.show import columns, comparison_json, size_words, us
+from stretto.measure.stats import FEWEST, benjamini_hochberg, geometric_mean
+from stretto.measure.verdict import THRESHOLD, judge
 from stretto.mpi.algorithms.base import FILES
 
 #: the worst first
@@ -133,8 +137,8 @@ def _found(plans: Sequence[LayoutTiming], benches: Sequence[Bench]) -> list[Call
             key = case.collective, case.bytes, case.datatype, case.operation, case.root, ""
             c = chosen.get(key)
             failed = _failure(gone.get((case.collective, FILES)), case.bytes)
-            us = None if c is None else _us(measured[c.cell])
-            out.append(CallGain(call, plan.layout, us, c, failed))
+            medians = None if c is None else _us(measured[c.cell])
+            out.append(CallGain(call, plan.layout, medians, c, failed))
     return out
 
 
@@ -151,14 +155,12 @@ def _failure(excluded: Excluded | None, size: int) -> str | None:
 
 def _one_family(by_layout: Sequence[Sequence[Comparison]]) -> list[list[Comparison]]:
     adjusted = iter(benjamini_hochberg([c.p for found in by_layout for c in found]))
-    out = []
-    for found in by_layout:
-        again = []
-        for c in found:
-            q = next(adjusted)
-            again.append(replace(c, q=q, verdict=judge(c.ratio, q, c.ratio.n, p=c.p, busy=c.busy)))
-        out.append(again)
-    return out
+
+    def again(c: Comparison) -> Comparison:
+        q = next(adjusted)
+        return replace(c, q=q, verdict=judge(c.ratio, q, c.ratio.n, p=c.p, busy=c.busy))
+
+    return [[again(c) for c in found] for found in by_layout]
 
 
 def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
@@ -189,3 +191,147 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
         return "inconclusive", f"faster at {share}; elsewhere {open_.why}"
     first = next(c for c in gaining if c.outcome != "faster")
     return "not faster", f"at {share}; elsewhere {first.why}"
+
+
+# -- for people and for programs: one table, a line for the rest, JSON
+
+_HEAD = (
+    "collective", "ranks", "bytes", "without us", "with us", "x", "95%", "promised x", "result",
+)  # fmt: skip
+
+
+def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: bool) -> float:
+    """Say what will be timed and how long that takes; return the seconds."""
+    total = 0.0
+    for timing in plan.timings:
+        settings = timing.settings
+        seconds = time_left(settings, timing.path, restart)
+        total += seconds
+        inside = sum(c.row is not None for c in timing.calls)
+        beside = len(timing.calls) - inside
+        say(
+            f"stretto: {name} with the files and without, {timing.layout.words}: "
+            f"{counted(inside, 'call')} of rows, {beside} beside them; "
+            f"{counted(settings.launches, 'launch')} of each, "
+            f"{counted(settings.total(), 'start')}; results go to {timing.path} as they come"
+        )
+        if settings.oversubscribed:
+            here = threads() if timing.layout.nodes == 1 else None
+            say(f"stretto: warning: {crowd_words(timing.layout.ppn, here)}")
+    for reason in plan.left.values():
+        say(f"stretto: note: not timed: {reason}")
+    if plan.timings and plan.timings[0].settings.launches < FEWEST:
+        say(
+            f"stretto: warning: with fewer than {FEWEST} launches no test can be made, so nothing "
+            "will be called faster or slower"
+        )
+    if total:
+        say(f"stretto: cost: about {duration(total)} (Ctrl-C keeps what is there; the same command "
+            "goes on)")  # fmt: skip
+    elif plan.timings:
+        say("stretto: all of it is in there already; --restart times it anew")
+    return total
+
+
+def lines(gain: ExportGain) -> list[str]:
+    """Return a table of the rows, and a line each for calls beside them and for all."""
+    found = [_line(f) for row in gain.rows for f in row.calls]
+    found += [_line(f) for f in gain.beside if f.slower or f.failed]
+    out = []
+    if found:
+        table = [_HEAD, *found]
+        left = columns([row[:-1] for row in table], 2)
+        out += [f"{line}  {row[-1]}" for line, row in zip(left, table, strict=True)]
+        out.append(
+            "x = time with the files / without, both beside a fixed exchange of messages in their "
+            "launches; a difference counts by the rank test over launches and above "
+            f"{100 * THRESHOLD:.0f}%"
+        )
+    out += [f"{r.status:17}  {r.words}: {r.why}" for r in gain.rows]
+    out.append(untouched(gain.beside))
+    both = gain.ratios()
+    if both is not None:
+        mean, promised, n = both
+        out.append(
+            f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); the "
+            f"measurements that the export was made of had promised x {promised:.2f}"
+        )
+    count = Counter(r.status for r in gain.rows)
+    out.append("rows: " + ", ".join(f"{n} {status}" for status, n in sorted(count.items())))
+    return out
+
+
+def untouched(beside: Sequence[CallGain]) -> str:
+    if not beside:
+        return "untouched: nothing beside the rows was timed"
+    timed = [f.comparison.verdict.tested for f in beside if f.comparison is not None]
+    worse = sum(bool(f.slower or f.failed) for f in beside)
+    words = f"{worse} SLOWER with the files" if worse else "none slower"
+    if timed and not worse and not any(timed):
+        words = "not tested"
+    missing = sum(f.comparison is None and f.failed is None for f in beside)
+    more = f" ({missing} without a time)" if missing else ""
+    return f"untouched: {counted(len(beside), 'call')} beside the rows, {words}{more}"
+
+
+def _line(f: CallGain) -> tuple[str, ...]:
+    case, layout = f.call.case, f.layout
+    ranks = f"{layout.nranks}" + (f" ({layout.nodes} x {layout.ppn})" if layout.nodes > 1 else "")
+    size = "" if case.collective == "barrier" else size_words(case.bytes)
+    shape = "" if case.root == 0 else f" (root {case.root})"
+    promised = "-" if f.call.promised is None else f"{f.call.promised:.2f}"
+    if f.us is None or f.comparison is None:
+        why = f.failed or "no time"
+        return case.collective + shape, ranks, size, "", "", "", "", promised, why
+    ratio = f.comparison.ratio
+    bounds = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio.low and ratio.high else "-"
+    why = f.comparison.why + ("; less than promised" if f.less_than_promised else "")
+    if f.call.row is None:
+        why += "; no row"
+    times = f"{ratio.median:.2f}" if f.comparison.verdict.tested else "not tested"
+    return (
+        case.collective + shape, ranks, size, us(f.us[0]), us(f.us[1]), times,
+        bounds, promised, why,
+    )  # fmt: skip
+
+
+def as_json(gain: ExportGain, name: str, files: Sequence[Path]) -> dict[str, Any]:
+    both = gain.ratios()
+    return {
+        "mpi": name,
+        "files": [str(p) for p in files],
+        "rows": [
+            {
+                "row": r.index,
+                "words": r.words,
+                "status": r.status,
+                "why": r.why,
+                "calls": [_call(f) for f in r.calls],
+            }
+            for r in gain.rows
+        ],
+        "beside": [_call(f) for f in gain.beside],
+        "gain": None if both is None else {"ratio": both[0], "promised": both[1], "calls": both[2]},
+        "warnings": list(gain.notes),
+    }
+
+
+def _call(f: CallGain) -> dict[str, Any]:
+    case, layout, c = f.call.case, f.layout, f.comparison
+    return {
+        "collective": case.collective,
+        "bytes": case.bytes,
+        "datatype": case.datatype,
+        "operation": case.operation,
+        "root": case.root,
+        "nranks": layout.nranks,
+        "nodes": layout.nodes,
+        "ppn": layout.ppn,
+        "mode": None if c is None else c.cell.mode,
+        "without_us": None if f.us is None else f.us[0],
+        "with_us": None if f.us is None else f.us[1],
+        "promised": f.call.promised,
+        "less_than_promised": f.less_than_promised,
+        "failed": f.failed,
+        "comparison": None if c is None else comparison_json(c),
+    }

@@ -15,12 +15,11 @@ Open MPI 4.1 cannot read algorithms, and crashes on ``tuned``: no such file is w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from stretto.export.counts import CountFile
-from stretto.export.layouts import merged
-from stretto.export.rules import Rule
+from stretto.export.counts import IDS, NUMBERED, CountFile
+from stretto.export.native_rows import NativeRow
+from stretto.export.rules import Rule, merged
 
 RULES_FILE = "stretto-openmpi-han.rules"
 #: what HAN has in 5.0. Its file takes rows for allgatherv, too, by the largest block, and nobody
@@ -28,25 +27,15 @@ RULES_FILE = "stretto-openmpi-han.rules"
 COLLECTIVES = ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter")
 #: and what it has in 6.0
 COLLECTIVES_6 = (*COLLECTIVES, "alltoall", "alltoallv", "gatherv", "scatterv")
-#: communicators that a file has rows for: the ranks of a node, one rank of each node, all
-LEVELS = ("intra_node", "inter_node", "global_communicator")
+#: communicators that a file has rows for, by number from 0 on, with words for all but the whole
+LEVELS: dict[str, tuple[str, ...]] = {
+    "intra_node": ("among the ranks of a node",),
+    "inter_node": ("among one rank of each node",),
+    "global_communicator": (),
+}
 GLOBAL = 2
 #: who may decide
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
-
-
-@dataclass(frozen=True)
-class HanRow:
-    """A row of a file: component and algorithm (0: its own choice), from `size` bytes on."""
-
-    line: int
-    size: int
-    component: str
-    algorithm: int
-
-    @property
-    def words(self) -> str:
-        return self.component + (f" @{self.algorithm}" if self.algorithm else "")
 
 
 def is_named(rule: Rule) -> bool:
@@ -63,13 +52,13 @@ def algorithm_of(rule: Rule) -> int | None:
     return 0 if is_named(rule) else None
 
 
-def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, int]) -> str:
+def rules_file(by_collective: Mapping[str, Sequence[Rule]]) -> str:
     """Return the text of a file.
 
     `by_collective`: rules on several nodes, one layout for each number of ranks: of HAN, of
     coll/tuned, and defaults.
     """
-    out: dict[int, dict[int, dict[int, list[tuple[int, str]]]]] = {}
+    lines = [str(len(by_collective))]
     for collective, rules in by_collective.items():
         tables: dict[int, list[tuple[int, str]]] = {}
         for ranks in sorted({r.layout.nranks for r in rules}):
@@ -78,23 +67,10 @@ def rules_file(by_collective: Mapping[str, Sequence[Rule]], ids: Mapping[str, in
             tables.setdefault(ranks + 1, [(0, "han")])  # replaced where the next is measured, too
         if min(tables) > 1:
             tables[1] = [(0, "han")]
-        out[ids[collective]] = {GLOBAL: tables}
-    return text_of(out)
-
-
-def text_of(levels: Mapping[int, Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]]) -> str:
-    """Return the text of a file: by collective, level and ranks, bytes and who decides from there.
-
-    `levels`: as `read_rules_file` returns them, with a row's size and words.
-    """
-    lines = [str(len(levels))]
-    for collective, by_level in levels.items():
-        lines += [str(collective), str(len(by_level))]
-        for level, tables in by_level.items():
-            lines += [str(level), str(len(tables))]
-            for ranks in sorted(tables):
-                lines += [f"{ranks} {len(tables[ranks])}"]
-                lines += [f"{size} {what}" for size, what in tables[ranks]]
+        lines += [str(IDS[collective]), "1", f"{GLOBAL} {len(tables)}"]
+        for ranks in sorted(tables):
+            lines += [f"{ranks} {len(tables[ranks])}"]
+            lines += [f"{size} {what}" for size, what in tables[ranks]]
     return "\n".join(lines) + "\n"
 
 
@@ -108,45 +84,32 @@ def _rows(rules: Sequence[Rule]) -> list[tuple[int, str]]:
     return out
 
 
-def read_rules_file(
-    text: str, place: str, ids: Mapping[str, int]
-) -> dict[int, dict[int, dict[int, list[HanRow]]]]:
-    """Return the rows by collective's number, level (index of `LEVELS`) and communicator size.
-
-    `ids`: numbers of the collectives by name.
-    """
+def read_rules_file(text: str, place: str) -> list[NativeRow]:
+    """Return the rows of a file, on all levels."""
     words = CountFile(text, place)
-    out: dict[int, dict[int, dict[int, list[HanRow]]]] = {}
+    collectives = NUMBERED | {name: name for name in IDS}
+    levels = {word: name for i, name in enumerate(LEVELS) for word in (name, str(i))}
+    rows: list[NativeRow] = []
+    seen: list[str] = []
 
-    def one_of(what: str, numbers: Mapping[str, int], taken: Collection[int]) -> int:
-        word = words.word(what)
-        number = int(word) if word.isdecimal() else numbers.get(word, -1)
-        if number not in numbers.values() or number in taken:
-            wrong = "is there twice" if number in taken else f"is not {what}"
-            raise words.fault(f"{word!r} {wrong}")
-        return number
+    def settings() -> tuple[tuple[str, str], ...]:
+        component = words.word("a component")
+        if component not in COMPONENTS:
+            raise words.fault(f"{component!r} is not one of {', '.join(COMPONENTS)}")
+        algorithm = words.option("@") or "0"
+        if not algorithm.isdecimal():
+            raise words.fault(f"@{algorithm} is not an algorithm's number")
+        if component == "han" and int(algorithm):
+            return ((f"coll_han_use_{collective}_algorithm", str(int(algorithm))),)
+        return (("component", component),)
 
-    levels = {name: i for i, name in enumerate(LEVELS)}
     for _ in range(words.number("the number of collectives")):
-        by_level = out.setdefault(one_of("a collective", ids, out), {})
+        collective = words.one_of("a collective", collectives, seen)
+        seen.append(collective)
+        of_levels: list[str] = []
         for _ in range(words.number("the number of levels")):
-            sizes = by_level.setdefault(one_of("a level", levels, by_level), {})
-            for _ in range(words.number("the number of communicator sizes")):
-                ranks = words.ascending("communicator size", max(sizes, default=None), 1)
-                sizes[ranks] = []
-                for _ in range(words.number("the number of message sizes")):
-                    before = sizes[ranks][-1].size if sizes[ranks] else None
-                    sizes[ranks].append(_read_row(words, before))
+            level = words.one_of("a level", levels, of_levels)
+            of_levels.append(level)
+            rows += words.rows(collective, 1, settings, LEVELS[level])
     words.end()
-    return out
-
-
-def _read_row(words: CountFile, before: int | None) -> HanRow:
-    size = words.ascending("message size", before, 0)
-    line, component = words.line, words.word("a component")
-    if component not in COMPONENTS:
-        raise words.fault(f"{component!r} is not one of {', '.join(COMPONENTS)}")
-    algorithm = words.option("@") or "0"
-    if not algorithm.isdecimal():
-        raise words.fault(f"@{algorithm} is not an algorithm's number")
-    return HanRow(line, size, component, int(algorithm))
+    return rows

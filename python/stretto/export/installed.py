@@ -60,17 +60,16 @@ def take(
     if wanted is not None and wanted != family:
         return TargetMPI(find_installation(wanted))
     here = [i for i in installations() if i.family == family and i.version.startswith(major)]
-    if not any(i.version == measured.version for i in here):
-        for place in places:
-            found = _measured_at(place, measured)
-            if found is not None and measured.version.startswith(major):
-                return TargetMPI(found, f"{_words(found)} is taken, which the results name")
+    same = [i for i in here if i.version == measured.version]
+    readable = measured.version.startswith(major)
+    if readable and not same:
+        found = next((f for p in places if (f := _measured_at(p, measured)) is not None), None)
+        if found is not None:
+            return TargetMPI(found, f"{_words(found)} is taken, which the results name")
     if not here:
         return TargetMPI(None if wanted is None else find_installation(wanted))
-    same = [i for i in here if i.version == measured.version]
-    built = [i for i in same if measured.library and i.library == measured.library]
     title = TITLES[family]
-    if not same and measured.version.startswith(major):
+    if readable and not same:
         others = ", ".join(map(_words, here))
         raise StrettoError(
             f"measured with {title} {measured.version}, and here is another version: {others}",
@@ -78,18 +77,14 @@ def take(
             f"name the MPI that was measured: --mpi PREFIX; --mpi {here[0].launcher or 'PREFIX'} "
             "takes another one all the same, after an update, say",
         )
+    built = [i for i in same if measured.library and i.library == measured.library]
     chosen = (built or same or here)[0]
-    if len(here) == 1:
-        return TargetMPI(chosen)
-    why = "whose version was measured" if same else f"none is the {measured.version} measured"
-    if built:
-        why = "whose version and build were measured"
-        if len(built) > 1:
-            why += f", as {len(built) - 1} of the others'"
     others = ", ".join(_words(i) for i in here if i is not chosen)
+    if not others:
+        return TargetMPI(chosen)
     return TargetMPI(
         chosen,
-        f"several {title} are here: {_words(chosen)} is taken, {why}; --mpi PREFIX names another "
+        f"several {title} are here: {_words(chosen)} is taken; --mpi PREFIX names another "
         f"({others})",
     )
 

@@ -23,10 +23,9 @@ from dataclasses import dataclass, replace
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.export import order, reach
-from stretto.export.layouts import merged
+from stretto.export import reach, unsafe
 from stretto.export.output import Export
-from stretto.export.rules import Rule
+from stretto.export.rules import Rule, merged
 from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
 from stretto.files.layout import RankLayout
@@ -107,7 +106,7 @@ def adjust(
             f"{name} holds on communicators of any size: what was measured is "
             + ", ".join(sorted({r.layout.words for r in mine}))
         )
-    export.lost += order.warnings(export.rows) + reach.said(export.rows, WITHOUT_SIZE)
+    export.lost += unsafe.warnings(export.rows) + reach.said(export.rows, WITHOUT_SIZE)
     return export
 
 
@@ -284,14 +283,3 @@ def read_clauses(text: str, place: str) -> list[Clause]:
     if len({c.with_ranks for c in out}) > 1:
         raise StrettoError("clauses with and without ranks are mixed", place, REMEDY)
     return out
-
-
-def preset_for(clauses: Sequence[Clause], size: int | None, ranks: int) -> str:
-    """Return the preset that clauses give, as Intel MPI 2021.18 was seen to read them.
-
-    `size`: as the MPI counts; None where it looks at none.
-    """
-    mine = [c for c in clauses if c.first <= ranks <= c.last] or list(clauses)
-    if any(c.with_ranks for c in clauses):
-        return mine[-1].preset  # the last clause for these ranks holds for all sizes
-    return next((c for c in mine if size is None or size <= c.high), mine[-1]).preset

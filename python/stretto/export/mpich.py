@@ -14,14 +14,10 @@ from dataclasses import replace
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.export.layouts import AVERAGE as PER_NODE
-from stretto.export.layouts import for_layouts, merged
 from stretto.export.mpich_leaves import guarded, leaves_of
 from stretto.export.mpich_tree import (
-    AVERAGE,
     FILES,
     LARGEST,
-    TOTAL,
     VARIABLES,
     Tree,
     Trees,
@@ -29,7 +25,10 @@ from stretto.export.mpich_tree import (
     text_of,
 )
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Rule
+from stretto.export.rules import AVERAGE as PER_NODE
+from stretto.export.rules import Rule, for_layouts, merged
+from stretto.export.sizes import MPICH_AVERAGE as AVERAGE
+from stretto.export.sizes import MPICH_TOTAL as TOTAL
 from stretto.files.export import ExportRow
 from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
@@ -217,7 +216,7 @@ def _by_ranks(
             out[f"comm_size<={ranks - 1}"] = default
         inner: Tree = {}
         for layout in sorted(by_ranks[ranks], key=lambda x: (x.nodes > 1, -x.nodes)):
-            tree = _by_operation(collective, default, layout, sized[layout], places)
+            tree = _for_layout(collective, default, layout, sized[layout], places)
             most = -(-ranks // layout.nodes)
             if layout.nodes == 1:
                 inner["comm_size=node_comm_size"] = tree
@@ -229,7 +228,7 @@ def _by_ranks(
     return {**out, "comm_size=any": default}
 
 
-def _by_operation(
+def _for_layout(
     collective: str,
     default: Tree,
     layout: RankLayout,
@@ -237,34 +236,23 @@ def _by_operation(
     places: Mapping[tuple[RankLayout, int], Tree],
 ) -> Tree:
     """Keep what was measured to what it was measured with; algorithms here do not check it."""
-    tree = _by_size(collective, default, layout, rules, places)
+    name = "avg_msg_size" if collective in AVERAGE else "total_msg_size"
+    tree: Tree = {}
+    for rule in rules:
+        leaf = places.get((layout, rule.low), default)
+        if len(rules) == 1:
+            tree = leaf
+        elif rule.high is None:
+            tree[f"{name}=any"] = leaf
+            break
+        else:
+            # sizes of blocks: those of all ranks up to the next one that has a rule of its own
+            tree[f"{name}<={(rule.high + 1) * _factor(rule) - 1}"] = leaf
     if collective in _OPERATIONS:
         return {"is_commutative=yes": tree, "is_commutative=no": default}
     if collective in _IN_PLACE:  # there what is sent is not told, either
         return {"is_sendbuf_inplace=no": tree, "is_sendbuf_inplace=yes": default}
     return tree
-
-
-def _by_size(
-    collective: str,
-    default: Tree,
-    layout: RankLayout,
-    rules: Sequence[Rule],
-    places: Mapping[tuple[RankLayout, int], Tree],
-) -> Tree:
-    name = "avg_msg_size" if collective in AVERAGE else "total_msg_size"
-    out: Tree = {}
-    for rule in rules:
-        leaf = places.get((layout, rule.low))
-        tree = default if leaf is None else leaf
-        if len(rules) == 1:
-            return tree
-        if rule.high is None:
-            out[f"{name}=any"] = tree
-            break
-        # sizes of blocks: those of all ranks up to the next one that has a rule of its own
-        out[f"{name}<={(rule.high + 1) * _factor(rule) - 1}"] = tree
-    return out
 
 
 def as_rule(row: ExportRow) -> Rule:

@@ -41,9 +41,6 @@ FILES = {
     MPIR: "stretto-mpich-mpir.json",
 }
 _PAGE = 4096
-#: of a call's size in the trees; the others have none that can be used
-AVERAGE = ("allreduce", "bcast", "reduce", "alltoall")
-TOTAL = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
 LARGEST = 2**31 - 1
 
 

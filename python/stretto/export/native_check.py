@@ -10,7 +10,9 @@ from stretto.export.native_rows import NativeFile, NativeRow
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.table import WITHOUT_SIZE
 from stretto.kinds import Family
+from stretto.mpi.algorithms import discover
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
+from stretto.mpi.base import MPIInstallation
 
 #: sizes of these are not looked at: a row from some size on never applies
 _UNSIZED = ("barrier", "alltoallw", *WITHOUT_SIZE)
@@ -38,11 +40,20 @@ class Reader:
         return self.version[:1]
 
 
+def known_of(installation: MPIInstallation) -> set[str]:
+    """Return ``NAME=VALUE`` of all algorithms of an MPI, by number and by name."""
+    known: set[str] = set()
+    for algorithm in discover(installation):
+        setting, value = algorithm.settings[0]
+        known |= {f"{setting}={v}" for v in (value, algorithm.value, algorithm.name)}
+    return known
+
+
 def checked(file: NativeFile, reader: Reader) -> NativeFile:
     """Return a file with what is wrong with it for an MPI."""
     faults, notes = [*file.faults], [*file.notes]
     for row in file.rows:
-        fault = _lacking(row, reader) or _unsized(file.form, row)
+        fault = lacking(row, reader) or _unsized(file.form, row)
         if fault:
             faults.append((row.place, fault))
     if file.family == "openmpi":
@@ -52,7 +63,7 @@ def checked(file: NativeFile, reader: Reader) -> NativeFile:
     return replace(file, faults=tuple(dict.fromkeys(faults)), notes=tuple(notes))
 
 
-def _lacking(row: NativeRow, reader: Reader) -> str | None:
+def lacking(row: NativeRow, reader: Reader) -> str | None:
     """Return in words that an MPI does not have a row's algorithm; None: it has, or who knows."""
     if not row.settings or row.settings[0][0] in ("component", "algorithm", "composition"):
         return None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
+from stretto.export import intel, openmpi, openmpi_json, openmpi_words
 from stretto.export.mpich_tree import FILES, MPIR, VARIABLES
 from stretto.export.native_check import Reader, checked
-from stretto.export.native_rows import NativeFile, NativeRow, flattened
+from stretto.export.native_rows import OTHER_SIZES, NativeFile, NativeRow, flattened
 from stretto.files.export import TARGETS
 
 
@@ -60,7 +61,8 @@ def convert(file: NativeFile, target: str) -> Converted:
     if file.form == "settings":
         return _as_it_is(file)
     if file.form == "han":
-        return _of_han(file)
+        named = f"coll_han_dynamic_rules_filename={FILE}"
+        return Converted(file.text, _tuned("coll_han_use_dynamic_file_rules", [named]))
     return _json(file, release) if release == "6" else _classic(file, release)
 
 
@@ -88,22 +90,6 @@ def _exported(name: str) -> str:
 
 def _tuned(use: str, lines: Sequence[str]) -> tuple[str, ...]:
     return (f"export OMPI_MCA_{use}=1", *(f"export OMPI_MCA_{line}" for line in lines))
-
-
-def _of_han(file: NativeFile) -> Converted:
-    levels = han.read_rules_file(file.text, file.path, openmpi.IDS)
-    text = han.text_of(
-        {
-            number: {
-                level: {n: [(r.size, r.words) for r in rows] for n, rows in sizes.items()}
-                for level, sizes in by_level.items()
-            }
-            for number, by_level in levels.items()
-        }
-    )
-    return Converted(
-        text, _tuned("coll_han_use_dynamic_file_rules", [f"coll_han_dynamic_rules_filename={FILE}"])
-    )
 
 
 def _values(row: NativeRow, file: NativeFile, release: str, lost: list[str]) -> tuple[int, ...]:
@@ -139,7 +125,7 @@ _NAMED = [f"coll_tuned_dynamic_rules_filename={FILE}"]
 def _classic(file: NativeFile, release: str) -> Converted:
     lost: list[str] = []
     for row in file.rows:
-        if row.only:
+        if set(row.only) - {OTHER_SIZES} and row.settings:
             lost.append(f"{row.place}: rows of this form do not know nodes ({', '.join(row.only)})")
     tables: dict[str, dict[int, list[tuple[int, ...]]]] = {}
     for row in flattened([r for r in file.rows if not r.only]):
@@ -151,29 +137,19 @@ def _classic(file: NativeFile, release: str) -> Converted:
 
 
 def _json(file: NativeFile, release: str) -> Converted:
-    lost: list[str] = []
     if file.form == "json":
-        entries = openmpi_json.read_json(file.text, file.path)
-        return Converted(openmpi_json.json_text(entries), _tuned(_DYNAMIC, _NAMED), lost)
-    out: dict[str, list[openmpi_json.JsonEntry]] = {}
-    rows = flattened(file.rows)
-    for collective in dict.fromkeys(r.collective for r in rows):
-        entries_of = out.setdefault(collective, [])
-        mine = [r for r in rows if r.collective == collective]
-        for first, last in dict.fromkeys((r.first, r.last) for r in mine):
-            said = tuple(
-                openmpi_json.JsonRow(
-                    "", r.low, openmpi_json.INF if r.high is None else r.high, number, None, *others
-                )
-                for r in mine
-                if r.first == first
-                for number, *others in [_values(r, file, release, lost)]
-                if number
-            )
-            if said:
-                upto = openmpi_json.MOST if last is None else last
-                any_ = openmpi_json.ANY
-                entries_of.append(openmpi_json.JsonEntry("", first, upto, any_, said))
+        return Converted(file.text, _tuned(_DYNAMIC, _NAMED))
+    lost: list[str] = []
+    out: dict[str, list[dict[str, Any]]] = {}
+    for row in flattened(file.rows):
+        entries = out.setdefault(row.collective, [])
+        last = openmpi_json.MOST if row.last is None else row.last
+        if not entries or entries[-1]["comm_size_min"] != row.first:
+            entries.append(openmpi_json.json_entry(row.first, last, openmpi_json.ANY, []))
+        values = _values(row, file, release, lost)
+        if values[0]:
+            entries[-1]["rules"].append(openmpi_json.json_row(row.low, row.high, values))
+    out = {collective: [e for e in entries if e["rules"]] for collective, entries in out.items()}
     return Converted(openmpi_json.json_text(out), _tuned(_DYNAMIC, _NAMED), lost)
 
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.mpich_leaves import PARAMETERS
-from stretto.export.mpich_tree import AVERAGE
 from stretto.export.native_rows import NativeFile, NativeRow, exact
 from stretto.export.openmpi_words import BESIDE, number_of
 from stretto.export.rules import Results, natives_of, settings_of
-from stretto.export.sizes import intel_bytes, openmpi_bytes
 from stretto.files.layout import RankLayout
 from stretto.measure.compare import Comparison, compare, decisive
 from stretto.tune.decide import one_shape_each
@@ -65,26 +63,10 @@ def evidence(file: NativeFile, results: Results) -> list[RowEvidence]:
         for c in decisive(compare(times, base), times):
             by_point[c.cell.collective, c.cell.bytes].append(c)
         for (collective, size), found in by_point.items():
-            call = (collective, layout.nranks, _size(file.form, collective, size, layout.nranks))
-            at = next((i for i, row in enumerate(file.rows) if _holds(row, call, layout)), None)
+            at = file.row_for(collective, size, layout)
             if at is not None:
                 _add(out[at], file.rows[at], layout, size, one_shape_each(found))
     return out
-
-
-def _holds(row: NativeRow, call: tuple[str, int, int | None], layout: RankLayout) -> bool:
-    collective, ranks, size = call
-    known = {"on one node": layout.nodes == 1, f"{layout.ppn} ranks a node": True}
-    fits = all(known.get(words, words.endswith("=yes")) for words in row.only)
-    return row.collective == collective and row.holds(ranks, size) and fits
-
-
-def _size(form: str, collective: str, size: int, ranks: int) -> int | None:
-    if form in ("classic", "json"):
-        return openmpi_bytes(collective, size, ranks)
-    if form == "mpich":
-        return size if collective in AVERAGE else size * ranks
-    return size if form == "han" else intel_bytes(collective, size, ranks)
 
 
 def _add(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.export import han, intel, openmpi, openmpi_json, openmpi_words
+from stretto.export import han, intel, openmpi_words
+from stretto.export.counts import IDS
 from stretto.export.mpich_tree import CH4, MPIR, POSIX, Tree, Trees, is_leaf, read_file
-from stretto.export.native_rows import NativeFile, NativeRow, shadowed
+from stretto.export.native_rows import NativeFile, NativeRow
+from stretto.export.openmpi import read_classic
+from stretto.export.openmpi_json import read_json
 from stretto.files.export import REMEDY as OF_EXPORT
 from stretto.files.placed import PlacedObject, placed_json
 from stretto.kinds import Family
 
-_COLLECTIVES = {number: name for name, number in openmpi.IDS.items()}
 REMEDY = "correct the file there"
 #: ``export NAME=VALUE``, ``setenv NAME VALUE``, ``-genv NAME VALUE``, ``NAME = VALUE``
 _SETTING = re.compile(
@@ -38,7 +40,7 @@ def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeF
             "give the text that the tuner wrote, or the I_MPI_ADJUST_* variables",
         )  # fmt: skip
     try:
-        found = _read(text, path, library)
+        found = parsed(text, path, library)
     except StrettoError as error:
         remedy = REMEDY if error.remedy in (None, OF_EXPORT) else error.remedy
         raise StrettoError(error.message, error.place, remedy) from error
@@ -50,114 +52,20 @@ def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeF
     return found
 
 
-def _read(text: str, path: str, library: Trees | None) -> NativeFile:
+def parsed(text: str, path: str, library: Trees | None = None) -> NativeFile:
+    """Return what is in a file, whatever its form."""
     if text.lstrip().startswith("{"):
         if "rule_file_version" in text:
-            return _json(text, path)
+            rows, faults = read_json(text, path)
+            return NativeFile(path, "json", "openmpi", text, tuple(rows), tuple(faults))
         return _intel_tree(text, path) if '"coll=' in text else _mpich(text, path, library)
     if _SETTING.search(text):
         return _settings(text, path)
     words = [w for line in text.splitlines() for w in line.split("#")[0].split()]
-    names = {*han.COMPONENTS, *han.LEVELS}
-    return _han(text, path) if names.intersection(words) else _classic(text, path)
-
-
-_Row = TypeVar("_Row", openmpi.FileRow, han.HanRow)
-
-
-def _bracketed(
-    sizes: Mapping[int, Sequence[_Row]],
-) -> Iterator[tuple[int, int | None, int, int | None, _Row]]:
-    """Go through rows of a tree of counts with their bounds: both numbers are lower ones.
-
-    The first communicator size holds for smaller ones, too.
-    """
-    ordered = sorted(sizes)
-    for i, ranks in enumerate(ordered):
-        last = _ends(ordered)[i]
-        for row, high in zip(sizes[ranks], _ends([r.size for r in sizes[ranks]]), strict=True):
-            yield ranks if i else 0, last, row.size, high, row
-
-
-def _ends(starts: Sequence[int]) -> list[int | None]:
-    return [*(s - 1 for s in starts[1:]), None]
-
-
-def _classic(text: str, path: str) -> NativeFile:
-    out: list[NativeRow] = []
-    for number, sizes in openmpi.read_classic(text, path).items():
-        collective = _COLLECTIVES[number]
-        for first, last, low, high, row in _bracketed(sizes):
-            place = f"{path}:{row.line}"
-            settings: dict[str, str] = {}
-            if row.algorithm:
-                settings = openmpi_words.tuned_settings(collective, row.values)
-            out.append(
-                NativeRow(place, collective, first, last, low, high, tuple(settings.items()))
-            )
-    return NativeFile(path, "classic", "openmpi", text, tuple(out))
-
-
-def _han(text: str, path: str) -> NativeFile:
-    where = {0: ("among the ranks of a node",), 1: ("among one rank of each node",), han.GLOBAL: ()}
-    out: list[NativeRow] = []
-    for number, levels in han.read_rules_file(text, path, openmpi.IDS).items():
-        collective = _COLLECTIVES[number]
-        for level, sizes in levels.items():
-            for first, last, low, high, row in _bracketed(sizes):
-                setting = ("component", row.component)
-                if row.component == "han" and row.algorithm:
-                    setting = (f"coll_han_use_{collective}_algorithm", str(row.algorithm))
-                place = f"{path}:{row.line}"
-                out.append(
-                    NativeRow(place, collective, first, last, low, high, (setting,), where[level])
-                )
-    return NativeFile(path, "han", "openmpi", text, tuple(out))
-
-
-def _json(text: str, path: str) -> NativeFile:
-    where = {openmpi_json.SINGLE: ("on one node",), openmpi_json.ONE_PER_NODE: ("one rank a node",)}
-    out: list[NativeRow] = []
-    faults: list[tuple[str, str]] = []
-    for collective, entries in openmpi_json.read_json(text, path).items():
-        mine: list[NativeRow] = []
-        gone: list[tuple[int, int, tuple[str, ...]]] = []
-        for entry in entries:
-            only = where.get(entry.distribution, ())
-            last = None if entry.high == openmpi_json.MOST else entry.high
-            if entry.low > entry.high:
-                faults.append((entry.place, "comm_size_min is above comm_size_max"))
-            if any(a <= entry.low and entry.high <= b and o in ((), only) for a, b, o in gone):
-                faults.append((entry.place, "it never applies: an entry before has these ranks"))
-                continue
-            gone.append((entry.low, entry.high, only))
-            for row in entry.rows:
-                if row.low > row.high:
-                    faults.append((row.place, "msg_size_min is above msg_size_max"))
-                    continue
-                high = None if row.high == openmpi_json.INF else row.high
-                settings = _of_json(collective, row)
-                bounds = (entry.low, last, row.low, high)
-                mine.append(NativeRow(row.place, collective, *bounds, settings, only))
-        out += mine
-    faults += [
-        (row.place, f"it never applies: the rule in {by.place} has these calls")
-        for row, by in shadowed(out)
-    ]
-    return NativeFile(path, "json", "openmpi", text, tuple(out), tuple(faults))
-
-
-def _of_json(collective: str, row: openmpi_json.JsonRow) -> tuple[tuple[str, str], ...]:
-    name = f"coll_tuned_{collective}_algorithm"
-    if row.name is not None:
-        number = openmpi_words.number_of(name, row.name)
-        if not number.isdecimal():
-            raise StrettoError(f"{row.name!r} is not an algorithm of {collective}", row.place)
-        row = replace(row, algorithm=int(number), name=None)
-    if row.algorithm == 0:
-        return ()
-    values = (row.algorithm, row.fanout, row.segment, row.requests)
-    return tuple(openmpi_words.tuned_settings(collective, values, openmpi_json.FANOUT).items())
+    if {*han.COMPONENTS, *han.LEVELS}.intersection(words):
+        rows = han.read_rules_file(text, path)
+        return NativeFile(path, "han", "openmpi", text, tuple(rows))
+    return NativeFile(path, "classic", "openmpi", text, tuple(read_classic(text, path)))
 
 
 # -- MPICH and Intel MPI: trees in which the first key that holds is taken
@@ -300,7 +208,7 @@ def _intel_tree(text: str, path: str) -> NativeFile:
                 continue
             if name == "coll":
                 inner.collective = value.lower()
-                if inner.collective not in openmpi.IDS:
+                if inner.collective not in IDS:
                     raise StrettoError(f"{value!r} is not a collective", here)
             elif name == "msg_size":
                 high = None if value == "-1" else int(value)
@@ -343,7 +251,7 @@ def _settings(text: str, path: str) -> NativeFile:
             collective = next(filter(None, found.groups()[1:4]), "").lower() if found else ""
             if not found or (not found[5] and value in ("0", "auto", "ignore")):
                 continue
-            if collective not in openmpi.IDS:
+            if collective not in IDS:
                 faults.append((place, f"{name}: {collective!r} is not a collective"))
                 continue
             row = NativeRow(place, collective, 0, None, 0, None, ())
@@ -353,16 +261,15 @@ def _settings(text: str, path: str) -> NativeFile:
     return NativeFile(path, "settings", family, text, (*rows, *forced.values()), tuple(faults))
 
 
-def _adjusted(
-    name: str, value: str, place: str, faults: list[tuple[str, str]]
-) -> Iterator[NativeRow]:
-    """Yield the rows of a variable as Intel MPI 2021.18 was seen to read it (`export.intel`)."""
+def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) -> list[NativeRow]:
+    """Return the rows of a variable as Intel MPI 2021.18 was seen to read it (`export.intel`)."""
     own = re.sub(r"_(COMPOSITION|NETWORK|NODE)$", "", name.removeprefix("I_MPI_ADJUST_"))
     collective = own.lower()
-    if not {collective, collective.removeprefix("i")} & openmpi.IDS.keys():
+    if not {collective, collective.removeprefix("i")} & IDS.keys():
         faults.append((place, f"{name} is not a variable of a collective"))
-        return
+        return []
     clauses = intel.read_clauses(value, place)
+    rows: list[NativeRow] = []
     low, most = 0, len(clauses) - 1
     for i, clause in enumerate(clauses):
         words = intel.text_of([clause])
@@ -374,7 +281,7 @@ def _adjusted(
                                "one for a number of ranks holds for all sizes"))  # fmt: skip
                 continue
             last = None if clause.last == intel.MOST else clause.last
-            yield NativeRow(place, collective, clause.first, last, 0, None, setting)
+            rows.insert(0, NativeRow(place, collective, clause.first, last, 0, None, setting))
             continue
         if clause.high < low:
             faults.append((place, f"{words} never applies: a clause before has these sizes"))
@@ -383,5 +290,6 @@ def _adjusted(
             faults.append((place, f"{words} holds from {low} bytes on: Intel MPI does not look at "
                            "lower bounds"))  # fmt: skip
         high = None if i == most or clause.high == intel.MOST else clause.high
-        yield NativeRow(place, collective, 0, None, low, high, setting)
+        rows.append(NativeRow(place, collective, 0, None, low, high, setting))
         low = clause.high + 1
+    return rows

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stretto.export.sizes import BLOCKS, openmpi_bytes
+from stretto.export.sizes import BLOCKS, MPICH_AVERAGE, intel_bytes, openmpi_bytes
+from stretto.files.layout import RankLayout
 from stretto.kinds import Family
 from stretto.mpi.algorithms.intel import PRESETS
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
+#: the condition of calls for which Open MPI 6 looks no further, though there is no row: it decides
+OTHER_SIZES = "other sizes"
 #: settings that say more of an algorithm, by the ends of their names
 _MORE = (
     ("_fanout", "fan-out {}"), ("_segmentsize", "segments of {} bytes"),
@@ -67,6 +70,12 @@ class NativeRow:
         """What it sets, in words."""
         return choice_words(self.collective, self.settings)
 
+    def lies_on(self, layout: RankLayout) -> bool:
+        """Return whether its further conditions hold on a layout, in a call as it was measured."""
+        ppn = -(-layout.nranks // layout.nodes)
+        known = {"on one node": layout.nodes == 1, f"{ppn} ranks a node": True, OTHER_SIZES: True}
+        return all(known.get(words, words.endswith("=yes")) for words in self.only)
+
     def said(self) -> dict[str, object]:
         return {
             "place": self.place, "collective": self.collective, "ranks": [self.first, self.last],
@@ -90,6 +99,22 @@ class NativeFile:
     rows: tuple[NativeRow, ...]
     faults: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+
+    def row_for(self, collective: str, size: int, layout: RankLayout) -> int | None:
+        """Return the index of the row for a call of all ranks; `size` as Stretto counts it."""
+        counted = self._counted(collective, size, layout.nranks)
+        for i, row in enumerate(self.rows):
+            mine = row.collective == collective and row.holds(layout.nranks, counted)
+            if mine and row.lies_on(layout):
+                return i
+        return None
+
+    def _counted(self, collective: str, size: int, ranks: int) -> int | None:
+        if self.form in ("classic", "json"):
+            return openmpi_bytes(collective, size, ranks)
+        if self.form == "mpich":
+            return size if collective in MPICH_AVERAGE else size * ranks
+        return size if self.form == "han" else intel_bytes(collective, size, ranks)
 
 
 def sizes(low: int, high: int | None) -> str:

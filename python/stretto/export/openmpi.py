@@ -10,30 +10,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stretto.counted import counted
-from stretto.export import han, order, plain
-from stretto.export.counts import CountFile
-from stretto.export.layouts import merged
+from stretto.export import han, unsafe
+from stretto.export.counts import IDS, NUMBERED, CountFile
+from stretto.export.native_rows import NativeRow
 from stretto.export.openmpi_words import (
     as_forced,
     numbered,
     of_han,
     on_nodes,
+    tuned_settings,
     tuned_values,
     unsaid,
 )
 from stretto.export.output import HERE, Export
-from stretto.export.rules import Rule
+from stretto.export.rules import Rule, merged
 from stretto.export.sizes import openmpi_bytes
 
-#: the numbers of collectives in rules files (coll_base_functions.h's COLLTYPE)
-IDS = {
-    "allgather": 0, "allgatherv": 1, "allreduce": 2, "alltoall": 3, "alltoallv": 4, "alltoallw": 5,
-    "barrier": 6, "bcast": 7, "exscan": 8, "gather": 9, "gatherv": 10, "reduce": 11,
-    "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
-}  # fmt: skip
 RULES_FILE = "stretto-openmpi.rules"
 PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0, 0)
@@ -121,7 +116,7 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
         export.files[RULES_FILE] = classic_text(tables)
     if parameters:
         set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
+    export.lost += unsafe.warnings(export.rows)
     export.lost += wherever(export.rows)
     return export
 
@@ -165,7 +160,7 @@ def han_file(
     }
     if not across:
         return {}
-    export.files[han.RULES_FILE] = han.rules_file(across, IDS)
+    export.files[han.RULES_FILE] = han.rules_file(across)
     if any(tuned_values(r) is not None for mine in across.values() for r in mine):
         export.lost.append(
             "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
@@ -182,49 +177,24 @@ def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
 
 
-@dataclass(frozen=True)
-class FileRow:
-    """A row as it stands in a file; `size` as the MPI counts it."""
-
-    line: int
-    size: int
-    algorithm: int
-    fanout: int
-    segment: int
-    requests: int = 0
-
-    @property
-    def values(self) -> tuple[int, int, int, int]:
-        return self.algorithm, self.fanout, self.segment, self.requests
-
-
 #: the first word of a file whose rows may have a fifth number (5.0.7 and later)
 VERSION_2 = "rule-file-version-2"
 
 
-def read_classic(text: str, place: str) -> dict[int, dict[int, list[FileRow]]]:
-    """Return the rows of a classic file by collective's number and communicator size."""
+def read_classic(text: str, place: str) -> list[NativeRow]:
+    """Return the rows of a classic file."""
     words = CountFile(text, place)
-    out: dict[int, dict[int, list[FileRow]]] = {}
+    rows: dict[str, list[NativeRow]] = {}
     with_requests = words.option(VERSION_2) is not None
+
+    def settings() -> tuple[tuple[str, str], ...]:
+        fields = [*map(words.number, ("an algorithm", "a fan-out", "a segment size"))]
+        if with_requests and words.same_line():
+            fields.append(words.number("a number of requests"))
+        return tuple(tuned_settings(collective, fields).items()) if fields[0] else ()
+
     for _ in range(words.number("the number of collectives")):
-        collective = words.number("a collective's number")
-        if collective not in IDS.values() or collective in out:
-            twice = "is there twice" if collective in out else "is not a collective's number"
-            raise words.fault(f"{collective} {twice}")
-        sizes = out.setdefault(collective, {})
-        for _ in range(words.number("the number of communicator sizes")):
-            ranks = words.ascending("communicator size", max(sizes, default=None), None)
-            rows: list[FileRow] = []
-            for _ in range(words.number("the number of message sizes")):
-                size = words.ascending("message size", rows[-1].size if rows else None, 0)
-                line = words.line
-                fields = [*map(words.number, ("an algorithm", "a fan-out", "a segment size"))]
-                if with_requests and words.same_line():
-                    fields.append(words.number("a number of requests"))
-                rows.append(FileRow(line, size, *fields))
-            if not rows:
-                raise words.fault(f"{ranks} ranks have no rows")
-            sizes[ranks] = rows
+        collective = words.one_of("a collective's number", NUMBERED, rows)
+        rows[collective] = list(words.rows(collective, None, settings))
     words.end()
-    return out
+    return [row for mine in rows.values() for row in mine]

@@ -12,12 +12,15 @@ allgatherv nor ``seg_size``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stretto.errors import StrettoError
-from stretto.export import openmpi, order, plain
+from stretto.export import openmpi, unsafe
+from stretto.export.counts import IDS
+from stretto.export.native_rows import OTHER_SIZES, NativeRow, shadowed
+from stretto.export.openmpi_words import number_of, tuned_settings
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
@@ -40,14 +43,14 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     several.
     """
     export = Export()
-    collectives: dict[str, list[JsonEntry]] = {}
+    collectives: dict[str, list[dict[str, Any]]] = {}
     inside = [r for r in rules if r.layout.nodes == 1]
     across = [r for r in rules if r.layout.nodes > 1]
     on_one = openmpi.usable(inside, export, "6")
     on_several = openmpi.usable(across, export, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
-        entries: list[JsonEntry] = []
+        entries: list[dict[str, Any]] = []
         if collective not in WITHOUT:  # whose rows are HAN's, and stand in its file alone
             collectives[collective] = entries
         for ranks in sorted({*one, *several}):
@@ -61,7 +64,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     parameters["coll_tuned_use_dynamic_rules"] = "1"
     parameters["coll_tuned_dynamic_rules_filename"] = f"{HERE}/{JSON_FILE}"
     openmpi.set_parameters(export, parameters)
-    export.lost += order.warnings(export.rows) + plain.warnings(export.rows)
+    export.lost += unsafe.warnings(export.rows)
     # within a node there is one layout for each number of ranks
     export.lost += openmpi.wherever([r for r in export.rows if r.layout.nodes > 1])
     export.lost.append(
@@ -70,90 +73,49 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     return export
 
 
-def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> JsonEntry:
+def _entry(rules: Sequence[Rule], ranks: int, distribution: str, export: Export) -> dict[str, Any]:
     """Return what a file says about communicators of one size."""
     rows = openmpi.message_rows(rules, export, FANOUT)
     ends = [row[0] - 1 for row in rows[1:]] + [INF]
-    return JsonEntry(
-        "",
-        ranks,
-        ranks,
-        distribution,
-        tuple(
-            JsonRow("", start, end, algorithm, None, *others)
-            for (start, algorithm, *others), end in zip(rows, ends, strict=True)
-            if algorithm
-        ),
-    )
+    said = [json_row(start, end, values) for (start, *values), end in zip(rows, ends, strict=True)]
+    return json_entry(ranks, ranks, distribution, [row for row in said if row["alg"]])
 
 
-def json_text(collectives: Mapping[str, Sequence[JsonEntry]]) -> str:
-    """Return the text of a file."""
-    document = {
-        "rule_file_version": 3,
-        "module": "tuned",
-        "collectives": {c: [e.said() for e in entries] for c, entries in collectives.items()},
+def json_row(low: int, high: int | None, values: Sequence[int]) -> dict[str, Any]:
+    """Return a row; `values`: algorithm, fan-out, segment size, requests."""
+    algorithm, fanout, segment, requests = values
+    others = {"seg_size": segment, "reqs": requests}
+    return {
+        "msg_size_min": low,
+        "msg_size_max": "inf" if high in (None, INF) else high,
+        "alg": algorithm,
+        "faninout": fanout,
+        # the MPI's schema does not have seg_size: it is there only where it is needed
+    } | {n: v for n, v in others.items() if v}
+
+
+def json_entry(
+    low: int, high: int, distribution: str, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return rows for communicators of `low` to `high` ranks, both included."""
+    return {
+        "comm_size_min": low,
+        "comm_size_max": high,
+        "comm_rank_distribution": distribution,
+        "rules": list(rows),
     }
+
+
+def json_text(collectives: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    document = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     return json.dumps(document, indent=1) + "\n"
 
 
-@dataclass(frozen=True)
-class JsonRow:
-    """A row as the MPI reads it; sizes in the measure of the MPI, both included.
-
-    `name` is the algorithm's where the file has a name instead of a number.
-    """
-
-    place: str
-    low: int
-    high: int
-    algorithm: int
-    name: str | None
-    fanout: int
-    segment: int
-    requests: int
-
-    def said(self) -> dict[str, Any]:
-        others = {"seg_size": self.segment, "reqs": self.requests}
-        return {
-            "msg_size_min": self.low,
-            "msg_size_max": "inf" if self.high == INF else self.high,
-            "alg": self.name or self.algorithm,
-            "faninout": self.fanout,
-            # the MPI's schema does not have seg_size: it is there only where it is needed
-        } | {n: v for n, v in others.items() if v}
+_ONLY = {SINGLE: ("on one node",), ONE_PER_NODE: ("one rank a node",)}
 
 
-@dataclass(frozen=True)
-class JsonEntry:
-    """Rows for communicators of `low` to `high` ranks, both included."""
-
-    place: str
-    low: int
-    high: int
-    distribution: str
-    rows: tuple[JsonRow, ...]
-
-    def said(self) -> dict[str, Any]:
-        return {
-            "comm_size_min": self.low,
-            "comm_size_max": self.high,
-            "comm_rank_distribution": self.distribution,
-            "rules": [r.said() for r in self.rows],
-        }
-
-    def holds(self, ranks: int, nodes: int) -> bool:
-        """Return whether a communicator is one of these.
-
-        `ranks`, `nodes`: its own. ``one-per-node`` is taken not to hold, which is so for
-        MPI_COMM_WORLD.
-        """
-        fits = self.low <= ranks <= self.high
-        return fits and (self.distribution == ANY or (self.distribution == SINGLE and nodes == 1))
-
-
-def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
-    """Return the entries of a JSON file by collective, in the order in which the MPI looks."""
+def read_json(text: str, place: str) -> tuple[list[NativeRow], list[tuple[str, str]]]:
+    """Return rows in the order in which the MPI looks; place and reason of what never applies."""
     try:
         document = placed_json(text)
     except ValueError as error:
@@ -161,19 +123,26 @@ def read_json(text: str, place: str) -> dict[str, list[JsonEntry]]:
     top = _object(document, "the rules", place)
     if top.get("rule_file_version") != 3 or top.get("module") != "tuned":
         raise StrettoError("it is not of rule_file_version 3, for module tuned", place, REMEDY)
-    out: dict[str, list[JsonEntry]] = {}
+    rows: list[NativeRow] = []
+    faults: list[tuple[str, str]] = []
     collectives = _object(top.get("collectives"), "collectives", place)
     for collective, entries in collectives.items():
         where = f"{place}:{collectives.line_of(collective)}"
-        if collective not in openmpi.IDS:
+        if collective not in IDS:
             raise StrettoError(f"{collective!r} is not a collective", where, REMEDY)
         if collective in WITHOUT:
             words = f"coll/tuned has no {collective}, and Open MPI 6 crashes"
             raise StrettoError(words, where, REMEDY)
         if not isinstance(entries, list):
             raise StrettoError(f"{collective} has no list of communicators", where, REMEDY)
-        out[collective] = [_read_entry(e, where) for e in entries]
-    return out
+        seen: list[tuple[int, int, tuple[str, ...]]] = []
+        for entry in entries:
+            rows += _read_entry(entry, collective, where, seen, faults)
+    faults += [
+        (row.place, f"it never applies: the rule in {by.place} has these calls")
+        for row, by in shadowed([r for r in rows if OTHER_SIZES not in r.only])
+    ]
+    return rows, faults
 
 
 def _object(value: object, what: str, place: str) -> PlacedObject:
@@ -185,42 +154,72 @@ def _object(value: object, what: str, place: str) -> PlacedObject:
     return value
 
 
-def _read_entry(value: object, place: str) -> JsonEntry:
+def _read_entry(
+    value: object,
+    collective: str,
+    place: str,
+    seen: list[tuple[int, int, tuple[str, ...]]],
+    faults: list[tuple[str, str]],
+) -> list[NativeRow]:
+    """Return an entry's rows, and one for other sizes: the MPI looks at no entry behind it.
+
+    `seen`: ranks and distribution of the entries before.
+    """
     entry = _object(value, "a communicator", place)
     place = f"{place.rpartition(':')[0]}:{entry.line}"
     distribution = entry.get("comm_rank_distribution", ANY)
     if not isinstance(distribution, str):
-        words = f"comm_rank_distribution is {distribution!r}"
-        raise StrettoError(words, place, REMEDY)
-    if distribution not in (SINGLE, ONE_PER_NODE):
-        distribution = ANY  # the MPI takes another word for "any"
+        raise StrettoError(f"comm_rank_distribution is {distribution!r}", place, REMEDY)
+    only = _ONLY.get(distribution, ())  # the MPI takes another word for "any"
     if entry.get("comm_size_max") == "inf":
-        words = "comm_size_max is inf, which Open MPI 6 takes for -1"
-        raise StrettoError(words, place, REMEDY)
+        raise StrettoError("comm_size_max is inf, which Open MPI 6 takes for -1", place, REMEDY)
     rules = entry.get("rules")
     if not isinstance(rules, list):
         raise StrettoError("the rules are not a list", place, REMEDY)
-    rows = tuple(_read_row(r, place) for r in rules)
     low, high = (_number(entry, f"comm_size_{n}", d, place) for n, d in (("min", 0), ("max", MOST)))
-    return JsonEntry(place, low, high, distribution, rows)
+    last = None if high == MOST else high
+    if low > high:
+        faults.append((place, "comm_size_min is above comm_size_max"))
+    if any(a <= low and high <= b and same in ((), only) for a, b, same in seen):
+        faults.append((place, "it never applies: an entry before has these ranks"))
+        return []
+    seen.append((low, high, only))
+    mine = []
+    for rule in rules:
+        row = _read_row(rule, collective, place)
+        if row.high is not None and row.low > row.high:
+            faults.append((row.place, "msg_size_min is above msg_size_max"))
+        else:
+            mine.append(replace(row, first=low, last=last, only=only))
+    if not any(r.low == 0 and r.high is None for r in mine):
+        other = (*only, OTHER_SIZES)
+        mine.append(NativeRow(place, collective, low, last, 0, None, (), other))
+    return mine
 
 
-def _read_row(value: object, place: str) -> JsonRow:
+def _read_row(value: object, collective: str, place: str) -> NativeRow:
     row = _object(value, "a rule", place)
     place = f"{place.rpartition(':')[0]}:{row.line}"
-    alg = row.get("alg")
-    if not isinstance(alg, str):
-        if "alg" not in row:
-            raise StrettoError("a rule has no alg", place, REMEDY)
-        alg = _number(row, "alg", 0, place)
-    others = (_number(row, n, 0, place) for n in ("faninout", "seg_size", "reqs"))
-    return JsonRow(
+    if "alg" not in row:
+        raise StrettoError("a rule has no alg", place, REMEDY)
+    alg = row["alg"]
+    if isinstance(alg, str):
+        number = number_of(f"coll_tuned_{collective}_algorithm", alg)
+        if not number.isdecimal():
+            raise StrettoError(f"{alg!r} is not an algorithm of {collective}", place, REMEDY)
+    else:
+        number = str(_number(row, "alg", 0, place))
+    others = [_number(row, n, 0, place) for n in ("faninout", "seg_size", "reqs")]
+    settings = tuned_settings(collective, (int(number), *others), FANOUT)
+    high = _number(row, "msg_size_max", INF, place)
+    return NativeRow(
         place,
+        collective,
+        0,
+        None,
         _number(row, "msg_size_min", 0, place),
-        _number(row, "msg_size_max", INF, place),
-        alg if isinstance(alg, int) else 0,
-        alg if isinstance(alg, str) else None,
-        *others,
+        None if high == INF else high,
+        tuple(settings.items()) if int(number) else (),
     )
 
 
@@ -232,14 +231,3 @@ def _number(value: Mapping[str, Any], name: str, default: int, place: str) -> in
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= most:
         raise StrettoError(f"{name} is {found!r}", place, REMEDY)
     return found
-
-
-def first_row(entries: Iterable[JsonEntry], ranks: int, nodes: int, size: int) -> JsonRow | None:
-    """Return the row for a call, None where the MPI decides."""
-    for entry in entries:
-        if entry.holds(ranks, nodes):  # the first is chosen, whether it has a row or not
-            for row in entry.rows:
-                if row.low <= size <= row.high:
-                    return row
-            return None
-    return None

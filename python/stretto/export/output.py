@@ -77,7 +77,7 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     before = _before(directory)
     # a script and a list that are not of one export are told apart by this
     manifest.whole = _digest(repr((sorted(texts.items()), sorted(variables.items()), title)))
-    seal = Seal(f"{where}/{NAME}", manifest.whole)
+    seal = f"{where}/{NAME}", manifest.whole
     mark = mark_of(family_of(target))
     back = [name for name in settable(family_of(target)) if name not in variables]
     marked = {**variables, mark: " ".join(variables)} if variables else {}
@@ -118,19 +118,11 @@ def _remove(directory: Path, before: ExportManifest | None, texts: Collection[st
                 ) from error
 
 
-@dataclass(frozen=True)
-class Seal:
-    """What an export's list of rows holds, if the files beside it are its own, and where it is."""
-
-    place: str
-    whole: str
-
-    @property
-    def words(self) -> str:
-        return (
-            f"{self.place} is not the list of this export's rows: the files are not all of one "
-            "export, and nothing is set; write it again"
-        )
+#: the list of rows at a place does not hold what the script or the module file holds
+_MIXED = (
+    "{} is not the list of this export's rows: the files are not all of one export, and nothing is "
+    "set; write it again"
+)
 
 
 def _digest(text: str) -> str:
@@ -158,16 +150,17 @@ def _script(
     variables: Mapping[str, str],
     lost: list[str],
     beat: Mapping[str, str],
-    seal: Seal,
+    seal: tuple[str, str],
     back: list[str],
     seen: str | None,
 ) -> str:
+    place, whole = seal
     lines = [f"# {_one_line(title)}", "# source this file in the job script, before mpirun or srun"]
     lines += [f"# {seen}"] if seen else []
     lines += [f"# not expressed: {_one_line(sentence)}" for sentence in lost]
     if variables:  # a job goes on as without them, whatever happened to the files
-        lines.append(f"if ! grep -q {seal.whole} {shlex.quote(seal.place)} 2>/dev/null; then")
-        lines += [f"echo {shlex.quote(f'{SCRIPT}: {seal.words}')} >&2", "else"]
+        lines.append(f"if ! grep -q {whole} {shlex.quote(place)} 2>/dev/null; then")
+        lines += [f"echo {shlex.quote(f'{SCRIPT}: {_MIXED.format(place)}')} >&2", "else"]
     lines += back
     for name, what in beat.items():
         if name not in variables:
@@ -203,12 +196,15 @@ def _word(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _module(title: str, variables: Mapping[str, str], seal: Seal, back: list[str]) -> str:
+def _module(
+    title: str, variables: Mapping[str, str], seal: tuple[str, str], back: list[str]
+) -> str:
+    place, whole = seal
     lines = ["#%Module1.0", f"module-whatis {_word(_one_line(title))}"]
     if variables:
-        read = f"set f [open {_word(seal.place)}]; set t [read $f]; close $f"
-        lines.append(f"if {{[catch {{{read}}}] || [string first {seal.whole} $t] < 0}} {{")
-        lines += [f"puts stderr {_word(f'{MODULE}: {seal.words}')}", "} else {"]
+        read = f"set f [open {_word(place)}]; set t [read $f]; close $f"
+        lines.append(f"if {{[catch {{{read}}}] || [string first {whole} $t] < 0}} {{")
+        lines += [f"puts stderr {_word(f'{MODULE}: {_MIXED.format(place)}')}", "} else {"]
     lines += back
     lines += [f"setenv {n} {_word(v)}" for n, v in variables.items()]
     lines += ["}"] if variables else []

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.export.campaign_table import campaign_table
+from stretto.export.campaign_table import campaign_table, kinds
 from stretto.export.tested import TestedPoint, nothing, points_in, too_few
 from stretto.files.bench import read_bench
 from stretto.files.io import write_atomic
 from stretto.files.results import results_in
-from stretto.files.table import Row, Table, write_table
+from stretto.files.table import Row, write_table
 from stretto.kinds import Family
 from stretto.measure.baseline import fair
 from stretto.measure.compare import NATIVE, timings
@@ -64,33 +64,38 @@ class Written:
 def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
     """Write the table of a campaign, or that of ``table decide``, and how to apply it."""
     taken = campaign_table(results)
-    notes: list[str] = []
-    lost = [*taken.lost]
-    points: list[TestedPoint] = []
-    if taken.table is None:
-        table, more, points = _decided(results)
-        lost += more
+    table, lost, notes = taken.table, list(taken.lost), []
+    if table is not None:
+        notes.append(f"the campaign's own table is taken, {taken.path} ({kinds(table.rows)} rows)")
     else:
-        table = taken.table
-        notes.append(taken.words)
+        found, table = table_from(results)
+        lost += [
+            f"{words}: the baseline is missing, so nothing is compared there"
+            for one in found
+            for words in one.alone
+        ]
+        if natives := sum(len(one.natives) for one in found):
+            lost.append(
+                f"{counted(natives, 'call')} for which a native algorithm is the fastest or "
+                "faster than its decision: no table holds those, an export to that MPI does"
+            )
     rows = _kept(table.rows, wishes)
     if natives := sum(r.choice.startswith(PREFIX) for r in rows):
         lost.append(
             f"{counted(natives, 'row')} naming a native algorithm: `stretto run` leaves "
             "those calls to the MPI, an export to that MPI has it take the algorithm"
         )
-    gone = sum(map(_chooses, table.rows)) - sum(map(_chooses, rows))
-    if gone:
-        were = "row that chooses was" if gone == 1 else "rows that choose were"
-        lost.append(f"{gone} {were} left out, by --nodes, --ppn or --without")
     chosen = sum(map(_chooses, rows))
-    path = out / TABLE
+    gone = sum(map(_chooses, table.rows)) - chosen
+    if gone:
+        words = counted(gone, "row that chooses was", "rows that choose were")
+        lost.append(f"{words} left out, by --nodes, --ppn or --without")
+    points = _points(results)
     if not chosen and not gone:
-        if taken.table is not None:
-            points = _points(results)
         sentence = nothing(points, "no algorithm of Stretto's")
         notes += [] if sentence is None else [sentence]
     lost += too_few(points)
+    path = out / TABLE
     write_table(replace(table, rows=rows), path)
     command = f"stretto run --table {shlex.quote(str(path))}" if chosen else None
     files = str(taken.path) if taken.path else ", ".join(str(p) for p in results)
@@ -102,23 +107,6 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
 
 def _chooses(row: Row) -> bool:
     return row.choice != NATIVE and not row.choice.startswith(PREFIX)
-
-
-def _decided(results: Sequence[Path]) -> tuple[Table, list[str], list[TestedPoint]]:
-    """Return the table that results give, what it lacks, and where anything was compared."""
-    found, table = table_from(results)
-    lost = [
-        f"{words}: the baseline is missing, so nothing is compared there"
-        for one in found
-        for words in one.alone
-    ]
-    if natives := sum(len(one.natives) for one in found):
-        lost.append(
-            f"{counted(natives, 'call')} for which a native algorithm is the fastest or "
-            "faster than its decision: no table holds those, an export to that MPI does"
-        )
-    points = [p for one in found for p in points_in(one.bench, one.times, one.comparisons)]
-    return table, lost, points
 
 
 def _points(results: Sequence[Path]) -> list[TestedPoint]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stretto.counted import counted
@@ -84,14 +84,8 @@ class MeasuredRules:
     points: tuple[TestedPoint, ...] = ()
 
 
-#: whether an MPI's files have words for a rule, whatever its sizes
-Sayable = Callable[[Rule], bool]
-#: why they have none, where it can be said in a few words
+#: why an MPI's files have no words for a rule, whatever its sizes; None: they have
 Reason = Callable[[Rule], str | None]
-
-
-def no_reason(_rule: Rule) -> str | None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -103,16 +97,13 @@ class Results:
     cold: bool = False
 
     def rules(
-        self,
-        sayable: Sayable = lambda rule: True,
-        sizeless: Collection[str] = (),
-        reason: Reason = no_reason,
+        self, reason: Reason = lambda rule: None, sizeless: Collection[str] = ()
     ) -> MeasuredRules:
         """Return the rules that the results amount to.
 
-        `sayable`: of what is faster, only this is taken: the next best has its place where the best
-        is not for the files that the rules are for. `sizeless`: collectives whose size those files
-        do not look at, or each rank at one of its own: one rule for all that was measured.
+        `reason`: where the best has none, the next best takes its place. `sizeless`: collectives
+        whose size those files do not look at, or each rank at one of its own: one rule for all that
+        was measured.
         """
         by_place: dict[tuple[RankLayout, str], list[Rule]] = {}
         lost: dict[tuple[RankLayout, str], list[str]] = {}
@@ -125,7 +116,7 @@ class Results:
                 here[layout, point.collective].append(point)
             points |= here
             by_collective = complete(compared, calls_of(times, None, (base,)))
-            found = _rules(by_collective, layout, sayable, {*WITHOUT_SIZE, *sizeless}, reason)
+            found = _rules(by_collective, layout, {*WITHOUT_SIZE, *sizeless}, reason)
             for collective, sentence in _alone(times, base, layout).items():
                 rules, lost_there = found.get(collective, ([], []))
                 found[collective] = rules, [*lost_there, sentence]
@@ -223,7 +214,6 @@ def natives_of(bench: Bench) -> tuple[dict[Cell, dict[str, Timing]], str]:
 def _rules(
     by_collective: Mapping[str, Mapping[int, Sequence[Comparison]]],
     layout: RankLayout,
-    sayable: Sayable,
     sizeless: Collection[str],
     reason: Reason,
 ) -> dict[str, tuple[list[Rule], list[str]]]:
@@ -234,7 +224,8 @@ def _rules(
     out: dict[str, tuple[list[Rule], list[str]]] = {}
     for collective, measured in by_collective.items():
         names = {c.candidate for found in measured.values() for c in found}
-        unsaid = {n for n in names if not sayable(_rule_for(collective, layout, n))}
+        rules_of = {n: Rule(collective, layout, 0, None, settings_of(n)) for n in names}
+        unsaid = {n: why for n, rule in rules_of.items() if (why := reason(rule)) is not None}
         sizes = {
             size: [c for c in found if c.candidate not in unsaid]
             for size, found in measured.items()
@@ -246,10 +237,7 @@ def _rules(
             for size, found in sizes.items()
         }
         rules = []
-        lost = [
-            _lost(collective, layout, size, measured[size], unsaid, reason)
-            for size in sorted(sizes)
-        ]
+        lost = [_lost(collective, layout, size, measured[size], unsaid) for size in sorted(sizes)]
         if collective not in sizeless:
             segments = segments_of(collective, choose(options, ties(sizes, options)), options, {})
         else:
@@ -317,17 +305,12 @@ def _not_by_size(collective: str, layout: RankLayout) -> str:
     )
 
 
-def _rule_for(collective: str, layout: RankLayout, candidate: str) -> Rule:
-    return Rule(collective, layout, 0, None, settings_of(candidate))
-
-
 def _lost(
     collective: str,
     layout: RankLayout,
     size: int,
     found: Sequence[Comparison],
-    unsaid: set[str],
-    reason: Reason,
+    unsaid: Mapping[str, str],
 ) -> str | None:
     """Return a sentence where the fastest is not for the files, None where it is."""
     faster = [c for c in one_shape_each(found) if c.outcome == "faster"]
@@ -339,10 +322,9 @@ def _lost(
     instead = (
         f"the next best that is has x {min(others):.2f}" if others else "nothing else is faster"
     )
-    why = reason(_rule_for(collective, layout, best.candidate))
     return (
         f"{collective} of {counted(size, 'byte')} on {layout.words}: {name} is not for these files "
-        f"(time x {best.ratio.median:.2f}){f': {why}' if why else ''}; {instead}"
+        f"(time x {best.ratio.median:.2f}): {unsaid[best.candidate]}; {instead}"
     )
 
 
@@ -366,3 +348,63 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
     pairs = pairs_of(choice.removeprefix(PREFIX))
     # Open MPI's parameters may be given as they stand in an environment
     return tuple((name.removeprefix("OMPI_MCA_"), value) for name, value in pairs)
+
+
+#: what an MPI's files know of a layout beside its number of ranks, with words for it
+Known = tuple[Callable[[RankLayout], object], str]
+RANKS: Known = (lambda layout: None, "only")
+ONE_NODE: Known = (lambda layout: layout.nodes == 1, "and whether they lie on one node")
+#: the ranks a node on average, rounded up
+AVERAGE: Known = (
+    lambda layout: 0 if layout.nodes == 1 else -(-layout.nranks // layout.nodes),
+    "and how many each node has",
+)
+
+
+def for_layouts(
+    rules: Iterable[Rule], nodes: int | None, ppn: int | None, known: Known = RANKS
+) -> tuple[list[Rule], list[str]]:
+    """Keep one layout of those that the files cannot distinguish, for each collective by itself.
+
+    `nodes`, `ppn`: the layout that is preferred; None: the one with the fewest nodes.
+    """
+    by_ranks: dict[tuple[str, int, object], set[RankLayout]] = defaultdict(set)
+    rules = list(rules)
+    for rule in rules:
+        by_ranks[rule.collective, rule.layout.nranks, known[0](rule.layout)].add(rule.layout)
+    kept: set[tuple[str, RankLayout]] = set()
+    lost: list[str] = []
+    for (collective, *_), layouts in by_ranks.items():
+        wanted = [x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)]
+        chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
+        kept.add((collective, chosen))
+        taken = f"{chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
+        lost += [
+            f"{collective} on {x.words}: this MPI's files tell communicators apart by their number "
+            f"of ranks {known[1]}, and {taken}"
+            for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
+        ]
+    return [r for r in rules if (r.collective, r.layout) in kept], lost
+
+
+def merged(rules: Sequence[Rule]) -> list[Rule]:
+    """Join neighbouring rules of one collective and layout that set the same."""
+    out: list[Rule] = []
+    for rule in rules:
+        last = out[-1] if out else None
+        if (
+            last
+            and (last.collective, last.layout) == (rule.collective, rule.layout)
+            and last.settings == rule.settings
+            and last.high is not None
+            and last.high + 1 == rule.low
+        ):
+            out[-1] = replace(
+                last,
+                high=rule.high,
+                measured=last.measured or rule.measured,
+                points=last.points + rule.points,
+            )
+        else:
+            out.append(rule)
+    return out

@@ -11,6 +11,11 @@ from stretto.files.table import WITHOUT_SIZE
 #: of one block in Stretto's measure
 BLOCKS = ("allgather", "alltoall", "gather", "scatter", "reduce_scatter_block")
 
+#: a call's size in MPICH's trees: of a block, or of those of all ranks; the others have none that
+#: can be used
+MPICH_AVERAGE = ("allreduce", "bcast", "reduce", "alltoall")
+MPICH_TOTAL = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
+
 #: of these coll/tuned does not look at the size, or at one that ranks know differently (see
 #: `openmpi_bytes`): a row must hold for all sizes
 OPENMPI_SIZELESS = ("barrier", "scan", "exscan", "gather", "scatter", *WITHOUT_SIZE)

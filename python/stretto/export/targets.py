@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stretto.errors import StrettoError
-from stretto.export import intel, mpich, openmpi, openmpi_json, openmpi_words, order, plain, reach
+from stretto.export import intel, mpich, openmpi, openmpi_json, openmpi_words, reach, unsafe
+from stretto.export.counts import IDS
 from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import read_library
 from stretto.export.output import Export
-from stretto.export.rules import Reason, Rule, Sayable, no_reason
+from stretto.export.rules import Reason, Rule
 from stretto.export.sizes import OPENMPI_SIZELESS, OWN_SIZE
 from stretto.mpi import MPIInstallation, find_installation
 from stretto.mpi.variables import control_variables
@@ -18,16 +19,15 @@ from stretto.mpi.variables import control_variables
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes a target's files of rules for which `sayable` holds.
+    """Writes a target's files of rules for which `reason` gives no reason against it.
 
     Of the collectives in `sizeless` those files do not look at the size, or not all ranks at the
-    same; `reason` says in words why a rule is none for them, where that is the user's wish.
+    same.
     """
 
-    sayable: Sayable
+    reason: Reason
     write: Callable[[list[Rule]], Export]
     sizeless: tuple[str, ...] = ()
-    reason: Reason = no_reason
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ def writer_for(
     release = target.removeprefix("openmpi-")
 
     def reason(rule: Rule) -> str | None:
+        if target != "intel" and rule.collective not in IDS:
+            return "coll/tuned has no rules for it"
         if rule.default:
             return None
         if target == "intel":
@@ -67,22 +69,10 @@ def writer_for(
             without = without or openmpi_words.beside_han(rule, release, version[:1])
             without = without or openmpi_words.other_there(rule, release, version[:1])
             without = without or _summed(rule, version)
-            if without is None and not wishes.plain_calls:
-                without = plain.reason(rule)
-        if without is None and wishes.keep_order and order.loses(rule) is not None:
-            return f"it does not keep the order of operands ({order.SWITCH})"
-        return without
-
-    def sayable(rule: Rule) -> bool:
-        known = target == "intel" or rule.collective in openmpi.IDS
-        return known and reason(rule) is None
+        return without or unsafe.reason(rule, wishes.keep_order, wishes.plain_calls)
 
     if target == "intel":
-        return Writer(
-            sayable,
-            lambda rules: intel.adjust(rules, wishes.prefer, wishes.beyond),
-            reason=reason,
-        )
+        return Writer(reason, lambda rules: intel.adjust(rules, wishes.prefer, wishes.beyond))
     sizeless = OPENMPI_SIZELESS if wishes.plain_calls else (*OPENMPI_SIZELESS, *OWN_SIZE)
 
     def write(rules: list[Rule]) -> Export:
@@ -93,7 +83,7 @@ def writer_for(
             )
         return openmpi.classic(rules, release)
 
-    return Writer(sayable, _within_reach(write, sizeless, wishes.beyond), sizeless, reason)
+    return Writer(reason, _within_reach(write, sizeless, wishes.beyond), sizeless)
 
 
 def _summed(rule: Rule, version: str) -> str | None:
@@ -145,7 +135,7 @@ def _mpich(
 
     within = _within_reach(write, mpich.SIZELESS, wishes.beyond)
     if found.libmpi is None:
-        return Writer(lambda rule: True, within, mpich.SIZELESS)  # which says what is missing
+        return Writer(lambda rule: None, within, mpich.SIZELESS)  # which says what is missing
     library, variables = read_library(found.libmpi), control_variables(found)
 
     def reason(rule: Rule) -> str | None:
@@ -154,28 +144,14 @@ def _mpich(
         found = leaves_of(rule, library, variables)
         return found if isinstance(found, str) else mpich.reaches_parts(rule.layout, version)
 
-    return Writer(lambda rule: reason(rule) is None, within, mpich.SIZELESS, reason)
+    return Writer(reason, within, mpich.SIZELESS)
 
 
-def withheld(lost: Sequence[str], wishes: Wishes, dropped: int) -> dict[str, int]:
-    """Return how many choices were withheld, by why: ``without --plain-calls``."""
-    switches = {
-        reach.SWITCH: None if wishes.beyond else f"without {reach.SWITCH}",
-        plain.SWITCH: None if wishes.plain_calls else f"without {plain.SWITCH}",
-        order.SWITCH: f"with {order.SWITCH}" if wishes.keep_order else None,
-    }
-    out = {"with --without": dropped} if dropped else {}
-    for sentence in lost:  # one that names two needs the first of them at least
-        why = next((w for switch, w in switches.items() if w and switch in sentence), None)
-        if why is not None:
-            out[why] = out.get(why, 0) + 1
-    return out
-
-
-def in_words(held: Mapping[str, int]) -> str:
-    """Return how many were withheld, as the beginning of a sentence; nothing of none."""
-    if not held:
-        return ""
-    were = "choice was" if sum(held.values()) == 1 else "choices were"
-    each = ", ".join(f"{count} {why}" for why, count in held.items())
-    return f"{sum(held.values())} faster {were} withheld ({each}: see the notes); "
+def withheld(lost: Sequence[str], wishes: Wishes, dropped: int) -> str:
+    """Return how many faster choices an option withheld, as the beginning of a sentence."""
+    switches = [reach.SWITCH] * (not wishes.beyond)
+    switches += [unsafe.PLAIN_CALLS] * (not wishes.plain_calls)
+    switches += [unsafe.KEEP_ORDER] * wishes.keep_order
+    count = dropped + sum(any(switch in sentence for switch in switches) for sentence in lost)
+    were = "choice was" if count == 1 else "choices were"
+    return f"{count} faster {were} withheld by options (see the notes); " if count else ""

@@ -12,8 +12,6 @@ from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing
 from stretto.measure.stats import FEWEST
 from stretto.tune.decide import one_shape_each
 
-_CALLED = "can be called faster"
-
 
 @dataclass(frozen=True)
 class TestedPoint:
@@ -64,15 +62,11 @@ def too_few(points: Sequence[TestedPoint]) -> list[str]:
     if not few:
         return []
     most = max(p.launches for p in few)
-    upto = "at most " if len({p.launches for p in few}) > 1 else ""
-    verb = "is" if most == 1 else "are"
-    words = f"{upto}{counted(most, 'launch')} {verb} too few for a test (at least {FEWEST})"
-    where = f"at {len(few)} of {counted(len(points), 'point')}"
-    if len(few) == len(points):
-        words += f": nothing {_CALLED}"
-    else:
-        words += f" {where}: nothing {_CALLED} there"
-    return [f"{words}; {few[0].remedy}"]
+    where = "" if len(few) == len(points) else f" at {len(few)} of {counted(len(points), 'point')}"
+    return [
+        f"at most {counted(most, 'launch')}, too few for a test (at least {FEWEST}){where}: "
+        f"nothing can be called faster there; {few[0].remedy}"
+    ]
 
 
 def nothing(points: Sequence[TestedPoint], what: str) -> str | None:

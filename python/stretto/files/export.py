@@ -118,6 +118,8 @@ class ExportManifest:
 
 
 def _problems(value: ExportManifest) -> Iterator[str]:
+    if value.target not in TARGETS:
+        yield f"there is no export to {value.target!r}"
     for row in value.rows:
         if row.collective not in TUNABLE:
             yield f"there is no rule for {row.collective!r}"
