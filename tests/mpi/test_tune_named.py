@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,11 +12,9 @@ from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.launch.command import Command, parse_command
-from stretto.launch.typed import job_words
 from stretto.mpi.settings import Setting
-from stretto.tune import seen as tune_seen
 from stretto.tune.named import decided, environment_of, left, named, option_names
-from stretto.tune.seen import RanksSeen, watching
+from stretto.tune.seen import RanksSeen
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
@@ -101,12 +94,6 @@ def test_names_and_values() -> None:
             environment_of("openmpi", text)
 
 
-def test_a_setting_named_twice_is_tried_once(tmp_path: Path) -> None:
-    found = command(tmp_path, "openmpi", "mpirun -n 2 sleep 1")
-    texts = ["x=1", "y=1", "x=1", "OMPI_MCA_x=1"]
-    assert [s.name for s in named(texts, "openmpi", found, {})] == ["x=1", "y=1"]
-
-
 def test_what_ranks_have_tells_what_came_through() -> None:
     seen = RanksSeen({2}, ({"A": "1", "B": "2"}, {"A": "3"}))
     assert seen.missed({"A": "1", "B": "2"}) is None, "some ranks have it"
@@ -114,51 +101,6 @@ def test_what_ranks_have_tells_what_came_through() -> None:
     assert "is not set there" in str(seen.missed({"C": "4"}))
     assert seen.missed({"HYDRA_BINDING": "core", "PRTE_MCA_rmaps_x": "1"}) is None, "not for ranks"
     assert RanksSeen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
-
-
-def test_of_a_ranks_processes_the_last_one_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A script that every rank runs may set what its program gets."""
-    environ = {**os.environ, "MARK": str(tmp_path), "PMI_RANK": "0", "PMI_SIZE": "3", "A": "1"}
-    looks: list[list[str]] = []
-    look = tune_seen._look
-
-    def looking(*words: Any) -> list[dict[str, str]]:
-        found = look(*words)
-        looks.append([rank["A"] for rank in found])
-        return found
-
-    def wait_for(what: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 300
-        while not what():
-            assert time.monotonic() < deadline, looks[-5:]
-            time.sleep(0.01)
-
-    monkeypatch.setattr(tune_seen, "_look", looking)
-    for name in ("inner", "script", "last"):
-        os.mkfifo(tmp_path / name)
-    # all that waits does so in the shell itself
-    script = (
-        "A=2 sh -c 'read x <inner'; : >ended; read x <script; exec env A=3 sh -c 'read x <last'"
-    )
-    with watching("MARK", str(tmp_path)) as seen:
-        process = subprocess.Popen(["sh", "-c", script], env=environ, cwd=tmp_path)
-        try:
-            wait_for(lambda: looks[-1:] == [["2"]])
-            (tmp_path / "inner").write_text("\n")
-            wait_for((tmp_path / "ended").exists)
-            after = len(looks)
-            wait_for(lambda: len(looks) >= after + 3)
-            assert [r["A"] for r in seen.ranks] == ["2"], "the script has not ended yet"
-            (tmp_path / "script").write_text("\n")
-            wait_for(lambda: looks[-1] == ["3"])  # what takes its place is a rank again
-            (tmp_path / "last").write_text("\n")
-            assert process.wait(300) == 0
-        finally:
-            process.kill()
-            process.wait()
-    assert seen.sizes == {3} and [r["A"] for r in seen.ranks] == ["3"]
 
 
 @pytest.mark.mpi
@@ -189,9 +131,3 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
         words += ["--pairs", "1", "--restart"]
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
     assert json.loads(capsys.readouterr().out)["tried"][0]["outcome"] != "failed"
-
-
-@pytest.mark.parametrize("mpi", ["mpich", None])
-def test_what_is_to_be_run_next_has_the_mpi_that_was_told(mpi: str | None) -> None:
-    """A script does not show its MPI to `stretto run` either."""
-    assert job_words(["./f.sh", "a b"], mpi) == ("--mpi mpich " if mpi else "") + "-- ./f.sh 'a b'"

@@ -205,7 +205,7 @@ def _cases(
     root: int,
     patterns: dict[str, str],
 ) -> list[Case]:
-    from stretto.measure import programs
+    from stretto.built import library
     from stretto.measure import settings as s
     from stretto.measure.candidates import (
         choice_problem,
@@ -227,7 +227,7 @@ def _cases(
             c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
         ]
 
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     if given is not None:
         refuse_unknown(names, given)
     for sentence in unlisted(installation, given or []):

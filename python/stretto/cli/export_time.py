@@ -31,13 +31,13 @@ def run(
     out: Path, installation: MPIInstallation, wish: Wish, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     """Time an export, print what was found, and return it, with the error that it amounts to."""
+    from stretto.built import library
     from stretto.export import gain
     from stretto.export.gain_show import announce
-    from stretto.measure import programs
     from stretto.measure.idle import idle_warning
     from stretto.measure.request import ask
 
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     hosts = tuple(h for h in (wish.hosts or "").split(",") if h)
     folder = wish.times or out
     if folder.exists() and not folder.is_dir():
@@ -98,7 +98,7 @@ def _measured(
     from stretto.export.gain_show import lines
     from stretto.export.gained import gained
     from stretto.files.identity import collect
-    from stretto.measure.fitting import require_layout
+    from stretto.measure.ledger import require_layout
     from stretto.measure.runner import measure
 
     benches, notes = [], []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stretto import plan
+from stretto.built import library
 from stretto.errors import StrettoError, UsageError
 from stretto.files.table import NEIGHBORHOODS, TUNABLE
 from stretto.kinds import Abi
-from stretto.measure import programs
 from stretto.measure.baseline import with_bare
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.settings import EXTRA
@@ -33,7 +33,7 @@ def default_candidates(
     """
     if collective in EXTRA:
         return [BARE, NATIVE]
-    if not programs.has_interposer(abi):
+    if not has_interposer(abi):
         return [BARE]
     if collective not in TUNABLE + NEIGHBORHOODS:
         return [NATIVE]
@@ -41,9 +41,17 @@ def default_candidates(
     return names if size is None else with_bare(names, size, nodes)
 
 
+def has_interposer(abi: Abi) -> bool:
+    try:
+        library("interposer", abi)
+    except StrettoError:
+        return False
+    return True
+
+
 def need_interposer(candidates: list[str], abi: Abi) -> None:
     if any(variant_for(c) == "stretto" for c in candidates):
-        programs.interposer(abi)
+        library("interposer", abi)
 
 
 def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -71,10 +72,7 @@ class Files:
 class Settings:
     """All that a campaign is.
 
-    `variants`: kinds of launches: ``stretto`` (interposer preloaded), ``bare``,
-    ``native:NAME=VALUE`` (one candidate), ``natives:NAME=VALUE`` (all that need these settings at
-    the start and have no launch of their own; where they need none, ``bare`` is their launch).
-    `launches`: how often each variant is launched.
+    `variants`: kinds of launches (`measure.variants`); each is launched `launches` times.
     `budget_s`: time for all of it; None: as long as the intervals need.
     `modes`: of ``throughput`` and ``latency``.
     `stall_s`: a candidate that does nothing for so long is taken to hang.
@@ -124,20 +122,17 @@ class Settings:
     def fixed(self) -> dict[str, Any]:
         """Return what must be equal for results to go into one file."""
         keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed", "files")
-        return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
+        return {k: v for k, v in self.record().items() if k in keys}
 
     def record(self) -> dict[str, Any]:
-        return {k: _plain(v) for k, v in asdict(self).items()}
+        """Return all settings as a results file has them."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
 
-    def estimate_s(
-        self,
-        reference: bool | None = None,
-        known: Callable[[Case, str], float | None] | None = None,
-    ) -> float:
+    def estimate_s(self, reference: bool | None = None) -> float:
         """Return about how long the campaign takes, in seconds.
 
         `reference`: whether a reference is timed beside the candidates; None: as it will be.
-        `known`: how long a call of a candidate takes, in us, where that is known; None: nowhere.
         """
         timed = self.reference if reference is None else reference
         # how many cores ranks share is not known here: at worst they have one together
@@ -145,15 +140,12 @@ class Settings:
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
-            usual_us = 1 + moved / 4000
+            call_us = 1 + moved / 4000
             rounds = 0.5 * sum(self.batches)
-            warm_us = 36 * self.batch_us
-            us = (warm_us + CHECK_US_PER_BYTE * moved * on_a_core) * len(case.candidates)
-            for name in case.candidates:
-                call_us = (known(case, name) if known else None) or usual_us
-                us += rounds * 2.5 * max(self.batch_us, call_us) + CHECKED_CALLS * call_us
+            warm_us, visit_us = 36 * self.batch_us, 2.5 * max(self.batch_us, call_us)
+            us = warm_us + CHECK_US_PER_BYTE * moved * on_a_core
+            us = (us + rounds * visit_us + CHECKED_CALLS * call_us) * len(case.candidates)
             if timed:  # not in every round, and not checked
-                visit_us = 2.5 * max(self.batch_us, usual_us)
                 launches = len({launch_for(c, self.variants) for c in case.candidates})
                 us += (visits(rounds) * visit_us + warm_us) * launches
             seconds += 1e-6 * us
@@ -161,14 +153,6 @@ class Settings:
         if self.budget_s is None:
             return whole
         return min(whole, max(self.budget_s, self.total() * STARTUP_S))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return value
 
 
 def parse_size(text: str, most: int = LARGEST) -> int:
@@ -304,11 +288,11 @@ def grid(
     candidates: Callable[[str, int], Sequence[str]],
 ) -> list[Case]:
     """Return the cases of a general campaign: all collectives at all sizes (barrier at one)."""
-    cases = []
-    for collective in collectives:
-        for size in [0] if collective == "barrier" else sizes:
-            cases.append(make_case(collective, size, candidates(collective, size)))
-    return cases
+    return [
+        make_case(collective, size, candidates(collective, size))
+        for collective in collectives
+        for size in ([0] if collective == "barrier" else sizes)
+    ]
 
 
 def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from stretto.files.scale import WHAT, ScaleHeader, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.tune.settings_environment import refuse_other_environment
+from stretto.tune.unchanged import refuse_other_environment
 
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "

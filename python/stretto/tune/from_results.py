@@ -19,23 +19,15 @@ from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best
 from stretto.measure.show import size_words
 from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
-from stretto.tune.complete import calls_of
-from stretto.tune.decide import decide
+from stretto.tune.decide import calls_of, decide
 
 
 @dataclass(frozen=True)
 class DecidedFile:
     """What came of one results file.
 
-    Attributes
-    ----------
-    rows
-        Of the table.
-    natives
-        Native algorithms that were significantly faster than its decision, in words: no
-        table holds them, `stretto export` does.
-    alone
-        Calls that the MPI was not measured at by itself, in words: nothing is compared there.
+    `natives`: native algorithms that were faster than the MPI's choice, in words (no table holds
+    them). `alone`: calls at which the MPI was not measured by itself, in words.
     """
 
     bench: Bench
@@ -123,12 +115,10 @@ def _layout(bench: Bench, path: Path) -> tuple[int, int]:
 def _simulated(path: Path) -> StrettoError:
     """Return what to say of simulated results: a model's table is decided when they are made."""
     table = table_beside(path)
-    there = table.exists()
     return StrettoError(
-        "these results are simulated, and a table is decided from launches on one layout, of which "
-        "a model has none" + (f"; theirs is there already, beside them: {table}" * there), path,
-        f"take that one: stretto run --table {shlex.quote(str(table))}" if there else
-        "stretto table simulate -p NAME --nodes 2:64 simulates and writes the table as well",
+        "these results are simulated, and a table is decided from launches on one layout", path,
+        "take the table that stretto table simulate has written as well"
+        + (f": stretto run --table {shlex.quote(str(table))}" if table.exists() else ""),
     )  # fmt: skip
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.built import library
 from stretto.files.identity import collect
 from stretto.files.locate import table_path
 from stretto.files.table import Table, write_table
-from stretto.measure import programs
 from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import default_candidates, need_interposer, refuse_unknown
-from stretto.measure.fitting import require_layout
+from stretto.measure.ledger import require_layout
 from stretto.measure.natives import unlisted
 from stretto.measure.request import Where, announce
 from stretto.measure.runner import measure
@@ -70,7 +70,7 @@ def tune_generally(
     """
     where = request.where
     installation = where.installation
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     refuse_unknown(request.only, request.candidates or [])
     for sentence in unlisted(installation, request.candidates or []):
         say(f"stretto: warning: {sentence}")

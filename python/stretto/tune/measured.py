@@ -17,14 +17,12 @@ from stretto.measure.baseline import fair, with_bare
 from stretto.measure.candidates import default_candidates
 from stretto.measure.commandline import Starter
 from stretto.measure.compare import NATIVE, Comparison, decisive, timings
-from stretto.measure.fitting import require_layout
 from stretto.measure.idle import cores
-from stretto.measure.ledger import time_left
+from stretto.measure.ledger import require_layout, time_left
 from stretto.measure.request import ask
 from stretto.measure.runner import measure
 from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.tune.complete import CallShape, calls_of
-from stretto.tune.decide import SizeRange, decide
+from stretto.tune.decide import Call, SizeRange, calls_of, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.session import PAIRS, Tuning
 
@@ -88,7 +86,7 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
     spans: dict[tuple[int, int], dict[str, dict[int, SizeRange]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    calls: dict[tuple[int, int], list[CallShape]] = defaultdict(list)
+    calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
     for plan in plans:
         nranks, nodes, ppn = plan.layout
         left = time_left(plan.settings, plan.path, session.o.restart)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import write_atomic
+from stretto.errors import StrettoError
 from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric, Run
 from stretto.kinds import Family
@@ -143,29 +141,17 @@ class Tuning:
         """
         self.require_unchanged()
         evidence = (self.o.out / "outputs" / "evidence").resolve()
-        shutil.rmtree(evidence, ignore_errors=True)
-        try:
-            evidence.mkdir(parents=True)
-            if kept is not None:
-                kept.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise from_oserror(error, "cannot make the directory", evidence) from error
         limit = self.within(self.o.timeout_s or longest_s(self.run_s))
-        try:
-            with fresh(self.o.place) as cwd:
-                before = stamps(cwd, case_files(self.o.place, cwd))
-                words = self.run_words(cwd)
-                trial = once(
-                    change(words) if change else words, cwd, libraries, dict(variables or {}),
-                    evidence, limit, self.o.mpi, settings, watch=watch,
-                    environ=self.run_environ(cwd),
-                )  # fmt: skip
-                if kept is not None:
-                    write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
-                    if trial.result.status == 0:
-                        kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
-        finally:
-            shutil.rmtree(evidence, ignore_errors=True)
+        with fresh(self.o.place) as cwd:
+            before = stamps(cwd, case_files(self.o.place, cwd))
+            words = self.run_words(cwd)
+            trial = once(
+                change(words) if change else words, cwd, libraries, dict(variables or {}),
+                evidence, limit, self.o.mpi, settings, watch=watch,
+                environ=self.run_environ(cwd),
+            )  # fmt: skip
+            if kept is not None:
+                kept.keep(draft, trial.result, cwd, before, case_files(self.o.place, cwd))
         return None if trial.result.timed_out and self.over else trial
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
