@@ -19,9 +19,9 @@ from mpis import MPIS, alone_here, installation, rarely
 from stretto.errors import StrettoError
 from stretto.files.identity import collect
 from stretto.measure import inlaunch, runner
+from stretto.measure.candidates import resolve
 from stretto.measure.compare import timings
 from stretto.measure.inlaunch import shared_launches, written_in
-from stretto.measure.natives import resolve
 from stretto.measure.runner import measure
 from stretto.measure.settings import Settings, make_case, variants_of
 from stretto.measure.variants import launch_for, shared_settings, single_settings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import stretto.tune.verify as verify_module
-from mpis import MPIS, beside_others
+from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -22,7 +22,7 @@ from stretto.files.profile import (
     write_profile,
 )
 from stretto.files.program import take
-from stretto.files.settings import read_settings, write_settings
+from stretto.files.settings import write_settings
 from stretto.files.table import Row, Table, write_table
 from stretto.files.verdict import Metric, read_verdict, write_verdict
 from stretto.launch.evidence import Evidence
@@ -303,32 +303,6 @@ def test_programs_of_a_command(case: Path) -> None:
     assert program_files(job)[1] == case / "job.sh"
     text = understand(["sh", "-c", "echo " + "x" * 5000], mpi="/usr")
     assert [p.name for p in program_files(text)] == ["sh"]
-
-
-@pytest.mark.mpi
-def test_settings_are_tried_on_one_program(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def tune(*more: str) -> tuple[int, str]:
-        tried = ["--pairs", "1", "--candidates", "btl_tcp_links=2"]
-        words = [*tried, "--mpi", "/usr", "-o", "out", *more]
-        with beside_others():
-            code = main(["settings", "--yes", *words, "--", "./job.sh", "../mesh"])
-        return code, capsys.readouterr().err
-
-    path = case / "out" / "job.sh.settings.json"
-    code, said = tune()
-    assert code == 0 and "earlier start" not in said
-    assert f"the same for all runs: {case.parent / 'mesh'}" in said
-    found = read_settings(path)
-    assert len(found.runs) == 2 and found.programs and found.command == ["./job.sh", "../mesh"]
-    write_settings(dataclasses.replace(found, created=OLD), path)
-    code, said = tune()
-    assert code == 0 and f"all runs are of an earlier start ({OLD}); --restart" in said
-    script(case, "2")
-    code, said = tune()
-    assert code != 0 and f"job.sh has changed since {OLD}" in said
-    assert tune("--restart")[0] == 0
-    again = read_settings(path)
-    assert again.programs != found.programs and again.created > OLD
 
 
 def test_a_dry_run_reads_a_profile_that_lies_there(

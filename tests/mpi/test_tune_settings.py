@@ -271,19 +271,8 @@ def test_other_outputs_and_failures_are_no_gain(
     assert tune(*one, "--json", *script(case, "tell")) == 0
     told = json.loads(capsys.readouterr().out)
     assert not told["chosen"] and "outputs differ" in told["conclusion"]
-    assert (
-        tune(
-            *one,
-            "--restart",
-            "--compare",
-            "none",
-            "--ignore",
-            "time:",
-            "--json",
-            *script(case, "tell"),
-        )
-        == 0
-    )
+    counts = ["--restart", "--compare", "none", "--ignore", "time:", "--json"]
+    assert tune(*one, *counts, *script(case, "tell")) == 0
     assert json.loads(capsys.readouterr().out)["chosen"], "the user says what counts"
     assert tune(*THREE, "--restart", "--json", *script(case, "refuse")) == 0
     out = capsys.readouterr()

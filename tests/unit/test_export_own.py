@@ -16,7 +16,7 @@ from stretto.campaign.layout import Layout
 from stretto.cli import main
 from stretto.files.rows import Row, Table
 from stretto.files.table import read_table, write_table
-from stretto.tune.from_results import decide_from
+from stretto.tune.table import decide_from
 from sweeps import Fake, worker_of
 
 Out = pytest.CaptureFixture[str]

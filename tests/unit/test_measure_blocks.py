@@ -49,14 +49,6 @@ def test_pattern_of_weights_is_relative_to_the_mean(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("0:50,1:50", "0:50,2:50"), ("3:25,1:75", "0.667:75,2:25"), ("1:100", "")],
-)
-def test_typed_pattern_any_scale_and_order_is_understood(text: str, words: str) -> None:
-    assert parse_pattern(text) == words
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
     [
         ("1", "not FACTOR:PERCENT"),
         ("1:x", "not FACTOR:PERCENT"),

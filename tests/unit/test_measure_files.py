@@ -12,7 +12,7 @@ from stretto.errors import StrettoError
 from stretto.export.rules import read_results
 from stretto.files.identity import MPIIdentity
 from stretto.files.results import results_in
-from stretto.tune.from_results import decide_from
+from stretto.tune.table import decide_from
 
 FOUR = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
 FIVE = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")

@@ -20,7 +20,7 @@ from stretto.files.table import Row
 from stretto.measure.baseline import fair
 from stretto.measure.compare import decisive, timings
 from stretto.tune.decide import SizeRange, calls_of, decide
-from stretto.tune.from_results import decide_from
+from stretto.tune.table import decide_from
 
 BOTH, ALONE = {"native": 50.0, "shm": 30.0}, {"native": 50.0}
 Rows = Callable[[Path], list[Row]]

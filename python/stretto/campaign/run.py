@@ -31,8 +31,7 @@ from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Backend, Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
-from stretto.measure.candidates import refuse_unknown
-from stretto.measure.natives import unlisted
+from stretto.measure.candidates import refuse_unknown, unlisted
 from stretto.measure.request import ask
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation

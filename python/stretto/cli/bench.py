@@ -186,7 +186,7 @@ def _patterns(blocks: str | None, graph: str, names: list[str], ranks: int) -> d
 
 
 def _list(names: list[str], place: Where, as_json: bool) -> None:
-    from stretto.measure.natives import list_lines, listed
+    from stretto.measure.candidates import list_lines, listed
 
     found = listed(place.installation, names, place.nranks, place.nodes)
     if as_json:
@@ -212,9 +212,10 @@ def _cases(
         default_candidates,
         need_interposer,
         refuse_unknown,
+        resolve,
+        unlisted,
     )
-    from stretto.measure.elements import mpi_name
-    from stretto.measure.natives import resolve, unlisted
+    from stretto.measure.settings import mpi_name
 
     installation, nranks = place.installation, place.nranks
 
@@ -260,8 +261,8 @@ def _show(
     as_json: bool,
 ) -> None:
     from stretto.measure.baseline import fair
+    from stretto.measure.candidates import labels
     from stretto.measure.compare import BARE, NATIVE, compare, timings
-    from stretto.measure.natives import labels
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import osu_lines, table_lines
 

@@ -53,10 +53,8 @@ class Cell:
 class Timing:
     """A candidate's time in one cell over launches, in microseconds.
 
-    `kinds`: launches of a round, made one after another: launch i belongs to round i // kinds. 0:
-    nobody knows which launches were made at about the same time (imported results).
-    `reference`: by launch, what a fixed exchange of messages took in it; only launches that timed
-    one.
+    `kinds`: launches of a round: launch i belongs to round i // kinds; 0: not known.
+    `reference`: by launch, what a fixed exchange of messages took, where one was timed.
     `busy`: launches in which the machine was busy with other things.
     """
 
@@ -219,9 +217,8 @@ class TimesByLaunch(Protocol):
 def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], dict[int, float]]:
     """Return two candidates' times by launch, as they can be compared.
 
-    Where they do not share launches, but a reference was timed in them: as multiples of it (of a
-    power of it: `exponent`), so that launch effects do not count. Launches that lack one
-    are left out where enough rounds remain for a test; otherwise times are as they are.
+    Where they share no launches, but a reference was timed: as multiples of a power of it
+    (`exponent`), if enough rounds have one for a test.
     """
     both = dict(a.by_launch), dict(b.by_launch)
     if common_launches(*both):
@@ -307,10 +304,10 @@ def deciding_mode(native_us: Mapping[str, float]) -> str:
 def decisive(
     comparisons: Iterable[Comparison], times: Mapping[Cell, Mapping[str, Timing]]
 ) -> list[Comparison]:
-    """Return one comparison for each candidate and size: of the deciding mode, other mode heard.
+    """Return one comparison for each candidate and size: of the deciding mode.
 
-    A candidate that is significantly slower in the other mode is not ``faster``: a broadcast whose
-    root merely runs ahead, say, gains in a loop of calls and loses for those who wait.
+    A candidate that is significantly slower in the other mode is not ``faster`` (a broadcast whose
+    root merely runs ahead).
     """
     native: dict[Cell, dict[str, float]] = defaultdict(dict)
     for cell, candidates in times.items():

@@ -31,14 +31,10 @@ RETRIES = 1
 class Ledger:
     """The cells that are done, and the candidates that are out.
 
-    A candidate that gives wrong results, is refused or is silently left to the MPI is out for good:
-    that does not change from start to start. A crash may have come from outside (memory, a node, a
-    full /dev/shm): the launch is repeated once with the candidate. A hang costs too much for that.
-    Both are tried again when the same command goes on with the file, until they have been excluded
-    twice.
-
-    `again`: candidates whose exclusion ended with this start of the campaign, and why they were
-    out. `ended`: launches that came to their end.
+    A candidate that gives wrong results, is refused or is silently left to the MPI is out for good.
+    A crash may have come from outside: the launch is repeated once with the candidate. Candidates
+    that crashed or hung are tried again when the same command goes on (`again`), until they have
+    been excluded twice. `ended`: launches that came to their end.
     """
 
     def __init__(self, settings: Settings, records: Iterable[Record] = ()) -> None:

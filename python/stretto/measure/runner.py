@@ -49,11 +49,7 @@ RETRY = "the same command tries it again, once; {anew} measures all anew"
 
 @dataclass
 class Campaign:
-    """One campaign under way.
-
-    `notes`: what the user should hear at the end: exclusions, failures.
-    `anew`: what measures all anew, for people.
-    """
+    """One campaign under way; `notes` are for its end, `anew` is the option that measures anew."""
 
     settings: Settings
     installation: MPIInstallation

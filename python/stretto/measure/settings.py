@@ -12,7 +12,6 @@ from stretto.errors import UsageError
 from stretto.files.table import NEIGHBORHOODS
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.measure.compare import BARE, NATIVE
-from stretto.measure.elements import check_elements
 from stretto.measure.reference import visits
 from stretto.measure.variants import apart, launch_for, variant_for
 from stretto.mpi.algorithms.base import PREFIX
@@ -32,6 +31,21 @@ ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 _ALL_BLOCKS = (
     "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter", "reduce_scatter_block",
 )  # fmt: skip
+#: what elements and operations the measuring program knows (``src/bench/data.c``), with bytes
+DATATYPES = {
+    "MPI_BYTE": 1,
+    "MPI_CHAR": 1,
+    "MPI_INT": 4,
+    "MPI_LONG": 8,
+    "MPI_FLOAT": 4,
+    "MPI_DOUBLE": 8,
+    "MPI_UNSIGNED": 4,
+    "MPI_UNSIGNED_LONG": 8,
+    "MPI_LONG_LONG": 8,
+}
+ARITHMETIC = ("MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD")
+LOGIC = ("MPI_LAND", "MPI_LOR", "MPI_BAND", "MPI_BOR")
+_NO_WHOLE_NUMBERS = ("MPI_BYTE", "MPI_CHAR", "MPI_FLOAT", "MPI_DOUBLE")
 LARGEST = 1 << 34
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -246,6 +260,35 @@ def parse_tunable(text: str | None, option: str = "--collective", near: bool = F
         there = f"there are {', '.join(COLLECTIVES)}"
         raise UsageError(f"Stretto leaves {name} to the MPI, nothing is to be tuned", option, there)
     return names
+
+
+def mpi_name(text: str) -> str:
+    """Return the MPI's name of what a user calls ``max``, ``MAX`` or ``MPI_MAX``."""
+    return "MPI_" + text.strip().upper().removeprefix("MPI_")
+
+
+def check_elements(size: int, datatype: str, operation: str, reduces: bool) -> None:
+    """Refuse by its option what the measuring program would refuse after a launch."""
+    if datatype not in DATATYPES:
+        known = ", ".join(DATATYPES)
+        raise UsageError(f"{datatype} is not measured", "--datatype", f"one of {known}")
+    if operation not in ARITHMETIC + LOGIC:
+        known = ", ".join(ARITHMETIC + LOGIC)
+        raise UsageError(f"{operation} is not measured", "--operation", f"one of {known}")
+    if size % DATATYPES[datatype]:
+        raise UsageError(
+            f"{size} bytes are no whole number of {datatype}",
+            "--bytes",
+            f"use multiples of {DATATYPES[datatype]}, or another --datatype",
+        )
+    bits = operation in LOGIC and datatype in _NO_WHOLE_NUMBERS
+    if reduces and (bits or DATATYPES[datatype] == 1):
+        raise UsageError(
+            f"MPI does not define {operation} on {datatype}",
+            "--operation" if bits else "--datatype",
+            "MPI_LAND and the like are for whole numbers such as MPI_INT, and no operation "
+            "is measured on MPI_BYTE and MPI_CHAR",
+        )
 
 
 def make_case(

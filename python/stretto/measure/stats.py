@@ -23,6 +23,8 @@ PAIRED_FROM = 8
 SIGNS_FROM = 20
 #: up to this many launches of each of two candidates rank tests are exact, beyond it normal
 EXACT_TO = 100
+#: probability beyond either bound of an interval
+TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,13 @@ class Interval:
 
 
 @functools.cache
-def order_rank(n: int, level: float = 0.95) -> int | None:
-    """Return k: the median lies between the k-th smallest and k-th largest of n with `level`.
+def order_rank(n: int) -> int | None:
+    """Return k: the median lies between the k-th smallest and k-th largest of n with 95%.
 
-    None when even the extremes do not reach the level (n below 6 for 95%).
+    None when even the extremes do not reach that (n below 6).
     """
     k, ways, below = 0, 1, 1  # of the 2^n ways to lie on two sides of the median, those with k
-    while k < n and below / (1 << n) <= (1 - level) / 2:
+    while k < n and below / (1 << n) <= TAIL:
         k += 1
         ways = ways * (n - k + 1) // k
         below += ways
@@ -56,15 +58,12 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * ways / (1 << number))
 
 
-def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the median and its interval from order statistics.
-
-    `values`: at least one.
-    """
+def median_interval(values: Sequence[float]) -> Interval:
+    """Return the median of at least one value, and its interval from order statistics."""
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
         raise ValueError("the median of nothing")
-    k = order_rank(int(ordered.size), level)
+    k = order_rank(int(ordered.size))
     low, high = (None, None) if k is None else (float(ordered[k - 1]), float(ordered[-k]))
     return Interval(float(np.median(ordered)), low, high, int(ordered.size))
 
@@ -239,7 +238,7 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(sum(math.log(v) for v in values) / len(values))
 
 
-def ratio_apart(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval:
+def ratio_apart(a: Sequence[float], b: Sequence[float]) -> Interval:
     """Return the ratio of two candidates' times that share no launches; n is that of the shorter.
 
     Any launch of the one may stand beside any of the other: Hodges and Lehmann's estimate takes the
@@ -253,19 +252,19 @@ def ratio_apart(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> 
     n = min(len(a), len(b))
     if n < FEWEST:
         return Interval(middle, None, None, n)
-    k = pair_rank(len(a), len(b), level)
+    k = pair_rank(len(a), len(b))
     return Interval(middle, float(ratios[k - 1]), float(ratios[-k]), n)
 
 
 @functools.cache
-def pair_rank(n: int, m: int, level: float = 0.95) -> int:
+def pair_rank(n: int, m: int) -> int:
     """Return k: the ratio lies between the k-th smallest and the k-th largest of all pairs.
 
     Of so many launches that rank tests are not exact (`EXACT_TO`) by the normal distribution.
     """
     if n + m > 2 * EXACT_TO:
         spread = math.sqrt(n * m * (n + m + 1) / 12)
-        return int(n * m / 2 + 0.5 + spread * NormalDist().inv_cdf((1 - level) / 2))
+        return int(n * m / 2 + 0.5 + spread * NormalDist().inv_cdf(TAIL))
     # ways[i, u]: partitions of u into at most i parts, none above j (after the j-th step), which
     # is how often i observations and j others give u pairs in which one of the i is the greater
     ways = np.zeros((n + 1, n * m + 1))
@@ -274,4 +273,4 @@ def pair_rank(n: int, m: int, level: float = 0.95) -> int:
         for i in range(1, n + 1):
             ways[i, j:] += ways[i - 1, : n * m + 1 - j]
     below = np.cumsum(ways[n]) / ways[n].sum()
-    return int(np.searchsorted(below, (1 - level) / 2, side="right"))
+    return int(np.searchsorted(below, TAIL, side="right"))

@@ -287,14 +287,11 @@ def decide(
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 
-    `comparisons`: one for each collective, size and candidate, from
-    `stretto.measure.compare.decisive`.
+    `comparisons`: from `stretto.measure.compare.decisive`.
     `spans`: by collective, what each measured size stands for.
-    `choose`: from a collective and its options to the choice at each size; by default the function
-    of that name.
+    `choose`: from a collective and its options to the choice at each size.
     `usable`: whether a candidate may be chosen; by default Stretto's own only.
-    `calls`: in which the MPI by itself was measured (`calls_of`): a candidate that lacks one of
-    them at a size has no row there.
+    `calls`: from `calls_of`, as for `complete`.
     """
     comparisons = list(comparisons)
     compared = dict.fromkeys(c.cell.collective for c in comparisons)
@@ -315,18 +312,10 @@ def decide(
             options = for_all_sizes(sizes, usable)
         chosen = choose(collective, options) if choose else _choose(sizes, options)
         for segment in segments_of(collective, chosen, options, own_spans):
-            behind = [
-                c
-                for size in segment.measured
-                for c in sizes[size]
-                if segment.choice in (NATIVE, c.candidate)
-            ]
-            found = [
-                c
-                for size in segment.measured
-                for c in one_shape_each(sizes[size])
-                if segment.choice in (NATIVE, c.candidate)
-            ]
+            mine = [[c for c in sizes[size] if segment.choice in (NATIVE, c.candidate)]
+                    for size in segment.measured]  # fmt: skip
+            behind = [c for found in mine for c in found]
+            found = [c for found in mine for c in one_shape_each(found)]
             evidence = evidence_of(segment.choice, segment.measured, found, source)
             evidence |= shapes_of(behind)
             low, high = segment.low, segment.high

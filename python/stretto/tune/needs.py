@@ -11,8 +11,7 @@ import numpy as np
 from stretto.files.profile import Call, Profile
 from stretto.files.table import NEIGHBORHOODS, TUNABLE
 from stretto.measure.blocks import kinds_of_calls, measured_as, pattern_of, whole_pattern
-from stretto.measure.elements import ARITHMETIC, DATATYPES, LOGIC
-from stretto.measure.settings import REDUCTIONS
+from stretto.measure.settings import ARITHMETIC, DATATYPES, LOGIC, REDUCTIONS
 from stretto.tune.decide import SizeRange
 
 #: the needs that are measured cover so much of the time in tunable collectives

@@ -16,7 +16,7 @@ from stretto.kinds import Family
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name, program_word
-from stretto.measure.natives import by_itself
+from stretto.measure.candidates import by_itself
 from stretto.tune.outputs import Outputs, Rules, stamps
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
 from stretto.tune.place import Place, case_files, check_copy, fresh
@@ -135,9 +135,8 @@ class Tuning:
     ) -> Trial | None:
         """Run CMD once in its place; None: the budget ended the run, which says nothing of it.
 
-        `draft`: under whose name `kept` holds what the run put out; without `kept` nothing is.
-        `libraries`, `variables`, `settings`, `watch`: as for `once`.
-        `change`: returns the words of the run instead of CMD's.
+        `draft`: under whose name `kept` holds what the run put out. `change`: from CMD's words to
+        those of the run. Others: as for `once`.
         """
         self.require_unchanged()
         evidence = (self.o.out / "outputs" / "evidence").resolve()

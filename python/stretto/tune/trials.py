@@ -46,11 +46,7 @@ class Trial:
 
 
 def find_value(metric: Metric, result: Result) -> float | None:
-    """Return the metric's value of one run, None when the command printed none (or nan, inf).
-
-    The last match counts, of standard output and then of standard error (a program that prints its
-    rate now and then ends with the final one).
-    """
+    """Return the metric's value of one run (its last match), None where there is none."""
     if metric.pattern is None:
         return result.wall_s
     found = re.findall(metric.pattern, result.stdout + "\n" + result.stderr, re.MULTILINE)
@@ -104,8 +100,7 @@ def once(
 ) -> Trial:
     """Run the command once.
 
-    `libraries`, `variables`: what every rank gets; without libraries, no setting of Stretto's
-    reaches them either.
+    `libraries`, `variables`: what every rank gets; without libraries nothing of Stretto's.
     `evidence`: directory for files of ranks that have Stretto; it is there for this run only.
     `watch`, `enough`: look at the ranks meanwhile, until one tells this number of ranks.
     """
