@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +18,9 @@ from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.launch.command import Command, parse_command
 from stretto.mpi.settings import Setting
+from stretto.tune import seen as tune_seen
 from stretto.tune.named import decided, environment_of, left, named, option_names
-from stretto.tune.seen import RanksSeen
+from stretto.tune.seen import RanksSeen, watching
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
@@ -101,6 +107,51 @@ def test_what_ranks_have_tells_what_came_through() -> None:
     assert "is not set there" in str(seen.missed({"C": "4"}))
     assert seen.missed({"HYDRA_BINDING": "core", "PRTE_MCA_rmaps_x": "1"}) is None, "not for ranks"
     assert RanksSeen(set(), ()).missed({"A": "4"}) is None, "none was seen: nothing is known"
+
+
+def test_of_a_ranks_processes_the_last_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that every rank runs may set what its program gets."""
+    environ = {**os.environ, "MARK": str(tmp_path), "PMI_RANK": "0", "PMI_SIZE": "3", "A": "1"}
+    looks: list[list[str]] = []
+    look = tune_seen._look
+
+    def looking(*words: Any) -> list[dict[str, str]]:
+        found = look(*words)
+        looks.append([rank["A"] for rank in found])
+        return found
+
+    def wait_for(what: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 300
+        while not what():
+            assert time.monotonic() < deadline, looks[-5:]
+            time.sleep(0.01)
+
+    monkeypatch.setattr(tune_seen, "_look", looking)
+    for name in ("inner", "script", "last"):
+        os.mkfifo(tmp_path / name)
+    # all that waits does so in the shell itself
+    script = (
+        "A=2 sh -c 'read x <inner'; : >ended; read x <script; exec env A=3 sh -c 'read x <last'"
+    )
+    with watching("MARK", str(tmp_path)) as seen:
+        process = subprocess.Popen(["sh", "-c", script], env=environ, cwd=tmp_path)
+        try:
+            wait_for(lambda: looks[-1:] == [["2"]])
+            (tmp_path / "inner").write_text("\n")
+            wait_for((tmp_path / "ended").exists)
+            after = len(looks)
+            wait_for(lambda: len(looks) >= after + 3)
+            assert [r["A"] for r in seen.ranks] == ["2"], "the script has not ended yet"
+            (tmp_path / "script").write_text("\n")
+            wait_for(lambda: looks[-1] == ["3"])  # what takes its place is a rank again
+            (tmp_path / "last").write_text("\n")
+            assert process.wait(300) == 0
+        finally:
+            process.kill()
+            process.wait()
+    assert seen.sizes == {3} and [r["A"] for r in seen.ranks] == ["3"]
 
 
 @pytest.mark.mpi

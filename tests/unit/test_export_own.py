@@ -243,5 +243,4 @@ def test_simulated_results_have_their_table_already(
     table.write_text("")
     assert main(words) == 1
     said = capsys.readouterr().err
-    assert f"is there already, beside them: {table}" in said
-    assert f"try: take that one: stretto run --table {table}" in said
+    assert f"as well: stretto run --table {table}" in said

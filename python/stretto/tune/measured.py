@@ -155,7 +155,7 @@ def state_cost(session: Tuning, needs: Needs) -> None:
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
     runs = 2 * pairs * session.run_s
     if session.o.budget_s is not None and session.o.pairs is None:
-        runs = min(runs, max(0.0, (session.left_s() or 0.0) - seconds))
+        runs = min(runs, max(0.0, session.left_s() - seconds))
     session.say(
         f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
         f"for runs of CMD ({duration(session.run_s)} each)"
@@ -169,9 +169,9 @@ def state_cost(session: Tuning, needs: Needs) -> None:
 
 
 def _bench_budget(session: Tuning) -> float | None:
-    left = session.left_s()
-    if left is None:
+    if session.o.budget_s is None:
         return None
+    left = session.left_s()
     trials = 2 * PAIRS * 1.1 * session.run_s
     return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 

@@ -21,7 +21,7 @@ from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
-from stretto.tune.unchanged import program_files
+from stretto.tune.unchanged import program_files, refuse_other
 
 #: what starting a job takes beside its own time, where only that was recorded
 START_S = 0.5
@@ -52,17 +52,15 @@ def profile_of(session: Tuning) -> Profile:
     if path.exists() and not session.o.restart:
         found = read_profile(path)
         recorded_run = _recorded(session)
-        for what, then, now in (
-            ("command", " ".join(found.command), " ".join(session.o.words)),
-            ("MPI", found.mpi.family, session.job.mpi.family),
-            ("layout", recorded_run and recorded_run[1], recorded_run and _asked_layout(session)),
-        ):
-            if then != now:
-                raise StrettoError(
-                    f"the profile here is of another {what}: {then}, not {now}",
-                    path,
-                    "begin again with --restart, or give another directory with --out",
-                )
+        refuse_other(
+            (
+                ("command", " ".join(found.command), " ".join(session.o.words)),
+                ("MPI", found.mpi.family, session.job.mpi.family),
+                ("layout", recorded_run and recorded_run[1],
+                 recorded_run and _asked_layout(session)),
+            ),
+            path, "begin again with --restart, or give another directory with --out",
+        )  # fmt: skip
         if recorded_run is not None:
             session.run_s = recorded_run[0]
             session.say(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -90,22 +91,19 @@ class Tuning:
     def path(self, kind: str) -> Path:
         return self.o.out / f"{self.name}.{kind}"
 
-    def left_s(self) -> float | None:
-        if self.o.budget_s is None:
-            return None
-        return self.o.budget_s - (time.monotonic() - self.begin)
+    def left_s(self) -> float:
+        """Return what is left of the budget, in seconds; infinite without one."""
+        budget = math.inf if self.o.budget_s is None else self.o.budget_s
+        return budget - (time.monotonic() - self.begin)
 
     def within(self, limit: float | None) -> float | None:
         """Return how long a run of CMD may take: the limit, or what is left of the budget."""
-        left = self.left_s()
-        if left is None:
-            return limit
-        return max(left, 0.1) if limit is None else min(limit, max(left, 0.1))
+        most = min(math.inf if limit is None else limit, max(self.left_s(), 0.1))
+        return None if most == math.inf else most
 
     @property
     def over(self) -> bool:
-        left = self.left_s()
-        return left is not None and left <= 0
+        return self.left_s() <= 0
 
     def require_in_budget(self, result: Result) -> None:
         """Refuse to go on where the budget ended CMD's first run."""

@@ -38,7 +38,12 @@ from stretto.tune.place import alone_in, keep_input
 from stretto.tune.session import PAIRS
 from stretto.tune.settings_runs import SettingRuns, Spent
 from stretto.tune.settings_together import best_together, choose, most_runs
-from stretto.tune.unchanged import environment_of, program_files, refuse_other_environment
+from stretto.tune.unchanged import (
+    environment_of,
+    program_files,
+    refuse_other,
+    refuse_other_environment,
+)
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
@@ -179,22 +184,23 @@ def _begin(runs: SettingRuns, candidates: Sequence[Setting]) -> SettingsFile:
     if runs.o.restart or not path.exists():
         return new
     old = read_settings(path)
-    for name, a, b in (
-        ("command", old.command, new.command),
-        ("metric", old.metric, new.metric),
-        ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
-        ("CPU", old.host.cpu, new.host.cpu),
-        ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
-    ):
-        if a != b:
-            raise StrettoError(
-                f"settings were tried here on another {name}: {a}, not {b}", path, _ANEW
-            )
+    refuse_other(
+        (
+            ("command", old.command, new.command),
+            ("metric", old.metric, new.metric),
+            ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
+            ("CPU", old.host.cpu, new.host.cpu),
+            ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
+        ),
+        path,
+        _ANEW,
+    )
     refuse_other_environment(old.environment, new.environment, path, _ANEW)
     runs.going_on(old.programs, old.created)
     before = {t.name: t.environment for t in old.tried if not t.parts}
     if before == {t.name: t.environment for t in tried}:
-        new.tried += [t for t in old.tried if t.parts]
+        together = [t for t in old.tried if t.parts]
+        new.tried += [Tried(t.name, t.what, t.environment, parts=t.parts) for t in together]
         new.runs = old.runs
     else:  # combinations and what confirmed them are made anew
         same = {NATIVE, *(t.name for t in tried if before.get(t.name) == t.environment)}

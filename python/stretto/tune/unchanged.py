@@ -62,6 +62,18 @@ def environment_of(job: Job) -> dict[str, str]:
     return dict(sorted({**deciding(job.mpi.family, environ), **threads}.items()))
 
 
+def refuse_other(
+    pairs: Iterable[tuple[str, object, object]], place: Path | str, remedy: str
+) -> None:
+    """Refuse to go on with what was made otherwise.
+
+    `pairs`: what it is called, as it was then, and as it is now.
+    """
+    for what, then, now in pairs:
+        if then != now:
+            raise StrettoError(f"this is of another {what}: {then}, not {now}", place, remedy)
+
+
 def refuse_other_environment(
     before: Mapping[str, str] | None, now: Mapping[str, str] | None, place: Path | str, remedy: str
 ) -> None:

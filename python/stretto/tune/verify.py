@@ -210,8 +210,7 @@ def _take_turns(
     with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
         for kind in plan:
             progress.update(progress.done, kind)
-            left = session.left_s()
-            if left is not None and left < session.run_s:
+            if session.left_s() < session.run_s:
                 break
             try:
                 run = one(kind, len(runs))
@@ -253,10 +252,9 @@ def _earlier(session: Tuning, known: str) -> list[Run]:
 
 
 def _affordable(session: Tuning) -> int:
-    left = session.left_s()
-    if left is None:
+    if session.o.budget_s is None:
         return PAIRS
-    return max(0, min(MOST_PAIRS, int(left / (2.1 * max(session.run_s, 0.05)))))
+    return max(0, min(MOST_PAIRS, int(session.left_s() / (2.1 * max(session.run_s, 0.05)))))
 
 
 def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
