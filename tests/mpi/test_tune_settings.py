@@ -20,7 +20,6 @@ from stretto.files.identity import Host
 from stretto.files.settings import (
     SettingsFile,
     Tried,
-    check,
     read_settings,
     write_settings,
 )
@@ -206,8 +205,8 @@ def test_the_setting_that_helps_is_found_confirmed_and_applied(
     path.rename(moved)
     assert main(["env", "--settings", str(moved), *job()]) == 0
     assert "export OMPI_MCA" in capsys.readouterr().out
-    with pytest.raises(StrettoError, match="do not fit"):
-        check(dataclasses.replace(kept, chosen={}), "f")
+    with pytest.raises(StrettoError, match="was chosen, but not tried"):
+        write_settings(dataclasses.replace(kept, chosen={}), moved)
 
 
 @pytest.mark.mpi
@@ -367,8 +366,8 @@ def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[
     assert [r["setting"] for r in again["runs"]] == [r["setting"] for r in found["runs"]]
 
     with pytest.raises(StrettoError, match="puts together what was not tried"):
-        check(dataclasses.replace(whole, tried=[t for t in whole.tried if t.name != "alpha=1"],
-                                  runs=[]), "f")  # fmt: skip
+        less = [t for t in whole.tried if t.name != "alpha=1"]
+        write_settings(dataclasses.replace(whole, tried=less, runs=[]), path)
     # what was put together is named by the user now: runs of the settings alone count on
     named = ["--candidates", "beta=1;beta=1,alpha=1"]
     assert tune(*named, "--json", *helping(case)) == 0
