@@ -33,8 +33,8 @@ from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import collect, collect_host
 from stretto.files.schema import encode
 from stretto.measure.compare import BARE, NATIVE, Timing, compare_times, timings
-from stretto.measure.fitting import check_same
 from stretto.measure.idle import busy_share, cores, idle_warning
+from stretto.measure.ledger import check_same
 from stretto.measure.runner import Campaign
 from stretto.measure.settings import Case, Settings, make_case, parse_duration, variants_of
 from stretto.measure.show import size_words, us

@@ -19,8 +19,8 @@ import clusters
 from clusters import inside_a_job, testbed
 from mpis import MPIS, beside_others
 from stretto.files.bench import read_bench
+from stretto.measure.candidates import resolve
 from stretto.measure.inlaunch import shared_launches, written_in
-from stretto.measure.natives import resolve
 from stretto.measure.settings import make_case
 from stretto.measure.variants import shared_settings
 from stretto.mpi import from_launcher

@@ -16,46 +16,26 @@ from stretto.files.table import NEIGHBORHOODS, TUNABLE
 pytestmark = pytest.mark.mpi
 
 CASES = """case allreduce 64 MPI_FLOAT MPI_PROD 0
-candidate CANDIDATE
 case reduce 8 MPI_INT MPI_MAX 1
-candidate CANDIDATE
 case allreduce 16 MPI_UNSIGNED MPI_BAND 0
-candidate CANDIDATE
 case allreduce 16 MPI_LONG_LONG MPI_LAND 0
-candidate CANDIDATE
 case reduce 16 MPI_UNSIGNED_LONG MPI_BOR 0
-candidate CANDIDATE
 case allreduce 8 MPI_INT MPI_LOR 0
-candidate CANDIDATE
 case bcast 100 MPI_BYTE MPI_SUM 1
-candidate CANDIDATE
 case allgather 24 MPI_LONG MPI_SUM 0
-candidate CANDIDATE
 case alltoall 40 MPI_INT MPI_SUM 0
-candidate CANDIDATE
 case gather 12 MPI_INT MPI_SUM 1
-candidate CANDIDATE
 case scatter 300 MPI_CHAR MPI_SUM 1
-candidate CANDIDATE
 case reduce_scatter_block 16 MPI_INT MPI_SUM 0
-candidate CANDIDATE
 case allgatherv 24 MPI_LONG MPI_SUM 0
-candidate CANDIDATE
 case alltoallv 40 MPI_INT MPI_SUM 0
-candidate CANDIDATE
 case gatherv 12 MPI_INT MPI_SUM 1
-candidate CANDIDATE
 case scatterv 300 MPI_CHAR MPI_SUM 1
-candidate CANDIDATE
 case reduce_scatter 16 MPI_INT MPI_SUM 0
-candidate CANDIDATE
 case scan 64 MPI_DOUBLE MPI_PROD 0
-candidate CANDIDATE
 case exscan 8 MPI_LONG MPI_MAX 0
-candidate CANDIDATE
 case barrier 0 MPI_BYTE MPI_SUM 0
-candidate CANDIDATE
-"""
+""".replace("\n", "\ncandidate CANDIDATE\n")
 
 
 def program(family: str) -> Path:
@@ -146,15 +126,11 @@ def test_a_wrong_algorithm_is_wrong_and_no_more(name: str, ranks: int, tmp_path:
     (tmp_path / "wrong.c").write_text(source)
     mpi = ALL[name].require()
     shim = mpi.compile(tmp_path / "wrong.c", tmp_path / "wrong.so", "-shared", "-fPIC")
-    cases = """case allreduce 64 MPI_DOUBLE MPI_SUM 0
-candidate bare
-case bcast 64 MPI_BYTE MPI_SUM 0
-candidate bare
-case allgather 64 MPI_BYTE MPI_SUM 0
-candidate bare
-case barrier 0 MPI_BYTE MPI_SUM 0
-candidate bare
-"""
+    cases = "".join(
+        f"case {case} MPI_SUM 0\ncandidate bare\n"
+        for case in ("allreduce 64 MPI_DOUBLE", "bcast 64 MPI_BYTE", "allgather 64 MPI_BYTE",
+                     "barrier 0 MPI_BYTE")
+    )  # fmt: skip
     done = bench(name, tmp_path, job(tmp_path, cases), ranks, LD_PRELOAD=str(shim))
     assert done.returncode == 0, done.stderr
     launch, *samples = lines(tmp_path)

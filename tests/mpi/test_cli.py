@@ -20,7 +20,7 @@ from stretto.cli import app
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
 from stretto.files.io import dump_json, parse_json, write_atomic
-from stretto.measure import elements
+from stretto.measure import settings
 from stretto.version import __version__
 
 COMMANDS = [name for name, _ in app.available()]
@@ -464,9 +464,9 @@ def test_what_bench_cannot_measure_is_refused_before_a_launch(
 def test_elements_are_those_of_the_measuring_program() -> None:
     text = (REPOSITORY / "src" / "bench" / "data.c").read_text()
     found = re.findall(r'\{"(MPI_\w+)", AS_\w+, (\d)\}', text)
-    assert {name: int(size) for name, size in found} == elements.DATATYPES
+    assert {name: int(size) for name, size in found} == settings.DATATYPES
     operations = text[text.index("operations[]") :].partition("}")[0]
-    assert tuple(re.findall(r'"(MPI_\w+)"', operations)) == elements.ARITHMETIC + elements.LOGIC
+    assert tuple(re.findall(r'"(MPI_\w+)"', operations)) == settings.ARITHMETIC + settings.LOGIC
 
 
 @pytest.mark.parametrize("text", ["bare,native:A=1,B=2", "ring,bruck_k(8,2)"])

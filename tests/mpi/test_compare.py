@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, missing
+from mpis import missing
+from results import write_results
 from stretto.cli import main
-from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
-from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.bench import Sample, read_bench
+from stretto.files.identity import MPIIdentity
 from stretto.kinds import Abi, Family, Source
-from stretto.measure.stats import rank_sum_test
-from stretto.report.ranking import _compared, rank
+from stretto.report.ranking import rank
 from stretto.report.sources import sources
 
 OPENMPI, MPICH = ("openmpi", "openmpi", "4.1.4"), ("mpich", "mpich", "5.0.2")
@@ -31,25 +30,15 @@ def results(
     source: Source = "measured",
 ) -> Path:
     """Write results; times in us by collective and size, then by candidate; 0.4% of noise."""
-    head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1), MPIIdentity(*who), [])
-    names: dict[str, list[str]] = {}
-    for (collective, _), found in times.items():
-        names.setdefault(collective, list(found))
-    with BenchWriter(path, head) as writer:
-        for launch in range(launches):
-            writer.write(Launch(launch, 2, 4, 8, names))
-            for (collective, size), found in times.items():
-                for i, (name, us) in enumerate(found.items()):
-                    for mode in modes:
-                        value = us * (1 + 0.001 * ((launch * 3 + i) % 5))
-                        writer.write(
-                            Sample(
-                                launch, collective, name, size, "MPI_BYTE", None, 0,
-                                mode, 10, [value], True, source,  # type: ignore[arg-type]
-                            )
-                        )  # fmt: skip
-            writer.write(LaunchEnd(launch, "ok"))
-    return path
+    samples = [
+        Sample(launch, collective, name, size, "MPI_BYTE", None, 0, mode,  # type: ignore[arg-type]
+               10, [us * (1 + 0.001 * ((launch * 3 + i) % 5))], True, source)
+        for launch in range(launches)
+        for (collective, size), found in times.items()
+        for i, (name, us) in enumerate(found.items())
+        for mode in modes
+    ]  # fmt: skip
+    return write_results(path, samples, MPIIdentity(*who), host=host)
 
 
 def two(tmp_path: Path, **more: int) -> list[Path]:
@@ -84,86 +73,6 @@ def test_defaults_are_measured_against_their_own_best_and_the_best_of_all(
     assert openmpi["best_of_all"]["outcome"] == mpich["best_of_all"]["outcome"] == "slower"
 
 
-def test_without_strettos_the_best_of_all_is_an_mpis(tmp_path: Path) -> None:
-    files = sources([(p, read_bench(p)) for p in two(tmp_path)])
-    (ranking,) = rank(files, {}, natives_only=True)
-    assert {e.kind for e in ranking.entries} == {"default", "own"}
-    by_mpi = {d.mpi: d for d in ranking.distances}
-    assert by_mpi["Open MPI 4.1.4"].every.best.mpi == "MPICH 5.0.2"
-    assert by_mpi["MPICH 5.0.2"].every.ratio == 1.0
-
-
-def test_an_mpi_without_its_default_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Results whose algorithms were all forced (imported ones) had a heading and nothing below."""
-    forced = "native:coll_tuned_bcast_algorithm="
-    times = {("bcast", n): {f"{forced}6": 8.0, f"{forced}1": 30.0} for n in (8, 64)}
-    path = results(tmp_path / "a.bench.jsonl", OPENMPI, times)
-    assert main(["compare", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert said.count("Open MPI 4.1.4: what it does by itself was not measured; fastest: ") == 2
-    assert "8.01 us" in said and "30" not in said
-
-
-def test_few_launches_make_no_claim(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", *map(str, two(tmp_path, launches=5))]) == 0
-    said = capsys.readouterr().out
-    assert "inconclusive: 5 launches are too few" in said and "slower" not in said
-
-
-def test_equal_launch_numbers_of_two_mpis_are_no_pairs(tmp_path: Path) -> None:
-    """Twelve launches each, one noisy in step with the other: a paired test would see it."""
-    paths = [
-        results(tmp_path / f"{who[0]}.bench.jsonl", who, {("bcast", 8): {"bare": us}}, 12)
-        for who, us in ((OPENMPI, 10.0), (MPICH, 9.9))
-    ]
-    (ranking,) = rank(sources([(p, read_bench(p)) for p in paths]), {})
-    slow = ranking.distances[-1]
-    assert slow.mpi == "Open MPI 4.1.4" and slow.every.verdict.outcome == "same"
-    assert "not above 3%" in slow.every.verdict.why
-
-
-def test_equal_launch_numbers_of_two_files_are_no_pairs(tmp_path: Path) -> None:
-    """Two campaigns of one MPI with other candidates: their rounds have nothing in common."""
-    tuned = "native:coll_tuned_bcast_algorithm=6"
-    paths = [
-        results(tmp_path / f"{i}.bench.jsonl", OPENMPI, {("bcast", 8): {name: us}}, 12)
-        for i, (name, us) in enumerate({"bare": 10.0, tuned: 8.0}.items())
-    ]
-    (ranking,) = rank(sources([(p, read_bench(p)) for p in paths]), {})
-    (default, own) = sorted(ranking.entries, key=lambda e: e.candidate)
-    assert default.file != own.file and default.mpi == own.mpi
-    (distance,) = ranking.distances
-    ratio, p_value = _compared(default, own)
-    assert p_value == rank_sum_test(*([t for _, t in e.by_launch] for e in (default, own)))
-    assert distance.own.verdict.outcome == "slower" and ratio.n == 12
-
-
-def test_only_what_was_measured_the_same_way_is_compared(tmp_path: Path) -> None:
-    one = results(tmp_path / "a.bench.jsonl", OPENMPI, {("bcast", 8): {"bare": 9}}, 6,
-                  ("latency", "throughput"))  # fmt: skip
-    other = results(tmp_path / "b.bench.jsonl", MPICH, {("bcast", 8): {"bare": 8}}, 6,
-                    ("throughput",))  # fmt: skip
-    files = sources([(p, read_bench(p)) for p in (one, other)])
-    assert [r.mode for r in rank(files, {})] == ["throughput"]
-    (latency,) = rank(files, {}, mode="latency")
-    assert latency.missing == ("MPICH 5.0.2",) and len(latency.entries) == 1
-
-
-def test_two_campaigns_of_one_mpi_stay_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("old", "new"):
-        results(tmp_path / f"{name}.bench.jsonl", OPENMPI, {("bcast", 8): {"bare": 9}}, host=name)
-    assert main(["compare", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [d["mpi"] for d in found["calls"][0]["defaults"]] == [
-        "Open MPI 4.1.4 on new", "Open MPI 4.1.4 on old",
-    ]  # fmt: skip
-    assert "several machines" in found["notes"][0]
-
-
 #: where three files lie, and what they are called then
 APART = [
     (("a/x", "b/x", "c/x"), ("(a)", "(b)", "(c)")),
@@ -193,30 +102,6 @@ def test_files_that_hold_the_same_are_never_called_the_same(
         assert distance.own.ratio == pytest.approx(2.0, rel=0.01)
 
 
-def test_names_tell_files_apart_whatever_they_are_called(tmp_path: Path) -> None:
-    """An ending more or less, or a link: the last resort is the whole path."""
-    for name in ("a", "a.bench.jsonl"):
-        results(tmp_path / name, OPENMPI, {("bcast", 8): {"bare": 9}})
-    (tmp_path / "link").symlink_to("a")
-    paths = [tmp_path / name for name in ("a", "a.bench.jsonl", "link")]
-    files = sources([(p, read_bench(p)) for p in paths])
-    assert [f.path for f in files] == paths[:2]
-    assert [f.mpi for f in files] == [f"Open MPI 4.1.4 ({p.resolve()})" for p in paths[:2]]
-
-
-def test_layouts_of_one_campaign_have_one_name(tmp_path: Path) -> None:
-    """Of two campaigns each, its directory's; of one, none is needed."""
-    files = []
-    for campaign in ("old", "new"):
-        (tmp_path / campaign).mkdir()
-        for layout, size in (("1x3", 8), ("1x6", 64)):
-            path = tmp_path / campaign / f"{layout}.bench.jsonl"
-            results(path, OPENMPI, {("bcast", size): {"bare": 9}})
-            files.append((path, read_bench(path)))
-    assert {f.mpi for f in sources(files[:2])} == {"Open MPI 4.1.4"}
-    assert [f.mpi.split()[-1] for f in sources(files)] == ["(old)", "(old)", "(new)", "(new)"]
-
-
 def test_a_file_named_twice_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,21 +111,6 @@ def test_a_file_named_twice_counts_once(
     assert main(["compare", *same, "--json"]) == 0
     (call,) = json.loads(capsys.readouterr().out)["calls"]
     assert [e["mpi"] for e in call["entries"]] == ["Open MPI 4.1.4"]
-
-
-def test_algorithms_have_the_mpis_own_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    MPIS["openmpi4"].require()
-    from stretto.mpi.algorithms import discover, named
-    from stretto.mpi.detect import find_installation
-
-    mpi = find_installation("/usr/bin/mpirun.openmpi")
-    candidate = named(discover(mpi), "bcast", "binomial").candidate
-    who: Who = ("openmpi", "openmpi", mpi.version)
-    path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): {"bare": 9, candidate: 8}})
-    assert main(["compare", str(path)]) == 0
-    assert "tuned binomial" in capsys.readouterr().out
 
 
 def test_labels_are_the_same_whether_the_mpi_is_here_or_not() -> None:
@@ -265,23 +135,6 @@ def test_labels_are_the_same_whether_the_mpi_is_here_or_not() -> None:
     assert own_label("native:I_MPI_ADJUST_BCAST_NODE=2") == "node 2"
     assert own_label("native:coll_tuned_bcast_algorithm=77") is None
     assert own_label("native:coll_tuned_bcast_algorithm=6,btl_vader_eager_limit=1") is None
-
-
-def test_settings_without_a_name_are_shown_short(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of an MPI that is not here nobody knows what compositions are called."""
-    on = "MPIR_CVAR_DEVICE_COLLECTIVES=percoll"
-    names = [f"native:MPIR_CVAR_BCAST_COMPOSITION={n},{on}" for n in (3, 4)]
-    who: Who = ("mpich", "mpich", "77.0")
-    times = {"bare": 9.0, "bruck_k(8,2)": 4.0} | dict.fromkeys(names, 8.0)
-    path = results(tmp_path / "a.bench.jsonl", who, {("bcast", 8): times})
-    assert main(["compare", str(path), "--json"]) == 0
-    (call,) = json.loads(capsys.readouterr().out)["calls"]
-    assert {e["label"] for e in call["entries"]} == {
-        "default", "bruck_k(8,2)",
-        "MPIR_CVAR_BCAST_COMPOSITION=3", "MPIR_CVAR_BCAST_COMPOSITION=4",
-    }  # fmt: skip
 
 
 def test_the_page_and_the_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from stretto.errors import StrettoError
 from stretto.export import han, mpich_tree, openmpi, openmpi_json
 from stretto.export.openmpi import IDS
 from stretto.kinds import Family
-from stretto.measure import natives
-from stretto.measure.natives import RULES_FILES, by_itself, unlisted
+from stretto.measure import candidates
+from stretto.measure.candidates import RULES_FILES, by_itself, unlisted
 from stretto.mpi.algorithms.forced import exported, forced, mark_of, settable
 from stretto.mpi.algorithms.openmpi import hiding
 from stretto.mpi.algorithms.openmpi_names import TUNED
@@ -158,11 +158,11 @@ def test_what_decides_before_the_algorithms_is_told_when_they_are_measured(
         asked.append("once")
         return {hcoll.name: hcoll}
 
-    monkeypatch.setattr(natives, "control_variables", variables)
-    monkeypatch.setattr(natives, "check_settings", lambda *of: [])
+    monkeypatch.setattr(candidates, "control_variables", variables)
+    monkeypatch.setattr(candidates, "check_settings", lambda *of: [])
     ring = "native:coll_tuned_allreduce_algorithm=4"
-    (said,) = natives.unlisted(Mpi(), ["shm", ring])  # type: ignore[arg-type]
+    (said,) = candidates.unlisted(Mpi(), ["shm", ring])  # type: ignore[arg-type]
     assert said.startswith("coll/hcoll (priority 90) is built into this Open MPI and decides")
-    assert natives.unlisted(Mpi(), ["shm"]) == [] and asked == ["once"]  # type: ignore[arg-type]
+    assert candidates.unlisted(Mpi(), ["shm"]) == [] and asked == ["once"]  # type: ignore[arg-type]
     monkeypatch.setenv("OMPI_MCA_coll_hcoll_enable", "0")
-    assert natives.unlisted(Mpi(), [ring]) == []  # type: ignore[arg-type]
+    assert candidates.unlisted(Mpi(), [ring]) == []  # type: ignore[arg-type]

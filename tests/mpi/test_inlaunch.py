@@ -17,17 +17,14 @@ import pytest
 
 from mpis import MPIS, alone_here, installation, rarely
 from stretto.errors import StrettoError
-from stretto.files.bench import read_bench
 from stretto.files.identity import collect
 from stretto.measure import inlaunch, runner
+from stretto.measure.candidates import resolve
 from stretto.measure.compare import timings
 from stretto.measure.inlaunch import shared_launches, written_in
-from stretto.measure.job import format_job
-from stretto.measure.ledger import Ledger
-from stretto.measure.natives import resolve
 from stretto.measure.runner import measure
 from stretto.measure.settings import Settings, make_case, variants_of
-from stretto.measure.variants import apart, launch_for, shared_settings, single_settings
+from stretto.measure.variants import launch_for, shared_settings, single_settings
 from stretto.mpi.algorithms.pairs import settings_environment
 from test_bench_program import bench, job, lines, program
 from test_measure_runner import FakeMPI, clock_of_hangs, go, mpi, starts
@@ -64,28 +61,6 @@ def test_candidates_that_start_alike_share_a_launch() -> None:
 def replace_cases(s: Settings, names: Sequence[str]) -> Settings:
     cases = tuple(dataclasses.replace(c, candidates=tuple(names)) for c in s.cases)
     return dataclasses.replace(s, cases=cases)
-
-
-def test_of_shared_launches_the_one_that_starts_with_most_is_taken() -> None:
-    han = "native:coll_tuned_bcast_algorithm=6,coll_tuned_use_dynamic_rules=1,coll_han_priority=0"
-    both = "natives:coll_han_priority=0,coll_tuned_use_dynamic_rules=1"
-    assert launch_for(han, ("bare", TUNED, both)) == both
-    assert launch_for(A, ("bare", TUNED, both)) == TUNED
-    assert launch_for(A, ("bare", A, TUNED)) == A, "as the campaign was begun"
-    assert launch_for(A, ("stretto",)) == A and launch_for("shm", (TUNED,)) == "stretto"
-    assert shared_settings(both) == {"coll_han_priority": "0", "coll_tuned_use_dynamic_rules": "1"}
-    assert settings_environment("openmpi", both.partition(":")[2]) == {
-        "OMPI_MCA_coll_han_priority": "0",
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-    }
-    assert shared_settings("bare") == {}
-    # Launches without a baseline want a reference in all.
-    assert not apart(("stretto", "bare")) and not apart(("stretto", TUNED)) and not apart(("bare",))
-    assert apart(("stretto", "bare", A)) and apart((A, B)) and apart(("bare", TUNED, "natives:x=1"))
-    assert single_settings("native:OMPI_MCA_coll_tuned_scan_algorithm=1") == {
-        "coll_tuned_scan_algorithm": "1",
-        "coll_tuned_use_dynamic_rules": "1",
-    }
 
 
 @pytest.mark.parametrize("name", MPIS)
@@ -136,16 +111,6 @@ def test_what_an_installed_mpi_can_be_told(name: str, monkeypatch: pytest.Monkey
         written_in(settings, later, launch_number, settings.cases)
 
 
-def test_one_that_would_be_alone_gets_its_settings_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI
-) -> None:
-    told = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
-    monkeypatch.setattr(inlaunch, "_writable", lambda here, names: told)
-    assert shared_launches(mpi, [make_case("allreduce", 8, [A, "bare"])], 1) == {}
-    told[B] = (("coll_tuned_allreduce_algorithm", "3"),)
-    assert shared_launches(mpi, [make_case("allreduce", 8, [A, B])], 1) == {A: TUNED, B: TUNED}
-
-
 @pytest.mark.parametrize(
     ("version", "nodes", "start", "shares"),
     [
@@ -176,34 +141,6 @@ def test_bare_shares_launches_whose_settings_change_nothing_for_it(
     assert launch_for("native", variants) == "stretto"
 
 
-def test_bare_stays_apart_where_two_kinds_of_launches_would_do_or_the_user_has_set_them(
-    monkeypatch: pytest.MonkeyPatch, mpi: FakeMPI
-) -> None:
-    """By their names alone bare would be sought in the launches without HAN."""
-    han = [f"{n},coll_han_priority=0" for n in (A, B)]
-    told = {n: (("coll_tuned_allreduce_algorithm", "1"),) for n in (A, B, *han)}
-    monkeypatch.setattr(inlaunch, "_writable", lambda here, names: {n: told[n] for n in names})
-    here = dataclasses.replace(mpi, family="openmpi", version="5.0.11")  # type: ignore[type-var]
-    cases = [make_case("allreduce", 8, ["native", A, B, *han, "bare"])]
-    variants = variants_of(cases, shared_launches(here, cases, 2))
-    assert len(variants) == 4 and launch_for("bare", variants) == "bare"
-    shared = shared_launches(here, cases, 1)
-    assert launch_for("bare", variants_of(cases, shared)) == shared["bare"] == shared[han[0]]
-    few = [make_case("allreduce", 8, ["native", A, B, "bare"])]
-    assert "bare" in shared_launches(here, few, 2)
-    for name in ("coll_han_priority", "coll_tuned_dynamic_rules_filename"):
-        with monkeypatch.context() as m:
-            m.setenv(f"OMPI_MCA_{name}", "x")
-            assert "bare" not in shared_launches(here, few, 2)
-
-
-def test_the_job_says_what_to_set(tmp_path: Path) -> None:
-    s = campaign([A, B], SHARING)
-    written = {A: (("coll_tuned_allreduce_algorithm", "1"),)}
-    text = format_job(s, 0, s.cases, tmp_path / "o", tmp_path / "s", 0, written)
-    assert f"candidate {A}\nset coll_tuned_allreduce_algorithm 1\ncandidate {B}\ncase" in text
-
-
 # ---- a campaign with shared launches -------------------------------------------------------------
 
 
@@ -227,20 +164,6 @@ def test_one_that_fails_in_a_shared_launch_goes_alone(
     assert len(found.samples) == 3 * 2 * 2, "the others' are complete in both launches"
     tries = 2 if what == "crash" else 1  # a crash is tried once more
     assert len(starts(tmp_path)) == 2 + tries
-
-
-def test_results_begun_with_other_launches_are_refused(
-    mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "written_in", lambda *of: {})
-    path, names = tmp_path / "r.bench.jsonl", ["native", A, B]
-    apart, together = campaign(names, {}, launches=2), campaign(names, SHARING, launches=2)
-    assert len(apart.variants) == 3 and len(together.variants) == 2
-    go(mpi, apart, path)
-    assert not any(Ledger(apart, read_bench(path).records).pending(k) for k in range(6))
-    with pytest.raises(StrettoError, match="variants") as error:
-        go(mpi, together, path)
-    assert "--separate-launches as before" in str(error.value.remedy)
 
 
 # ---- with the MPIs -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import MPIS
 from stretto.errors import UsageError
-from stretto.measure import natives
+from stretto.measure import candidates
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import NativeAlgorithm, discover, mpich, named, openmpi
 from stretto.mpi.base import MPIInstallation
@@ -74,23 +74,23 @@ def test_parameters_show_in_the_label() -> None:
 
 def test_only_what_fits_is_a_candidate() -> None:
     mpi = _installation("openmpi4" if "openmpi4" in MPIS else next(iter(MPIS)))
-    two = natives.resolve([natives.ALL], mpi, "allgather", 2, 1)
-    three = natives.resolve([natives.ALL], mpi, "allgather", 3, 1)
+    two = candidates.resolve([candidates.ALL], mpi, "allgather", 2, 1)
+    three = candidates.resolve([candidates.ALL], mpi, "allgather", 3, 1)
     assert len(two) == len(three) + 1  # two_proc
-    assert len(natives.resolve([natives.ALL], mpi, "allgather", 4, 2)) > len(three)  # han
-    every = natives.resolve([natives.EVERY], mpi, "bcast", 3, 1)
+    assert len(candidates.resolve([candidates.ALL], mpi, "allgather", 4, 2)) > len(three)  # han
+    every = candidates.resolve([candidates.EVERY], mpi, "bcast", 3, 1)
     assert any("knomial_radix=8" in c for c in every)
 
 
 def test_names_become_settings() -> None:
     mpi = _installation(next(n for n in MPIS if n.startswith("openmpi")))
-    (ring,) = natives.resolve(["native:ring"], mpi, "allreduce", 4, 1)
+    (ring,) = candidates.resolve(["native:ring"], mpi, "allreduce", 4, 1)
     assert "coll_tuned_allreduce_algorithm=4" in ring
-    assert natives.labels(mpi, [ring, "shm"]) == {ring: "tuned ring"}
+    assert candidates.labels(mpi, [ring, "shm"]) == {ring: "tuned ring"}
     kept = ["shm", "native:btl_tcp_links=2"]  # bcast has no ring
-    assert natives.resolve(["native:ring", *kept], mpi, "bcast", 4, 1) == kept
+    assert candidates.resolve(["native:ring", *kept], mpi, "bcast", 4, 1) == kept
     with pytest.raises(UsageError, match="no 'rings' for allreduce"):
-        natives.resolve(["native:rings"], mpi, "allreduce", 4, 1)
+        candidates.resolve(["native:rings"], mpi, "allreduce", 4, 1)
 
 
 def _variables(*rows: tuple[str, str, list[tuple[int, str]]]) -> Mapping[str, Variable]:

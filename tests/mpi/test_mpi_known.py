@@ -8,7 +8,7 @@ import pytest
 
 from mpis import MPIS
 from stretto.errors import UsageError
-from stretto.measure import natives
+from stretto.measure import candidates
 from stretto.mpi import known
 from stretto.mpi.detect import find_installation
 from stretto.mpi.intel import IntelMPI
@@ -41,7 +41,7 @@ def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     if "name" not in request.fixturenames:  # no real MPI
         found = {v.name: v for v in LISTED}
         monkeypatch.setattr(known, "_known", lambda installation: found)
-        monkeypatch.setattr(natives, "control_variables", lambda installation: found)
+        monkeypatch.setattr(candidates, "control_variables", lambda installation: found)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def listed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_open_mpi_does_not_know_is_refused(setting: str, said: str, remedy: str) -> None:
     with pytest.raises(UsageError) as error:
-        natives.resolve([f"native:{setting}"], OPENMPI, "allreduce", 4, 1)
+        candidates.resolve([f"native:{setting}"], OPENMPI, "allreduce", 4, 1)
     assert said in error.value.message and remedy in (error.value.remedy or "")
     assert error.value.place == f"the candidate native:{setting}"
 
@@ -80,8 +80,8 @@ def test_what_open_mpi_does_not_know_is_refused(setting: str, said: str, remedy:
 )  # fmt: skip
 def test_what_open_mpi_knows_is_taken(setting: str) -> None:
     candidate = f"native:{setting}"
-    assert natives.unlisted(OPENMPI, [candidate]) == [] or setting.startswith("rmaps")
-    assert natives.resolve([candidate], OPENMPI, "allreduce", 4, 1) == [candidate]
+    assert candidates.unlisted(OPENMPI, [candidate]) == [] or setting.startswith("rmaps")
+    assert candidates.resolve([candidate], OPENMPI, "allreduce", 4, 1) == [candidate]
 
 
 def test_a_component_that_was_not_opened_here_is_doubted_only() -> None:

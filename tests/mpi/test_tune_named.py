@@ -17,7 +17,6 @@ from mpis import MPIS, beside_others
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.launch.command import Command, parse_command
-from stretto.launch.typed import job_words
 from stretto.mpi.settings import Setting
 from stretto.tune import seen as tune_seen
 from stretto.tune.named import decided, environment_of, left, named, option_names
@@ -99,12 +98,6 @@ def test_names_and_values() -> None:
                           ("a=1,OMPI_MCA_a=2", "two values")):  # fmt: skip
         with pytest.raises(UsageError, match=message):
             environment_of("openmpi", text)
-
-
-def test_a_setting_named_twice_is_tried_once(tmp_path: Path) -> None:
-    found = command(tmp_path, "openmpi", "mpirun -n 2 sleep 1")
-    texts = ["x=1", "y=1", "x=1", "OMPI_MCA_x=1"]
-    assert [s.name for s in named(texts, "openmpi", found, {})] == ["x=1", "y=1"]
 
 
 def test_what_ranks_have_tells_what_came_through() -> None:
@@ -189,9 +182,3 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
         words += ["--pairs", "1", "--restart"]
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0
     assert json.loads(capsys.readouterr().out)["tried"][0]["outcome"] != "failed"
-
-
-@pytest.mark.parametrize("mpi", ["mpich", None])
-def test_what_is_to_be_run_next_has_the_mpi_that_was_told(mpi: str | None) -> None:
-    """A script does not show its MPI to `stretto run` either."""
-    assert job_words(["./f.sh", "a b"], mpi) == ("--mpi mpich " if mpi else "") + "-- ./f.sh 'a b'"

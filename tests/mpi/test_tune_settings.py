@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,22 +16,17 @@ import pytest
 from mpis import MPIS, REPOSITORY, beside_others, missing
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.identity import Host
 from stretto.files.settings import (
-    SettingRun,
     SettingsFile,
     Tried,
-    check,
     read_settings,
     write_settings,
 )
 from stretto.files.verdict import Metric
 from stretto.mpi.detect import find_installation
-from stretto.mpi.settings import Setting, settings
-from stretto.mpi.settings.base import without
+from stretto.mpi.settings import settings
 from stretto.mpi.variables import control_variables
-from stretto.tune import combine
-from stretto.tune.settings_runs import SettingRuns
 
 SOURCE = REPOSITORY / "tests" / "programs" / "settings.c"
 LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
@@ -127,14 +121,6 @@ def test_binding_is_done_by_the_environment(name: str) -> None:
     assert len(set(lists)) == 2 and all(x.isdigit() for x in lists), done.stdout
 
 
-def test_what_the_command_says_itself_is_left_alone() -> None:
-    one = Setting("btl_tcp_links=4", "", (("OMPI_MCA_btl_tcp_links", "4"),))
-    two = Setting("X=core", "", (("X", "core"),), ("bind-to",))
-    kept, notes = without([one, two], ["n", "bind-to"])
-    assert kept == [one] and "bind-to" in notes[0]
-    assert without([one, two], ["mca", "btl_tcp_links"])[0] == [two]
-
-
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     where = tmp_path / "case"
@@ -219,8 +205,8 @@ def test_the_setting_that_helps_is_found_confirmed_and_applied(
     path.rename(moved)
     assert main(["env", "--settings", str(moved), *job()]) == 0
     assert "export OMPI_MCA" in capsys.readouterr().out
-    with pytest.raises(StrettoError, match="do not fit"):
-        check(dataclasses.replace(kept, chosen={}), "f")
+    with pytest.raises(StrettoError, match="was chosen, but not tried"):
+        write_settings(dataclasses.replace(kept, chosen={}), moved)
 
 
 @pytest.mark.mpi
@@ -284,19 +270,8 @@ def test_other_outputs_and_failures_are_no_gain(
     assert tune(*one, "--json", *script(case, "tell")) == 0
     told = json.loads(capsys.readouterr().out)
     assert not told["chosen"] and "outputs differ" in told["conclusion"]
-    assert (
-        tune(
-            *one,
-            "--restart",
-            "--compare",
-            "none",
-            "--ignore",
-            "time:",
-            "--json",
-            *script(case, "tell"),
-        )
-        == 0
-    )
+    counts = ["--restart", "--compare", "none", "--ignore", "time:", "--json"]
+    assert tune(*one, *counts, *script(case, "tell")) == 0
     assert json.loads(capsys.readouterr().out)["chosen"], "the user says what counts"
     assert tune(*THREE, "--restart", "--json", *script(case, "refuse")) == 0
     out = capsys.readouterr()
@@ -331,7 +306,7 @@ def test_a_run_ends_with_the_budget_and_is_no_failure(
     path.write_text(f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n')
     path.chmod(0o755)
     words = ["--mpi", launcher("openmpi4"), "--", "./long.sh"]
-    assert tune("--candidates", f"{EAGER}=1024", "--budget", "8s", "--json", *words) == 0
+    assert tune("--candidates", f"{EAGER}=1024", "--budget", "4s", "--json", *words) == 0
     found = json.loads(capsys.readouterr().out)
     assert "the budget was spent" in found["conclusion"]
     assert [t["outcome"] for t in found["tried"]] == ["inconclusive"]
@@ -339,7 +314,6 @@ def test_a_run_ends_with_the_budget_and_is_no_failure(
 
 #: alpha takes a fifth of the time, beta three tenths, and gamma finds most of beta's gain again
 HELPING = ["--candidates", "alpha=1;beta=1;gamma=1;gamma=2"]
-TOGETHER = ("alpha=1", "beta=1", "beta=1,alpha=1")
 
 
 def helping(case: Path, *words: str) -> list[str]:
@@ -392,25 +366,15 @@ def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[
     assert [r["setting"] for r in again["runs"]] == [r["setting"] for r in found["runs"]]
 
     with pytest.raises(StrettoError, match="puts together what was not tried"):
-        check(dataclasses.replace(whole, tried=[t for t in whole.tried if t.name != "alpha=1"],
-                                  runs=[]), "f")  # fmt: skip
-    assert tune("--candidates", "alpha=1;beta=1", "--json", *helping(case)) == 0
-    fewer = chosen(capsys)
-    assert fewer["setting"] == "beta=1,alpha=1", "runs of what is still tried count on"
-    assert fewer["runs"] == [
-        r for r in again["runs"] if {r["setting"], r["beside"]} <= {None, "native", *TOGETHER}
-    ]
-    # what was put together is named by the user now: a setting like others, all of its runs its own
+        less = [t for t in whole.tried if t.name != "alpha=1"]
+        write_settings(dataclasses.replace(whole, tried=less, runs=[]), path)
+    # what was put together is named by the user now: runs of the settings alone count on
     named = ["--candidates", "beta=1;beta=1,alpha=1"]
     assert tune(*named, "--json", *helping(case)) == 0
     last = chosen(capsys)
     assert last["setting"] == "beta=1,alpha=1" and not any(t["parts"] for t in last["tried"])
-    mine = [r for r in last["runs"] if r["setting"] == "beta=1,alpha=1" and not r["confirming"]]
-    assert len(mine) == 6 and {r["beside"] for r in mine} == {None}
-    # and what confirmed another one is not paired with runs of today
-    for kind in ("native", "beta=1,alpha=1"):
-        confirming = [r for r in last["runs"] if r["setting"] == kind and r["confirming"]]
-        assert len(confirming) == 6 and {r["beside"] for r in confirming} == {"beta=1,alpha=1"}
+    alone = [r for r in again["runs"] if r["setting"] == "beta=1" and not r["beside"]]
+    assert [r for r in last["runs"] if r["setting"] == "beta=1"] == alone
 
 
 @pytest.mark.mpi
@@ -443,23 +407,3 @@ def test_a_combination_that_is_not_confirmed_leaves_its_place(
         assert main(["settings", *rate, *words]) == 0
     again = chosen(capsys)
     assert again["runs"] == found["runs"] and again["setting"] == "beta=1", "no run again"
-
-
-def test_settings_are_put_together_once() -> None:
-    """One that contains another, that gives a variable two values, or that is tried already."""
-    tuning = object.__new__(SettingRuns)
-    a, b = Tried("a", "", {"A": "1"}), Tried("b", "", {"B": "1"})
-    ab, a2 = Tried("ab", "", {"A": "1", "B": "1"}), Tried("a2", "", {"A": "2"})
-    tuning.file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1),
-                               MPIIdentity("openmpi", "openmpi", "4"), ["c"], Metric(), 1, 2,
-                               [a, b, a2])  # fmt: skip
-    put = partial(combine._together, tuning)
-    assert put(a, a2) is None
-    both = put(a, b)
-    assert both is not None and both.name == "a,b" and put(both, a) is None and put(a, b) is both
-    tuning.file.runs = [SettingRun(n, 0, False, 1.0, 1.0, 0, beside="a,b") for n in ("a", "a,b")]
-    turned = put(b, a)
-    assert turned is not None and turned.name == "b,a" and both not in tuning.file.tried
-    assert not tuning.file.runs, "they were judged beside another one"
-    tuning.file.tried[:] = [a, b, ab]
-    assert put(a, b) is None and put(a, ab) is None

@@ -14,7 +14,7 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Header
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import MPIIdentity, collect
-from stretto.measure import natives, runner
+from stretto.measure import candidates, runner
 from test_measure_runner import FakeMPI, mpi, settings
 
 __all__ = ["mpi"]  # the stand-in of test_measure_runner, as a fixture
@@ -79,11 +79,11 @@ def test_algorithms_are_not_measured_under_a_file_of_rules(
     mpi: FakeMPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "native:coll_tuned_bcast_algorithm=3,coll_tuned_use_dynamic_rules=1"
-    for variable in natives.RULES_FILES:
+    for variable in candidates.RULES_FILES:
         monkeypatch.setenv(variable, "/site/tuning/stretto-openmpi.rules")
         with pytest.raises(StrettoError, match="under each other's names") as error:
-            natives.resolve(["bare", name], mpi, "bcast", 4, 1)
+            candidates.resolve(["bare", name], mpi, "bcast", 4, 1)
         assert variable in (error.value.remedy or "")
-        assert natives.resolve(["native", "ring"], mpi, "bcast", 4, 1) == ["native", "ring"]
+        assert candidates.resolve(["native", "ring"], mpi, "bcast", 4, 1) == ["native", "ring"]
         monkeypatch.delenv(variable)
-    assert natives.resolve(["bare", name], mpi, "bcast", 4, 1) == ["bare", name]
+    assert candidates.resolve(["bare", name], mpi, "bcast", 4, 1) == ["bare", name]

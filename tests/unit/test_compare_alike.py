@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from results import write_results
 from stretto.cli import main
-from stretto.files.bench import Header, Launch, LaunchEnd, Sample, read_bench
-from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity
-from stretto.mpi.algorithms.words import own_label
+from stretto.files.bench import Sample, read_bench
+from stretto.files.identity import MPIIdentity
 from stretto.report.ranking import rank
 from stretto.report.sources import sources
 
@@ -30,21 +28,14 @@ def results(
     nodes: int = 1,
 ) -> Path:
     """Times in us by datatype, then by candidate."""
-    mpi = MPIIdentity("openmpi", "openmpi", version, version)
-    head = Header("0", "2026-11-22T00:00:00Z", Host("h", "cpu", 8, "6", 1), mpi, [])
-    names = {collective: list(dict.fromkeys(c for found in times.values() for c in found))}
-    with BenchWriter(path, head) as writer:
-        for launch in range(8):
-            writer.write(Launch(launch, nodes, 4, 4 * nodes, names))
-            for datatype, found in times.items():
-                for candidate, us in found.items():
-                    value = us * (1 + 0.001 * (launch % 3))
-                    writer.write(
-                        Sample(launch, collective, candidate, 8, datatype, None, 0, "latency", 1,
-                               [value], True)
-                    )  # fmt: skip
-            writer.write(LaunchEnd(launch, "ok"))
-    return path
+    samples = [
+        Sample(launch, collective, candidate, 8, datatype, None, 0, "latency", 1,
+               [us * (1 + 0.001 * (launch % 3))], True)
+        for launch in range(8)
+        for datatype, found in times.items()
+        for candidate, us in found.items()
+    ]  # fmt: skip
+    return write_results(path, samples, MPIIdentity("openmpi", "openmpi", version, version), nodes)
 
 
 def test_datatypes_of_one_call_are_not_mixed(
@@ -99,19 +90,3 @@ def test_an_algorithm_that_han_stands_above_is_not_called_by_its_name_alone(
     path = results(tmp_path / "a.bench.jsonl", times, "allreduce", version, nodes)
     (ranking,) = rank(sources([(path, read_bench(path))]), {})
     assert {e.candidate.removeprefix(RING): e.label for e in ranking.entries} == labels
-
-
-def test_hans_labels_need_no_mpi(tmp_path: Path) -> None:
-    """They were the settings themselves, or HAN's words, by which MPI was on ``PATH``."""
-    assert own_label(SIMPLE) == "han simple"
-    assert own_label(SIMPLE.replace("=2", "=simple")) == "han simple", "as Open MPI takes it, too"
-    assert own_label(RING.replace("=4", "=ring")) == own_label(RING) == "tuned ring"
-    assert own_label(SIMPLE.replace("=2", "=77")) is None
-    assert own_label(SIMPLE.replace("=100", "=0")) == "han simple(coll_han_priority=0)"
-    path = results(
-        tmp_path / "a.bench.jsonl", {"MPI_FLOAT": {SIMPLE: 1.0}}, "allreduce", "5.0.11", 2
-    )
-    file = sources([(path, read_bench(path))])
-    for labels in ({}, {"Open MPI 5.0.11": {SIMPLE: "as the library has it"}}):
-        (ranking,) = rank([replace(f) for f in file], labels)
-        assert [e.label for e in ranking.entries] == ["han simple"]

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from results import write_results
 from stretto.cli import main
-from stretto.files.bench import Header, Launch, LaunchEnd, Sample
-from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.bench import Sample
+from stretto.files.identity import MPIIdentity
 from stretto.kinds import Family
 
 BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
@@ -36,18 +36,13 @@ def results(
     node_cpu: str | None = None,
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
-    head = Header("0", "2026-11-22T00:00:00Z", Host(host, "cpu", 8, "6", 1),
-                  MPIIdentity(family, family, "4.1.4"), [],
-                  {"node_cpu": node_cpu} if node_cpu else {})  # fmt: skip
-    with BenchWriter(path, head) as writer:
-        for i in sorted({i for found in times.values() for i in found}):
-            names = {"bcast": [name for name, found in times.items() if i in found]}
-            writer.write(Launch(i, 2, 2, 4, names, hosts=list(hosts) if hosts else None))
-            for name in names["bcast"]:
-                writer.write(Sample(i, "bcast", name, 64, "MPI_BYTE", None, 0, "latency", 1,
-                                    [times[name][i]], True))  # fmt: skip
-            writer.write(LaunchEnd(i, "ok"))
-    return path
+    samples = [
+        Sample(i, "bcast", name, 64, "MPI_BYTE", None, 0, "latency", 1, [us], True)
+        for name, found in times.items()
+        for i, us in found.items()
+    ]
+    mpi = MPIIdentity(family, family, "4.1.4")
+    return write_results(path, samples, mpi, 2, 2, host, hosts, node_cpu)
 
 
 def compared(capsys: pytest.CaptureFixture[str], *paths: Path) -> dict[str, Any]:
@@ -77,35 +72,6 @@ def test_a_single_lucky_launch_is_nobodys_best(
     said = capsys.readouterr().out
     (marked,) = [line for line in said.splitlines() if line.startswith("?  ")]
     assert "tuned basic_linear" in marked and "\n? fewer than 6 of these" in said
-
-
-def test_a_default_that_only_lucky_launches_beat_is_the_best(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = results(tmp_path / "a.bench.jsonl", {"native": lucky(10), LINEAR: lucky(9.5, range(5))})
-    (call,) = compared(capsys, path)["calls"]
-    (d,) = call["defaults"]
-    assert d["own_best"]["candidate"] == "native"
-    assert d["own_best"]["outcome"] == "inconclusive"
-    assert d["own_best"]["missing"] == "missing: 1 more launch"
-    assert main(["compare", str(path)]) == 0
-    assert "own best: inconclusive: 5 launches are too few" in capsys.readouterr().out
-
-
-def test_where_nothing_has_launches_enough_that_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    few = range(4)
-    path = results(tmp_path / "a.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(8, few)})
-    assert main(["compare", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert "own best: tuned basic_linear looks fastest, inconclusive: 4 launches are too" in said
-    path = results(tmp_path / "b.bench.jsonl", {"native": lucky(10, few), LINEAR: lucky(12, few)})
-    assert main(["compare", str(path)]) == 0
-    assert "own best: inconclusive: 4 launches are too few" in capsys.readouterr().out
-    path = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(10), LINEAR: lucky(9, [LUCKIEST])})
-    assert main(["compare", str(path)]) == 0
-    assert "not measured; fastest: tuned binomial" in capsys.readouterr().out
 
 
 def test_between_mpis_the_numbers_of_launches_say_nothing(
@@ -154,19 +120,6 @@ def test_nodes_count_not_where_a_campaign_was_started(
     assert told is None or (told in notes[0] and "several machines" in notes[0])
 
 
-def test_files_of_one_mpi_and_other_nodes_are_kept_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its default on some nodes is no measure for an algorithm on others."""
-    a = results(tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"])
-    b = results(tmp_path / "b.bench.jsonl", {BINOMIAL: lucky(8)}, hosts=["n7", "n8"])
-    (call,) = compared(capsys, a, b)["calls"]
-    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4 (a)", "Open MPI 4.1.4 (b)"}
-    b = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, hosts=["n1", "n2"])
-    (call,) = compared(capsys, a, b)["calls"]
-    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4"}
-
-
 @pytest.mark.parametrize(
     ("node_cpu", "host", "told"),
     [("EPYC 9R14", "login1", "EPYC 9R14"), (None, "q1", "cpu"), ("EPYC 7R13", "login2", None)],
@@ -187,35 +140,3 @@ def test_nodes_of_one_name_and_another_processor_are_told_apart(
     c = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, "openmpi", nodes, host, node_cpu)
     (call,) = compared(capsys, a, c)["calls"]
     assert len({e["mpi"] for e in call["entries"]}) == (1 if told is None else 2)
-
-
-def test_without_its_own_algorithms_no_default_is_the_best(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The defaults alone (OSU's logs): each was "the best" of its own, of nothing else."""
-    a = results(tmp_path / "a.bench.jsonl", {"bare": lucky(10)})
-    b = results(tmp_path / "b.bench.jsonl", {"bare": lucky(8), "shm": lucky(9)}, "mpich")
-    page = tmp_path / "page.html"
-    assert main(["compare", str(a), str(b), "-o", str(page)]) == 0
-    said = capsys.readouterr().out
-    assert said.count("own best: none of its own algorithms was measured; best of all: ") == 2
-    cells = "<b>\u2014</b></td><td></td><td>none of its own algorithms was measured</td>"
-    assert page.read_text("utf-8").count(cells) == 2
-    (call,) = compared(capsys, a, b)["calls"]
-    for d in call["defaults"]:
-        assert d["own_best"]["candidate"] is None and d["own_best"]["ratio"] is None
-        assert d["own_best"]["outcome"] == "inconclusive"
-    assert [d["best_of_all"]["candidate"] for d in call["defaults"]] == ["bare", "bare"]
-
-
-def test_the_page_names_the_nodes_that_measured(tmp_path: Path) -> None:
-    """It named the login node where the campaign was started, and its processor."""
-    a = results(
-        tmp_path / "a.bench.jsonl", {"native": lucky(10)}, hosts=["n1", "n2"], node_cpu="EPYC 7R13"
-    )
-    b = results(tmp_path / "b.bench.jsonl", {BINOMIAL: lucky(8)}, host="n7")
-    page = tmp_path / "page.html"
-    assert main(["compare", str(a), str(b), "-o", str(page)]) == 0
-    text = page.read_text("utf-8")
-    assert "<td>n1, n2, EPYC 7R13</td>" in text and "<td>n7, cpu</td>" in text
-    assert "login1" not in text

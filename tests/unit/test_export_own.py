@@ -16,7 +16,7 @@ from stretto.campaign.layout import Layout
 from stretto.cli import main
 from stretto.files.rows import Row, Table
 from stretto.files.table import read_table, write_table
-from stretto.tune.from_results import decide_from
+from stretto.tune.table import decide_from
 from sweeps import Fake, worker_of
 
 Out = pytest.CaptureFixture[str]
@@ -235,5 +235,4 @@ def test_simulated_results_have_their_table_already(
     table.write_text("")
     assert main(words) == 1
     said = capsys.readouterr().err
-    assert f"is there already, beside them: {table}" in said
-    assert f"try: take that one: stretto run --table {table}" in said
+    assert f"as well: stretto run --table {table}" in said

@@ -27,8 +27,7 @@ from stretto.imports.walk import text_of
 from stretto.launch.layout import read_hostfile
 from stretto.model.measurements import read_series
 from stretto.model.platform_file import parse_platform, read_platform
-from stretto.tune.alone import alone_in
-from stretto.tune.place import LOCK, make_output
+from stretto.tune.place import LOCK, alone_in, make_output
 
 READERS: dict[str, Callable[[Path], object]] = {
     "table": read_table, "profile": read_profile, "bench": read_bench, "verdict": read_verdict,

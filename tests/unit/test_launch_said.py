@@ -75,4 +75,4 @@ def test_a_long_output_is_read_from_where_the_reason_stands(tmp_path: Path) -> N
     log = tmp_path / "log"
     frames = "".join(f"[n1:7] [{k:2}] /lib/libc.so.6(+0x{k:x})\n" for k in range(300))
     log.write_text("no route to host\n" + frames)
-    assert process.short(process.tail(log)) == "no route to host"
+    assert telling(process.tail(log)) == "no route to host"

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from stretto.measure.baseline import BARE_BYTES, baseline_of, fair, with_bare
-from stretto.measure.compare import Cell, Timing, decisive, put_beside
+from stretto.measure.compare import Cell, Timing, put_beside
 from stretto.measure.stats import median_interval
-from stretto.tune.decide import decide
 
 CELL = Cell("reduce", 8, "MPI_INT", "MPI_MAX", 0, "throughput")
 
@@ -51,18 +50,6 @@ def test_what_only_beats_other_processes_is_not_faster() -> None:
     assert c.outcome == "same" and "in the same processes" in c.why
 
 
-def test_the_row_says_what_it_rests_on() -> None:
-    last = Cell("reduce", 8, "MPI_DOUBLE", "MPI_SUM", 1, "throughput")
-    times = {CELL: measured(0.2, 0.2, 0.1), last: measured(0.2, 0.2, 0.15, last)}
-    first, *_ = decide(decisive(fair(times), times), 1, 2)
-    assert first.choice == "shm" and first.evidence["ratio"] == "0.750"
-    assert first.evidence["types"] == "MPI_DOUBLE/MPI_SUM+MPI_INT/MPI_MAX"
-    assert (first.evidence["roots"], first.evidence["roots_used"]) == ("0+1", "unknown")
-    assert first.evidence["baseline"] == "bare"
-    times[last] = measured(0.2, 0.2, 0.2, last)
-    assert decide(decisive(fair(times), times), 1, 2)[0].choice == "native"
-
-
 #: what launches of one kind share, and those of another: far more than any candidate's gain
 LUCK = (
     (1.0, 1.7, 1.1, 0.9, 1.4, 1.0, 2.1, 1.2, 1.0, 1.3, 1.05, 1.6),
@@ -98,27 +85,6 @@ def test_each_is_compared_with_the_baseline_of_its_own_launches() -> None:
         (launch + 100, us) for launch, us in times["native:A=1"].by_launch))}  # fmt: skip
     (c,) = [c for c in fair({CELL: apart}) if c.candidate == "native:A=1"]
     assert (c.baseline, c.paired, c.outcome) == ("native", False, "inconclusive")
-
-
-def test_launches_apart_are_compared_by_what_they_took_beside_the_reference() -> None:
-    def at(name: str, us: float, kind: int, reference: bool) -> Timing:
-        pairs = dict(lucky(name, us, kind).by_launch)
-        beside = dict(lucky("reference", 20.0, kind).by_launch)
-        times, others = (
-            tuple((2 * r + kind, t) for r, t in enumerate(x.values())) for x in (pairs, beside)
-        )
-        return Timing(
-            CELL, name, median_interval([t for _, t in times]), times, 2, others * reference
-        )
-
-    for reference, outcome in ((False, "inconclusive"), (True, "faster")):
-        times = {
-            "native": at("native", 100.0, 0, reference),
-            "native:A=1": at("native:A=1", 90.0, 1, reference),
-        }
-        (c,) = fair({CELL: times})
-        assert (c.outcome, c.paired, c.launches) == (outcome, False, 12)
-    assert c.ratio.median == pytest.approx(0.9, rel=0.01)
 
 
 def test_launches_apart_are_compared_in_rounds_that_both_have() -> None:

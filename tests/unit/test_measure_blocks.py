@@ -14,7 +14,6 @@ from stretto.measure.blocks import (
     parse_pattern,
     pattern,
     recorded_pattern,
-    whole_pattern,
 )
 from stretto.measure.job import format_job, parse_sample
 from stretto.measure.ledger import Ledger
@@ -50,14 +49,6 @@ def test_pattern_of_weights_is_relative_to_the_mean(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("0:50,1:50", "0:50,2:50"), ("3:25,1:75", "0.667:75,2:25"), ("1:100", "")],
-)
-def test_typed_pattern_any_scale_and_order_is_understood(text: str, words: str) -> None:
-    assert parse_pattern(text) == words
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
     [
         ("1", "not FACTOR:PERCENT"),
         ("1:x", "not FACTOR:PERCENT"),
@@ -82,27 +73,6 @@ def test_recorded_pattern_is_that_of_the_costliest_calls() -> None:
     assert recorded_pattern(profile(*rows), "allgatherv", "f") == "0.5:50,1.5:50"
     with pytest.raises(StrettoError, match="alltoallv is not in this profile"):
         recorded_pattern(profile(*rows), "alltoallv", "f")
-
-
-@pytest.mark.parametrize(
-    ("collective", "blocks", "graph", "words"),
-    [
-        ("bcast", "0:50,2:50", "torus2", ""),
-        ("alltoallv", "0:50,2:50", "torus2", "0:50,2:50"),
-        ("neighbor_alltoall", "0:50,2:50", "torus2", "torus2"),
-        ("neighbor_alltoallv", "0:50,2:50", "torus2", "torus2/0:50,2:50"),
-        ("neighbor_alltoallv", "", "near(-1,1)", "near(-1,1)"),
-    ],
-)
-def test_whole_pattern_has_what_the_collective_has(
-    collective: str, blocks: str, graph: str, words: str
-) -> None:
-    assert whole_pattern(collective, blocks, graph) == words
-
-
-@pytest.mark.parametrize("graph", ["torus(4x2)", "grid(8)", "torus(4ox2)", "torus3", "near(-7,1)"])
-def test_graph_that_fits_is_taken(graph: str) -> None:
-    check_graph(graph, 8)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,7 @@ from stretto.errors import StrettoError
 from stretto.export.rules import read_results
 from stretto.files.identity import MPIIdentity
 from stretto.files.results import results_in
-from stretto.files.table import read_table
-from stretto.report.load import load
-from stretto.tune.from_results import decide_from
+from stretto.tune.table import decide_from
 
 FOUR = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
 FIVE = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
@@ -45,14 +42,6 @@ def test_results_are_found_below_a_campaigns_directory(tmp_path: Path) -> None:
         results_in([base / "none"])
 
 
-def test_compare_takes_a_campaigns_directory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", str(campaign(tmp_path / "c", FOUR, MPICH)), "--json"]) == 0
-    (call,) = json.loads(capsys.readouterr().out)["calls"]
-    assert {e["mpi"] for e in call["entries"]} == {"Open MPI 4.1.4", "MPICH 5.0.2"}
-
-
 def test_export_takes_the_results_of_its_mpi(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,36 +65,3 @@ def test_export_takes_the_results_of_its_mpi(
     b = result_file(tmp_path / "b.bench.jsonl", times, mpi=other)
     with pytest.raises(StrettoError, match="builds are never mixed"):
         read_results([a, b])
-
-
-def test_export_writes_strettos_own_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, out = campaign(tmp_path / "c", FOUR), tmp_path / "out"
-    assert main(["export", "--to", "stretto", "--out", str(out), str(base)]) == 0
-    said = capsys.readouterr()
-    table = out / "stretto.table"
-    assert f"1 row in {table}; next: stretto run --table {table} -- CMD" in said.out
-    assert "no script to source" in said.err
-    assert f"the campaign's own table is taken, {base / 'openmpi-4.1.4.table'}" in said.err
-    want = read_table(base / "openmpi-4.1.4.table")
-    assert read_table(table).rows == want.rows and any(r.choice == "ring" for r in want.rows)
-    assert f"stretto run --table {table}" in (out / "README.txt").read_text()
-    assert main(["export", "--to", "stretto", "--check", "--out", str(out), str(base)]) == 2
-    other = str(tmp_path / "other")
-    assert main(["export", "--to", "openmpi-4", "--out", other, str(base)]) == 0
-
-
-def test_report_takes_a_campaigns_directory(tmp_path: Path) -> None:
-    one = campaign(tmp_path / "one", FOUR)
-    (system,) = load([one])
-    assert len(system.benches) == len(system.tables) == 1 and system.name == "one"
-    (system,) = load([one / "openmpi-4.1.4"])
-    assert len(system.benches) == len(system.tables) == 1, "the table that was made of them"
-    two = load([campaign(tmp_path / "two", FOUR, MPICH)])
-    assert [s.name for s in two] == ["mpich-5.0.2", "openmpi-4.1.4"]
-    assert all(len(s.benches) == len(s.tables) == 1 for s in two)
-    three = campaign(tmp_path / "three", FOUR, FIVE, MPICH)
-    with pytest.raises(StrettoError, match="results of 3 systems"):
-        load([three])
-    assert len(load([three / "openmpi-4.1.4", three / "openmpi-5.0.11"])) == 2

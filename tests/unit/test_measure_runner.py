@@ -24,7 +24,6 @@ from stretto.files.bench import LaunchEnd, read_bench
 from stretto.files.identity import MPIIdentity, collect
 from stretto.measure import process, runner
 from stretto.measure.compare import compare, timings
-from stretto.measure.job import format_job, parse_line, parse_sample, read_status
 from stretto.measure.ledger import Ledger, time_left
 from stretto.measure.reader import LaunchReader
 from stretto.measure.runner import measure
@@ -37,8 +36,6 @@ from stretto.measure.settings import (
     parse_sizes,
     variants_of,
 )
-from stretto.measure.variants import single_settings
-from stretto.mpi.algorithms.pairs import settings_environment
 from stretto.mpi.openmpi import OpenMPI
 
 FAKE = r"""#!/usr/bin/env python3
@@ -180,13 +177,6 @@ def test_a_campaign_measures_everything_once(mpi: FakeMPI, tmp_path: Path) -> No
     assert all(x.hosts is None for x in bench.launches)
 
 
-def test_a_launch_says_where_it_was(mpi: FakeMPI, tmp_path: Path) -> None:
-    bench, _ = go(mpi, settings(hosts=("a", "b")), tmp_path / "r.bench.jsonl")
-    assert bench.launches and all(x.hosts == ["a", "b"] for x in bench.launches)
-    kept = read_bench(tmp_path / "r.bench.jsonl").launches
-    assert kept == bench.launches
-
-
 def test_going_on_measures_only_what_is_missing(mpi: FakeMPI, tmp_path: Path) -> None:
     path = tmp_path / "r.bench.jsonl"
     go(mpi, settings(launches=2), path)
@@ -219,18 +209,6 @@ def test_the_time_left_is_that_of_what_is_missing(mpi: FakeMPI, tmp_path: Path) 
     assert time_left(whole, path, restart=True) == whole.estimate_s()
     go(mpi, whole, path)
     assert time_left(whole, path) == 0
-
-
-def test_the_estimate_counts_checks_by_what_a_rank_has() -> None:
-    def seconds(collective: str, nranks: int, shared: bool = False) -> float:
-        case = make_case(collective, 1 << 20, ["native"])
-        return settings(
-            cases=(case,), nranks=nranks, ppn=2, launches=1, oversubscribed=shared
-        ).estimate_s()
-
-    assert seconds("allreduce", 2) == seconds("allreduce", 2048) < 5
-    assert seconds("alltoall", 2048) > 10 * seconds("alltoall", 2)
-    assert seconds("allreduce", 2, True) > seconds("allreduce", 2)
 
 
 def test_a_crash_is_tried_once_more_and_again_when_going_on(
@@ -372,14 +350,6 @@ def test_nobody_hung_while_nobody_could_look(
     assert not reader.watch()
 
 
-def test_watch_past_the_budget_ends_the_launch(tmp_path: Path) -> None:
-    campaign = Seen()
-    reader = reader_of(campaign, tmp_path)
-    assert not reader.watch()
-    campaign.over = True
-    assert reader.watch()
-
-
 def test_an_interrupt_costs_no_lines_that_were_written(tmp_path: Path) -> None:
     campaign = Seen(interrupted=True)
     samples = [(f"c{i}", 8) for i in range(6)]
@@ -429,17 +399,6 @@ def test_a_launch_that_ends_at_the_reference_is_its_only_candidates_fault(
     found, notes = go(mpi, s, tmp_path / "other.bench.jsonl")
     assert not found.excluded and "shm" not in {x.candidate for x in found.samples}
     assert any("reference at allreduce 8 B" in note for note in notes)
-
-
-def test_bare_launches_are_interleaved(mpi: FakeMPI, tmp_path: Path) -> None:
-    s = settings(("native", "shm", "bare"))
-    assert s.variants == ("stretto", "bare")
-    bench, _ = go(mpi, s, tmp_path / "r.bench.jsonl")
-    kinds = [line.split()[1] for line in starts(tmp_path)]
-    assert kinds.count("bare") == kinds.count("stretto") == 6
-    assert all({kinds[i], kinds[i + 1]} == {"bare", "stretto"} for i in range(0, 12, 2))
-    assert kinds[::2] != ["stretto"] * 6, "the order changes"
-    assert {x.variant for x in bench.launches} == {"bare", "stretto"}
 
 
 def test_an_interrupt_keeps_everything(
@@ -519,40 +478,3 @@ def test_sizes_and_times_as_typed() -> None:
         parse_collectives("allscatter")
     with pytest.raises(UsageError, match="no whole number"):
         make_case("allreduce", 3, ("native",))
-
-
-def test_a_job_file_is_as_the_program_reads_it(tmp_path: Path) -> None:
-    s = settings()
-    text = format_job(s, 3, s.cases, tmp_path / "o", tmp_path / "s", 1.5)
-    assert text.startswith("stretto-job 1\n") and text.endswith("end\n")
-    assert "case allreduce 8 MPI_DOUBLE MPI_SUM 0\ncandidate native\ncandidate shm\n" in text
-    with pytest.raises(StrettoError, match="line break"):
-        format_job(s, 3, s.cases, tmp_path / "a\nb", tmp_path / "s", 0)
-
-
-def test_lines_and_status_that_are_not_ours(tmp_path: Path) -> None:
-    assert parse_line("not json", 0) is None
-    assert parse_line('{"launch": 1}', 0) is None
-    assert read_status(tmp_path / "none") is None
-    (tmp_path / "s").write_bytes(b"garbage\0\0\0")
-    assert read_status(tmp_path / "s") is None
-    value = {"type": "sample", "launch": 0, "collective": "bcast", "candidate": "shm", "bytes": 8,
-             "correct": True, "times_us": [], "mode": "latency"}  # fmt: skip
-    assert parse_sample(value) is None
-
-
-def test_settings_of_an_mpi_as_candidates() -> None:
-    assert settings_environment("openmpi", "coll_tuned_allreduce_algorithm=4") == {
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_allreduce_algorithm": "4",
-    }
-    assert settings_environment("mpich", "MPIR_CVAR_X=ring") == {"MPIR_CVAR_X": "ring"}
-    lists = "btl=self,vader,smsc=^cma,xpmem,btl_tcp_if_include=eth0,10.0.0.0/8"
-    assert settings_environment("openmpi", lists) == {
-        "OMPI_MCA_btl": "self,vader",
-        "OMPI_MCA_smsc": "^cma,xpmem",
-        "OMPI_MCA_btl_tcp_if_include": "eth0,10.0.0.0/8",
-    }
-    assert single_settings("native:btl=self,vader,x=1") == {"btl": "self,vader", "x": "1"}
-    with pytest.raises(StrettoError):
-        settings_environment("mpich", "nonsense")

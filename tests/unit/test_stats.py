@@ -61,53 +61,9 @@ def test_non_negative_squares_equal_scipy() -> None:
         assert residual <= nnls(matrix, right)[1] * (1 + 1e-6) + 1e-9
 
 
-def test_interval_covers_the_median_of_skewed_data() -> None:
-    random = np.random.default_rng(1)
-    hits = 0
-    for _ in range(400):
-        found = median_interval(list(random.exponential(size=15)))
-        assert found.low is not None and found.high is not None
-        hits += found.low <= np.log(2) <= found.high
-    assert hits / 400 > 0.93
-
-
-def test_rank_sum_equals_scipy_without_ties() -> None:
-    random = np.random.default_rng(2)
-    for shift in (0.0, 0.5, 2.0):
-        a, b = random.normal(size=7), random.normal(shift, size=9)
-        expected = scipy_stats.mannwhitneyu(a, b, method="exact").pvalue
-        assert rank_sum_test(list(a), list(b)) == pytest.approx(expected)
-
-
-def test_rank_sum_of_six_that_do_not_overlap() -> None:
-    assert rank_sum_test([1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 12]) == pytest.approx(2 / 924)
-
-
-def test_rank_sum_with_ties_equals_all_divisions() -> None:
-    a, b = [1, 1, 2, 2, 3, 3], [1, 2, 2, 3, 3, 3]
-    expected = scipy_stats.permutation_test(
-        (a, b),
-        lambda x, y: scipy_stats.rankdata(np.concatenate([x, y]))[: len(x)].sum(),
-        n_resamples=np.inf,
-        alternative="two-sided",
-    ).pvalue
-    assert rank_sum_test(a, b) == pytest.approx(expected, abs=0.02)
-    assert rank_sum_test([5.0] * 6, [5.0] * 6) == 1
-
-
 def test_tests_are_not_made_with_too_few() -> None:
     assert rank_sum_test([1] * 5, [2] * 6) is None
     assert signed_rank_test([1, 2, 3, 4, 5]) is None
-
-
-def test_signed_rank_equals_scipy() -> None:
-    random = np.random.default_rng(3)
-    for shift in (0.0, 0.3, 1.0):
-        d = random.normal(shift, size=12)
-        expected = scipy_stats.wilcoxon(d, method="exact").pvalue
-        assert signed_rank_test(list(d)) == pytest.approx(expected)
-    assert signed_rank_test([0.0] * 8) == 1
-    assert signed_rank_test([1.0] * 6) == pytest.approx(2 / 64)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=30))
@@ -122,20 +78,6 @@ def test_benjamini_hochberg_properties(ps: list[float | None]) -> None:
     if given_ps:
         expected = scipy_stats.false_discovery_control(given_ps)
         assert [q for q in qs if q is not None] == pytest.approx(list(expected))
-
-
-def test_false_claims_stay_rare() -> None:
-    """Twenty comparisons of equal candidates: a claim in hardly any campaign."""
-    random = np.random.default_rng(4)
-    campaigns = 200
-    claims = 0
-    for _ in range(campaigns):
-        ps = [
-            rank_sum_test(list(random.normal(size=6)), list(random.normal(size=6)))
-            for _ in range(20)
-        ]
-        claims += any(q is not None and q < 0.05 for q in benjamini_hochberg(ps))
-    assert claims / campaigns <= 0.07
 
 
 def plain_rank_sum(a: list[float], b: list[float]) -> float:
@@ -195,24 +137,3 @@ def test_tests_of_very_many_launches_are_normal() -> None:
     p = paired_test([0.99 * x for x in many], many)
     assert p is not None and p < 1e-100
     assert rank_sum_test([1.0] * 300, [1.0] * 300) == 1.0
-
-
-def test_normal_tests_claim_less_than_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(9)
-    for shift in (0.0, 0.3, 0.45, 0.7):
-        a, b = list(random.normal(size=60)), list(random.normal(shift, size=60))
-        d = list(random.normal(0.6 * shift, size=60))
-        exact = rank_sum_test(a, b), signed_rank_test(d)
-        with monkeypatch.context() as patch:
-            patch.setattr(stats, "EXACT_TO", 59)
-            normal = rank_sum_test(a, b), signed_rank_test(d)
-        for p, q in zip(exact, normal, strict=True):
-            assert p is not None and q is not None and p != q
-            assert 0.98 * p <= q <= p * (1.02 if p > 0.05 else 1.2 if p > 0.001 else 3)
-            assert q >= p or p > 0.05
-
-
-def test_what_is_kept_of_a_test_is_small() -> None:
-    """A view of the last row kept the whole table: 1 GB after some tests of many launches."""
-    counts = stats._subset_sums(tuple(range(2, 122, 2)), 30)
-    assert counts.base is None and counts.nbytes < 32 << 10

@@ -11,12 +11,11 @@ import pytest
 
 from stretto.cli import main
 from stretto.errors import StrettoError
-from stretto.tune.alone import alone_in
-from stretto.tune.place import COPIES, LOCK, MARK, Place, case_files
+from stretto.tune.place import COPIES, LOCK, alone_in
 
 HOLDING = (
     "import pathlib, sys\n"
-    "from stretto.tune.alone import alone_in\n"
+    "from stretto.tune.place import alone_in\n"
     "with alone_in(pathlib.Path(sys.argv[1])):\n"
     "    print('held', flush=True)\n"
     "    sys.stdin.read()\n"
@@ -47,15 +46,6 @@ def test_a_second_one_is_refused_and_told_who_has_it(tmp_path: Path) -> None:
     for _ in range(2):
         with alone_in(out):
             assert f"process {os.getpid()} " in (out / LOCK).read_text()
-
-
-def test_the_lock_is_none_of_the_cases_files(tmp_path: Path) -> None:
-    out = tmp_path / "mine"
-    out.mkdir()
-    (out / "input").write_text("x")
-    with alone_in(out):
-        assert not (out / MARK).exists()
-        assert [p.name for p in case_files(Place(tmp_path, out / COPIES), tmp_path)] == ["input"]
 
 
 @pytest.mark.parametrize("words", [["tune"], ["settings"], ["scale", "--ranks", "2"]])

@@ -19,9 +19,8 @@ from stretto.files.bench import read_bench
 from stretto.files.table import Row
 from stretto.measure.baseline import fair
 from stretto.measure.compare import decisive, timings
-from stretto.tune.complete import calls_of
-from stretto.tune.decide import SizeRange, decide
-from stretto.tune.from_results import decide_from
+from stretto.tune.decide import SizeRange, calls_of, decide
+from stretto.tune.table import decide_from
 
 BOTH, ALONE = {"native": 50.0, "shm": 30.0}, {"native": 50.0}
 Rows = Callable[[Path], list[Row]]
@@ -85,19 +84,3 @@ def test_one_row_for_all_sizes_needs_all_of_them(rows: Rows, tmp_path: Path) -> 
     times = {("alltoallv", 64): BOTH, ("alltoallv", 4096): ALONE}
     (row,) = rows(result_file(tmp_path / "alone.bench.jsonl", times))
     assert row.choice == "native"
-
-
-def test_layouts_that_a_table_does_not_tell_apart_decide_together(tmp_path: Path) -> None:
-    """7 ranks of 2 x 4 and 8 of them have the same rows."""
-    times = timings(read_bench(result_file(tmp_path / "a.bench.jsonl", {("allreduce", 64): BOTH})))
-    found = decisive(fair(times), times)
-    assert held(decide(found, 2, 4, calls=calls_of(times)), 64) == "shm"
-    seven = calls_of(times, (7, 2, 4))
-    assert held(decide(found, 2, 4, calls=[*calls_of(times), *seven]), 64) == "native"
-
-
-@WAYS
-def test_what_only_the_mpi_was_measured_in_has_no_rows(rows: Rows, tmp_path: Path) -> None:
-    times = {("bcast", 64): ALONE, ("allreduce", 64): BOTH}
-    found = rows(result_file(tmp_path / "two.bench.jsonl", times))
-    assert {r.collective for r in found} == {"allreduce"}

@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.files.outcome import Outcome, Verdict
-from stretto.files.verdict import Metric, Run
 from stretto.measure.compare import Cell, Comparison
 from stretto.measure.stats import Interval
 from stretto.tune.decide import SizeRange, choose, decide, segments
-from stretto.tune.trials import gain, longest_s
 
 RATIOS = st.dictionaries(
     st.integers(0, 2**24),
@@ -50,21 +48,6 @@ def find(rows, size):  # type: ignore[no-untyped-def]
     return row
 
 
-def test_neighbours_with_the_same_choice_are_one_row() -> None:
-    rows = decide([comparison(s, "shm", 0.5) for s in (8, 64, 512)], 1, 2)
-    assert [(r.low, r.high, r.choice) for r in rows] == [(0, 512, "shm"), (513, None, "native")]
-    assert rows[0].evidence["ratio"] == "0.500"
-    assert rows[0].evidence["launches"] == "6"
-    assert rows[0].evidence["sizes"] == "8,64,512"
-
-
-def test_a_tiny_advantage_does_not_split_a_row() -> None:
-    found = [comparison(s, "shm", 0.50) for s in (8, 64, 512)]
-    found += [comparison(s, "ring", 0.495 if s == 64 else 0.6) for s in (8, 64, 512)]
-    rows = decide(found, 1, 2)
-    assert [r.choice for r in rows] == ["shm", "native"]
-
-
 def test_merging_loses_no_more_than_two_percent() -> None:
     """It lost up to two changes of choice (6%) at a size between two others."""
     assert choose({8: {}, 64: {"b": 0.945}, 512: {}}) == {8: "native", 64: "b", 512: "native"}
@@ -89,26 +72,6 @@ def test_what_no_test_tells_apart_does_not_split_a_row() -> None:
     assert find(decide([*shm, ring[0], few, ring[2]], 1, 2), 64).choice == "ring", "no test made"
 
 
-@given(st.data())
-@settings(max_examples=100, deadline=None)
-def test_no_choice_loses_more_than_is_allowed(data: st.DataObject) -> None:
-    options = data.draw(RATIOS)
-    equal = {s: data.draw(st.sets(st.sampled_from(sorted(o)))) if o else set()
-             for s, o in options.items()}  # fmt: skip
-    for size, choice in choose(options, equal).items():
-        best = min(options[size].values(), default=1.0)
-        lost = options[size].get(choice, 1.0) / best - 1
-        assert lost <= (0.06 if choice in equal[size] else 0.02) + 1e-12
-
-
-def test_a_large_advantage_does() -> None:
-    found = [comparison(s, "shm", 0.5 if s < 1000 else 0.9) for s in (8, 64, 4096)]
-    found += [comparison(4096, "ring", 0.3)]
-    rows = decide(found, 1, 2)
-    assert find(rows, 64).choice == "shm"
-    assert find(rows, 4096).choice == "ring"
-
-
 def test_never_a_choice_where_it_was_not_faster() -> None:
     found = [
         comparison(8, "shm", 0.3),
@@ -122,22 +85,9 @@ def test_never_a_choice_where_it_was_not_faster() -> None:
     assert find(rows, 9).choice == "native"  # nobody measured it beside native
 
 
-def test_untested_is_native() -> None:
-    rows = decide([comparison(8, "shm", 0.1, "inconclusive")], 1, 2)
-    assert [(r.low, r.high, r.choice) for r in rows] == [(0, None, "native")]
-    assert "best" not in rows[0].evidence, "no test knows it"
-
-
 def test_the_worst_root_counts() -> None:
     found = [comparison(8, "shm", 0.5), comparison(8, "shm", 1.2, "slower", root=1)]
     assert decide(found, 1, 2)[0].choice == "native"
-
-
-def test_nothing_is_concluded_over_wide_gaps() -> None:
-    rows = decide([comparison(8, "shm", 0.5), comparison(65536, "shm", 0.5)], 1, 2)
-    assert find(rows, 8).choice == "shm"
-    assert find(rows, 1024).choice == "native"
-    assert find(rows, 65536).choice == "shm"
 
 
 def test_an_applications_size_class_is_covered() -> None:
@@ -145,11 +95,6 @@ def test_an_applications_size_class_is_covered() -> None:
     rows = decide([comparison(40, "shm", 0.5)], 1, 2, spans)
     assert find(rows, 32).choice == find(rows, 63).choice == "shm"
     assert find(rows, 31).choice == find(rows, 64).choice == "native"
-
-
-def test_settings_of_the_mpi_are_not_rows() -> None:
-    rows = decide([comparison(8, "native:coll_tuned_allreduce_algorithm=4", 0.3)], 1, 2)
-    assert rows[0].choice == "native"
 
 
 @given(RATIOS)
@@ -170,26 +115,11 @@ def test_tables_cover_all_sizes_and_only_allow_what_was_faster(
         assert size in part.measured
 
 
-@given(RATIOS, st.integers(0, 3))
-@settings(max_examples=200, deadline=None)
-def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], width: int) -> None:
-    spans = {s: SizeRange(s >> width, s << width) for s in options}
-    parts = segments(choose(options), spans)
-    assert parts[0].low == 0 and parts[-1].high is None
-    assert all(b.low == (a.high or 0) + 1 for a, b in itertools.pairwise(parts))
-    assert all(p.high is None or p.low <= p.high for p in parts)
-
-
 def one_row(*found: tuple[int, str, float, Outcome]):  # type: ignore[no-untyped-def]
     """The one row for alltoallv, whose choice cannot depend on the size."""
     rows = decide([comparison(*c, collective="alltoallv") for c in found], 1, 2)
     assert len(rows) == 1 and (rows[0].low, rows[0].high) == (0, None)
     return rows[0]
-
-
-def test_where_no_rank_knows_all_sizes_one_row_holds_for_all() -> None:
-    row = one_row((8, "shm", 0.5, "faster"), (4096, "shm", 0.9, "faster"))
-    assert row.choice == "shm" and row.evidence["sizes"] == "8,4096"
 
 
 def test_one_row_for_all_sizes_may_gain_nothing_somewhere_but_lose_nowhere() -> None:
@@ -235,15 +165,3 @@ def test_a_choice_holds_between_sizes_up_to_sixteen_times_apart() -> None:
         (0, 63, "native"), (64, 64, "a"), (65, 1024, "native"), (1025, 1025, "a"),
         (1026, None, "native"),
     ]  # fmt: skip
-
-
-def test_a_run_that_failed_has_no_gain() -> None:
-    """Whatever figure it had printed before it ended."""
-    runs = [Run("native", 0, 2.0, 2.0, 0), Run("tuned", 1, 1.0, 1.0, 0)]
-    found = gain(runs, Metric())
-    assert found is not None and found.median == 0.5
-    assert gain([runs[0], replace(runs[1], exit=1)], Metric()) is None
-
-
-def test_a_run_has_ten_times_as_long_as_one_takes() -> None:
-    assert longest_s(30.0) == 360.0 and longest_s(0.0) is None

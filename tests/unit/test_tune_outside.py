@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.launch.job import understand
 from stretto.tune.outside import for_copies, full_paths, outside, variables_for
 from stretto.tune.place import COPIES, Place, fresh
 
@@ -55,30 +53,6 @@ def test_other_words_stay_as_they_were_typed(case: Path) -> None:
     words = ["../build/app", "../mesh.msh"]
     for place in (Place(case, case, in_place=True), Place(case, case, reset="true")):
         assert for_copies(words, place, case) == words and outside(words, place) == []
-
-
-def test_behind_a_link_the_text_does_not_say_where(case: Path) -> None:
-    (case.parent / "far" / "deep" / "er").mkdir(parents=True)
-    (case.parent / "far" / "data").write_text("x")
-    (case / "link").symlink_to(case.parent / "far" / "deep" / "er")
-    (found,) = made(case, ["link/../../data"])
-    assert Path(found).is_absolute() and Path(found).read_text() == "x"
-
-
-def test_a_copy_runs_what_was_typed(case: Path) -> None:
-    place = Place(case, case / "stretto-app" / COPIES)
-    words = ["../build/app", "../mesh.msh"]
-    with fresh(place) as cwd:
-        done = subprocess.run(
-            for_copies(words, place, cwd), cwd=cwd, capture_output=True, text=True, check=True
-        )
-    assert done.stdout == "mesh" and not re.search("stretto-copies", " ".join(words))
-
-
-def test_what_is_not_there_is_missed_from_where_it_was_looked_for(case: Path) -> None:
-    with pytest.raises(StrettoError, match=f"no such program from {case}") as caught:
-        understand(["../none/app"], cwd=case)
-    assert caught.value.place == "../none/app"
 
 
 @pytest.fixture

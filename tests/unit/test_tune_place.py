@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from stretto.tune.place import COPIES, Place, case_files, fresh, make_output
 
 
@@ -88,12 +86,3 @@ def test_a_pipe_without_an_end_is_refused_in_words() -> None:
     os.close(writer)
     assert done.returncode == 1 and done.stdout == ""
     assert "does not come to an end" in done.stderr and "< input" in done.stderr
-
-
-@pytest.mark.parametrize("stdin", [subprocess.DEVNULL, None])
-def test_other_inputs_are_left_alone(stdin: int | None) -> None:
-    code = "from stretto.tune.place import keep_input; keep_input(0.1); print('on')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdin=stdin or subprocess.DEVNULL, capture_output=True
-    )
-    assert done.stdout == b"on\n"

@@ -48,15 +48,6 @@ def test_a_row_for_all_sizes_says_where_it_gains_nothing() -> None:
     assert proven.evidence["p"] == "0.01" and "harmless" not in proven.evidence
 
 
-def test_row_holds_for_every_pattern_of_blocks_that_was_measured() -> None:
-    uneven = replace(FASTER, cell=replace(FASTER.cell, pattern="0:50,2:50"))
-    (row,) = decide([FASTER, uneven], 2, 2)
-    assert (row.choice, row.evidence["pattern"]) == ("pairwise", "0:50,2:50")
-    slower = replace(uneven, verdict=Verdict("slower", "because"))
-    (row,) = decide([FASTER, slower], 2, 2)
-    assert row.choice == "native"
-
-
 def test_sizes_without_a_proof_are_printed() -> None:
     common = {"ratio": "0.8", "p": "0.001", "launches": "9", "source": "measured"}
     rows = [

@@ -9,7 +9,7 @@ import pytest
 from stretto.files.settings import NATIVE, SettingRun, Tried
 from stretto.files.verdict import GainInterval, Metric
 from stretto.mpi.settings import Setting
-from stretto.tune import combine, settings
+from stretto.tune import settings, settings_together
 from stretto.tune.settings_runs import SettingRuns
 
 
@@ -34,7 +34,7 @@ def test_settings_that_were_dropped_count_in_the_family(dropped: int) -> None:
     tried = [Tried(n, "", {}) for n in names]
     runs = [*runs_of(NATIVE, 1.0, 6), *runs_of("A=1", 0.75, 6)]
     runs += runs_of("A=2", 1.2, 2) if dropped else []
-    faster = settings._judge(judging(runs, tried), [Setting(n, "", ()) for n in names])
+    faster = settings.judge_all(judging(runs, tried), [Setting(n, "", ()) for n in names])
     assert [t.name for t in faster] == ([] if dropped else ["A=1"])
     assert [t.outcome for t in tried] == (["inconclusive", "dropped"] if dropped else ["faster"])
 
@@ -47,7 +47,9 @@ def test_a_combination_is_one_of_several_chances(rounds: int) -> None:
         for name, factor in ((NATIVE, 1.0), ("A=1", 0.8), ("A=1,B=1", 0.6))
         for run in runs_of(name, factor, rounds, beside="A=1,B=1")
     ]
-    assert combine._is_faster(judging(runs, [best, together]), best, together) is (rounds == 8)
+    assert settings_together.is_faster(judging(runs, [best, together]), best, together) is (
+        rounds == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,6 @@ def test_what_was_dropped_untested_is_no_proof(
         tried[1].outcome, tried[1].gain = "same", GainInterval(-0.01, 0.0, 0.01, 1.0)
         tried[0].outcome = "dropped"
     else:
-        assert not settings._judge(made, [Setting(n, "", ()) for n in names])
-    words, found = settings._nothing(made, complete=True)
+        assert not settings.judge_all(made, [Setting(n, "", ()) for n in names])
+    words, found = settings.nothing_faster(made)
     assert said in words and found == outcome

@@ -8,8 +8,7 @@ import pytest
 
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Profile
-from stretto.files.usage import Usage, busy_words, usage_of
+from stretto.files.usage import Usage, busy_words
 from stretto.measure.compare import (
     Cell,
     best_words,
@@ -21,8 +20,6 @@ from stretto.measure.idle import busy_before, busy_launches, busy_note
 from stretto.measure.show import table_lines
 from stretto.measure.stats import Interval
 from stretto.measure.verdict import judge, launches_missing
-from stretto.report.findings import busy_notes
-from stretto.report.load import System
 
 HEADER = Header("0", "t", Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4"), [])
 CELL = Cell("bcast", 8, "MPI_BYTE", "", 0, "latency")
@@ -156,20 +153,3 @@ def test_busy_launches_of_more_ranks_than_processors_are_not_others_work() -> No
 def test_busy_before_runs_is_the_median_of_looks() -> None:
     assert busy_before([0.9, 0.0, 0.01]) is None and busy_before([None]) is None
     assert busy_before([0.9, 0.5, 0.01]) == "others used 50% of its processors before the runs"
-
-
-def test_report_on_busy_machine_says_so_at_its_top() -> None:
-    quiet, busy = (results(6, {"native": NATIVE}, u) for u in (QUIET, BUSY))
-    assert busy_notes(System("s", benches=[quiet])) == []
-    (note,) = busy_notes(System("s", benches=[quiet, busy]))
-    assert note.startswith("The machine was busy in 6 of 6 launches")
-
-
-def test_usage_of_profile_without_figures_is_none() -> None:
-    empty = Profile(
-        "0", "", HEADER.host, HEADER.mpi, [], 1, [], True, [], [1.0], [0.0], [0.0], [0.0], [], []
-    )
-    assert usage_of(empty) is None
-    known = replace(empty, cpu_s=[0.5], core_wait_s=[0.4], involuntary=[7])
-    used = usage_of(known)
-    assert used is not None and used.busy and used.load is None

@@ -22,8 +22,8 @@ from stretto.files.identity import Identity, MPIIdentity, cpu_slug
 from stretto.files.results import ENDING
 from stretto.files.table import Row, Table, read_table, write_table
 from stretto.measure.compare import open_words
-from stretto.measure.fitting import require_layout
 from stretto.measure.idle import busy_note
+from stretto.measure.ledger import require_layout
 
 
 @dataclass

@@ -25,8 +25,7 @@ from stretto.files.table import WITHOUT_SIZE
 from stretto.measure.baseline import fair
 from stretto.measure.compare import BARE, NATIVE, Comparison, decisive, timings
 from stretto.measure.verdict import THRESHOLD
-from stretto.tune.complete import calls_of, complete
-from stretto.tune.decide import TIED, choose, decide, one_choice, ties
+from stretto.tune.decide import TIED, calls_of, choose, complete, decide, one_choice, ties
 
 #: a gain by the fit counts as one from so many of its standard deviations on
 SURE = 3.0

@@ -17,6 +17,7 @@ from stretto.campaign.layout import Layout
 from stretto.campaign.placement import LIMIT_S, HangError
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.room import look_for_room
+from stretto.launch.said import telling
 from stretto.measure import process
 from stretto.measure.commandline import Starter, command_line
 from stretto.measure.compare import BARE
@@ -95,7 +96,7 @@ def _judge(
 ) -> None:
     found = [v for v in (parse_line(x, 0) for x in lines.splitlines()) if v is not None]
     begun = [v for v in found if v.get("type") == "launch"]
-    words, at = process.short(ended.output), " ".join(command[:4])
+    words, at = telling(ended.output), " ".join(command[:4])
     if begun and layout.nranks > 1 and int(begun[0].get("nranks", 0)) == 1:
         raise StrettoError(
             f"each of {layout.nranks} ranks takes itself for the only one: what starts them is not "

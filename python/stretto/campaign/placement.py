@@ -14,6 +14,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import cpu_model
 from stretto.launch.ask import BROKEN_PIPE
+from stretto.launch.said import telling
 from stretto.measure import process
 from stretto.measure.commandline import Starter
 from stretto.mpi.base import MPIInstallation
@@ -96,7 +97,7 @@ def probe(
             hang_remedy(command),
         )
     if ended.status not in (0, *BROKEN_PIPE) or len(places) != layout.nranks:
-        words = process.short("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
+        words = telling("\n".join(x for x in said.splitlines() if "stretto-rank" not in x))
         raise StartError(
             f"{layout.words} ranks cannot be started (exit code {ended.status}, {len(places)} of "
             f"{counted(layout.nranks, 'rank')} answered)",

@@ -17,11 +17,9 @@ from stretto.files.bench import Header, read_header
 from stretto.files.identity import Identity
 from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
-from stretto.measure.candidates import choice_problem, own_choices
+from stretto.measure.candidates import choice_problem, has_interposer, own_choices, resolve
 from stretto.measure.compare import BARE
 from stretto.measure.inlaunch import shared_launches
-from stretto.measure.natives import resolve
-from stretto.measure.programs import has_interposer
 from stretto.model.platform_file import load
 from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation

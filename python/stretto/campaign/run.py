@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stretto.built import library
 from stretto.campaign.alone import HeldError, alone_on, refuse_held
 from stretto.campaign.backend import Launches
 from stretto.campaign.begun import Asked, keep_about, refuse_place
@@ -30,9 +31,7 @@ from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Backend, Worker
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
-from stretto.measure import programs
-from stretto.measure.candidates import refuse_unknown
-from stretto.measure.natives import unlisted
+from stretto.measure.candidates import refuse_unknown, unlisted
 from stretto.measure.request import ask
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
@@ -97,7 +96,7 @@ def system_of(
     installation = find_installation(mpi)
     if request.refine is not None:
         read_simulated(request.refine, installation.family)  # refused before anything is measured
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     named = [c for c in request.candidates if c != OWN]
     refuse_unknown(request.collectives, named)
     for sentence in unlisted(installation, named):

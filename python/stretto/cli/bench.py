@@ -186,7 +186,7 @@ def _patterns(blocks: str | None, graph: str, names: list[str], ranks: int) -> d
 
 
 def _list(names: list[str], place: Where, as_json: bool) -> None:
-    from stretto.measure.natives import list_lines, listed
+    from stretto.measure.candidates import list_lines, listed
 
     found = listed(place.installation, names, place.nranks, place.nodes)
     if as_json:
@@ -205,16 +205,17 @@ def _cases(
     root: int,
     patterns: dict[str, str],
 ) -> list[Case]:
-    from stretto.measure import programs
+    from stretto.built import library
     from stretto.measure import settings as s
     from stretto.measure.candidates import (
         choice_problem,
         default_candidates,
         need_interposer,
         refuse_unknown,
+        resolve,
+        unlisted,
     )
-    from stretto.measure.elements import mpi_name
-    from stretto.measure.natives import resolve, unlisted
+    from stretto.measure.settings import mpi_name
 
     installation, nranks = place.installation, place.nranks
 
@@ -227,7 +228,7 @@ def _cases(
             c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
         ]
 
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     if given is not None:
         refuse_unknown(names, given)
     for sentence in unlisted(installation, given or []):
@@ -260,8 +261,8 @@ def _show(
     as_json: bool,
 ) -> None:
     from stretto.measure.baseline import fair
+    from stretto.measure.candidates import labels
     from stretto.measure.compare import BARE, NATIVE, compare, timings
-    from stretto.measure.natives import labels
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import osu_lines, table_lines
 

@@ -172,7 +172,7 @@ def _few(gone: Sequence[str]) -> list[str]:
 
 def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
     """Return the MPIs' own names of their algorithms, where that very version is installed."""
-    from stretto.measure.natives import labels
+    from stretto.measure.candidates import labels
     from stretto.mpi.detect import installations
 
     here = installations()

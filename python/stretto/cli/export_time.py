@@ -20,14 +20,14 @@ def run(
     out: Path, place: TimingPlace, yes: bool, dry_run: bool, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     """Time an export, print what was found, and return it, with the error that it amounts to."""
+    from stretto.built import library
     from stretto.export import gain
     from stretto.export.gained import announce
-    from stretto.measure import programs
     from stretto.measure.idle import idle_warning
     from stretto.measure.request import ask
 
     installation, restart = place.installation, place.restart
-    programs.bench_program(installation.abi)
+    library("bench", installation.abi)
     if place.folder.exists() and not place.folder.is_dir():
         raise UsageError(
             "this is a file; each layout's times have one of their own", "--times",
@@ -84,7 +84,7 @@ def _measured(
     from stretto.export.gained import as_json as values
     from stretto.export.gained import gained, lines
     from stretto.files.identity import collect
-    from stretto.measure.fitting import require_layout
+    from stretto.measure.ledger import require_layout
     from stretto.measure.runner import measure
 
     benches, notes = [], []

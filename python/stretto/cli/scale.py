@@ -172,10 +172,8 @@ def _run(
     from stretto.scaling.measure import Measuring
     from stretto.scaling.show import as_json as findings_json
     from stretto.scaling.show import sentences, table_lines
-    from stretto.tune.alone import alone_in
-    from stretto.tune.place import keep_input
-    from stretto.tune.settings_environment import environment_of
-    from stretto.tune.unchanged import program_files
+    from stretto.tune.place import alone_in, keep_input
+    from stretto.tune.unchanged import environment_of, program_files
 
     if importlib.util.find_spec("altair") is None:  # before the runs; loaded behind them
         raise ModuleNotFoundError(name="altair")

@@ -20,7 +20,7 @@ from stretto.progress import Progress
 if TYPE_CHECKING:
     from stretto.files.identity import MPIIdentity
     from stretto.files.rows import Row
-    from stretto.tune.from_results import DecidedFile
+    from stretto.tune.table import DecidedFile
 
 EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
@@ -62,7 +62,7 @@ def make(
     from stretto.measure.settings import parse_duration, parse_tunable
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import table_lines
-    from stretto.tune.general import LayoutRequest, tune_generally
+    from stretto.tune.table import LayoutRequest, tune_generally
 
     request = LayoutRequest(
         where(ranks, ppn, hosts, mpi), out, parse_tunable(collective), sizes,
@@ -117,7 +117,7 @@ def decide(
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import table_lines
     from stretto.report.sources import excluded
-    from stretto.tune.from_results import decide_from
+    from stretto.tune.table import decide_from
 
     results = results_in(results)
     found, table = decide_from(results, out)

@@ -14,6 +14,7 @@ from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
 from stretto.measure.compare import (
     BARE,
+    Cell,
     Comparison,
     compare,
     decisive,
@@ -134,7 +135,7 @@ def _found(plans: Sequence[LayoutTiming], benches: Sequence[Bench]) -> list[Call
         gone = standing_exclusions(bench.records)
         for call in plan.calls:
             case = call.case
-            key = case.collective, case.bytes, case.datatype, case.operation, case.root, ""
+            key = Cell(case.collective, case.bytes, case.datatype, case.operation, case.root, "")
             c = chosen.get(key)
             failed = _failure(gone.get((case.collective, FILES)), case.bytes)
             medians = None if c is None else _us(measured[c.cell])

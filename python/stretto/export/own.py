@@ -25,7 +25,7 @@ from stretto.kinds import Family
 from stretto.measure.baseline import fair
 from stretto.measure.compare import NATIVE, timings
 from stretto.mpi.algorithms.base import PREFIX
-from stretto.tune.from_results import table_from
+from stretto.tune.table import table_from
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.built import library
 from stretto.errors import StrettoError
 from stretto.export.cases import CheckCase
 from stretto.files.parse import json_value
 from stretto.kinds import Family
-from stretto.measure import process, programs
+from stretto.launch.said import telling
+from stretto.measure import process
 from stretto.measure.job import read_status
 from stretto.measure.settings import REDUCTIONS
 from stretto.mpi.base import MPIInstallation
@@ -165,7 +167,7 @@ def _launch(
         job.write_text(_job(calls, output, status, held), encoding="utf-8")
         command, environ = mpi.launch(
             ranks,
-            [str(programs.bench_program(mpi.abi)), "--fingerprint", str(job)],
+            [str(library("bench", mpi.abi)), "--fingerprint", str(job)],
             ppn=place.ppn,
             hosts=place.hosts,
             bind="none",
@@ -193,7 +195,7 @@ def _launch(
         if ended.status == 0 or all(call in prints.seen for call in calls):
             return None, None
         at = read_status(status)
-        words = process.short(ended.output) or f"exit status {ended.status}"
+        words = telling(ended.output) or f"exit status {ended.status}"
         why = f"it hung for {CASE_S:.0f} s" if ended.stopped else f"the job ended: {words}"
         if at is None:
             return None, why

@@ -32,10 +32,11 @@ from stretto.measure.stats import geometric_mean
 from stretto.measure.verdict import THRESHOLD
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.mpi.algorithms.pairs import pairs_of
-from stretto.tune.complete import calls_of, complete
 from stretto.tune.decide import (
     Segment,
+    calls_of,
     choose,
+    complete,
     for_all_sizes,
     one_shape_each,
     segments_of,

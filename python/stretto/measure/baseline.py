@@ -1,13 +1,9 @@
 """What candidates are compared with: native, or the MPI with nothing preloaded.
 
-All that is measured in one launch shares its effect: launches of a call lie 5 to 35% off their
-median, and of that two candidates of one launch differ by 2 to 12% (`bench/launch_noise.py`). So
-native algorithms are compared with bare where it shares their launches, and Stretto's with
-native, which shares theirs.
-
-In a launch with the interposer a native call passes through it, which costs some nanoseconds: where
-a whole call takes a few hundred, that would count in our favour. There the same call is timed in
-launches of its own without any library of ours (``bare``), and decides.
+All that is measured in one launch shares its effect (`bench/launch_noise.py`): native algorithms
+are compared with bare where it shares their launches, and Stretto's with native. A native call that
+passes through the interposer takes some nanoseconds more. Where that counts (below 2 us) the same
+call is timed in launches without any library of ours (``bare``), which decide.
 """
 
 from __future__ import annotations

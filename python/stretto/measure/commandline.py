@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from stretto.measure import programs
+from stretto.built import library
 from stretto.measure.settings import Settings
 from stretto.measure.variants import SHARED
 from stretto.mpi.algorithms.base import FILES
@@ -34,14 +34,14 @@ def command_line(
     abi = installation.abi
     variables: dict[str, str] = {}
     if variant == "stretto":
-        variables["LD_PRELOAD"] = str(programs.interposer(abi))
+        variables["LD_PRELOAD"] = str(library("interposer", abi))
         variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
     elif variant == FILES and settings.files:
         variables |= dict(settings.files.variables)
     elif variant.startswith(("native:", SHARED)):
         settings_text = variant.partition(":")[2]
         variables |= settings_environment(installation.family, settings_text)
-    program = [str(programs.bench_program(abi)), str(job.resolve())]
+    program = [str(library("bench", abi)), str(job.resolve())]
     if start is not None:
         command, environ = start(program, variables)
     else:

@@ -12,7 +12,6 @@ import numpy as np
 from stretto.counted import counted
 from stretto.files.bench import Bench, Sample, standing_exclusions
 from stretto.files.outcome import Outcome, Verdict
-from stretto.measure.hodges_lehmann import ratio_apart
 from stretto.measure.idle import busy_launches
 from stretto.measure.reference import Timed, exponent, leaves_messages
 from stretto.measure.stats import (
@@ -22,6 +21,7 @@ from stretto.measure.stats import (
     median_interval,
     paired_test,
     rank_sum_test,
+    ratio_apart,
 )
 from stretto.measure.verdict import judge, settled
 
@@ -49,18 +49,12 @@ class Cell:
     pattern: str = ""
 
 
-#: a cell without its mode
-CellShape = tuple[str, int, str, str, int, str]
-
-
 @dataclass(frozen=True)
 class Timing:
     """A candidate's time in one cell over launches, in microseconds.
 
-    `kinds`: launches of a round, made one after another: launch i belongs to round i // kinds. 0:
-    nobody knows which launches were made at about the same time (imported results).
-    `reference`: by launch, what a fixed exchange of messages took in it; only launches that timed
-    one.
+    `kinds`: launches of a round: launch i belongs to round i // kinds; 0: not known.
+    `reference`: by launch, what a fixed exchange of messages took, where one was timed.
     `busy`: launches in which the machine was busy with other things.
     """
 
@@ -121,16 +115,9 @@ class Comparison:
         return tested and (self.outcome == "faster" or self.ratio.median <= 1 + by)
 
 
-def cell_of(sample: Sample) -> Cell:
-    return Cell(
-        sample.collective,
-        sample.bytes,
-        sample.datatype or "",
-        sample.operation or "",
-        sample.root or 0,
-        sample.mode,
-        sample.pattern or "",
-    )
+def cell_of(s: Sample) -> Cell:
+    kind = s.datatype or "", s.operation or "", s.root or 0
+    return Cell(s.collective, s.bytes, *kind, s.mode, s.pattern or "")
 
 
 def timings(
@@ -187,14 +174,12 @@ def compare_times(
 ) -> tuple[Interval, tuple[float, ...], float | None, bool]:
     """Return ratio, the single ratios, p and whether the two shared their launches.
 
-    Launches that both have are pairs (they were interleaved in one process): `paired_test`.
-    Launches of different processes are compared in rounds that both have, which are pairs as well:
-    a machine may be another one for hours of a campaign, and a candidate need not be in all of its
-    rounds. Without such rounds there is no p, and the ratio is that of the medians. Where rounds
-    are not known either, any launch of the one may stand beside any of the other (`ratio_apart`).
+    Launches that both have are pairs; of different processes the rounds that both have are (a
+    machine may be another one for hours), and without common rounds there is no p. Where rounds are
+    not known any launch may stand beside any other (`ratio_apart`).
 
     `candidate`, `baseline`: launch number to median time.
-    `kinds`: launches of a round; 0 where rounds are not known: all launches, taken as independent.
+    `kinds`: launches of a round; 0 where rounds are not known.
     `test`: False: no p, which takes the most time.
     """
     both = common_launches(candidate, baseline)
@@ -219,27 +204,21 @@ def compare_times(
 
 
 class TimesByLaunch(Protocol):
-    """Times of a candidate, and of the reference, by launch."""
+    """Times of a candidate, and of the reference, by launch (as `Timing` has them)."""
 
     @property
-    def by_launch(self) -> tuple[tuple[int, float], ...]:
-        """The candidate's."""
-
+    def by_launch(self) -> tuple[tuple[int, float], ...]: ...
     @property
-    def kinds(self) -> int:
-        """Launches of a round, 0 where rounds are not known."""
-
+    def kinds(self) -> int: ...
     @property
-    def reference(self) -> tuple[tuple[int, float], ...]:
-        """The reference's, of the launches that timed one."""
+    def reference(self) -> tuple[tuple[int, float], ...]: ...
 
 
 def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], dict[int, float]]:
     """Return two candidates' times by launch, as they can be compared.
 
-    Where they do not share launches, but a reference was timed in them: as multiples of it (of a
-    power of it: `exponent`), so that launch effects do not count. Launches that lack one
-    are left out where enough rounds remain for a test; otherwise times are as they are.
+    Where they share no launches, but a reference was timed: as multiples of a power of it
+    (`exponent`), if enough rounds have one for a test.
     """
     both = dict(a.by_launch), dict(b.by_launch)
     if common_launches(*both):
@@ -285,25 +264,15 @@ def compare(
     adjusted = benjamini_hochberg([r[5] for r in raw])
     out = []
     for (cell, name, against, ratio, ratios, p, paired), q in zip(raw, adjusted, strict=True):
-        both = times[cell][name], times[cell][against]
-        busy, base_us = _busy(*both), both[1].interval.median
+        mine, base = times[cell][name], times[cell][against]
+        busy = _busy(mine, base)
         verdict = judge(ratio, q, ratio.n, p=p, busy=busy)
         out.append(
             Comparison(
-                cell,
-                name,
-                against,
-                ratio,
-                ratios,
-                p,
-                q,
-                verdict,
-                paired,
-                base_us,
-                busy=busy,
-                baseline_launches=both[1].interval.n,
+                cell, name, against, ratio, ratios, p, q, verdict, paired, base.interval.median,
+                busy=busy, baseline_launches=base.interval.n,
             )
-        )
+        )  # fmt: skip
     return out
 
 
@@ -335,18 +304,18 @@ def deciding_mode(native_us: Mapping[str, float]) -> str:
 def decisive(
     comparisons: Iterable[Comparison], times: Mapping[Cell, Mapping[str, Timing]]
 ) -> list[Comparison]:
-    """Return one comparison for each candidate and size: of the deciding mode, other mode heard.
+    """Return one comparison for each candidate and size: of the deciding mode.
 
-    A candidate that is significantly slower in the other mode is not ``faster``: a broadcast whose
-    root merely runs ahead, say, gains in a loop of calls and loses for those who wait.
+    A candidate that is significantly slower in the other mode is not ``faster`` (a broadcast whose
+    root merely runs ahead).
     """
-    native: dict[CellShape, dict[str, float]] = defaultdict(dict)
+    native: dict[Cell, dict[str, float]] = defaultdict(dict)
     for cell, candidates in times.items():
         for comparison_base in (NATIVE, BARE):
             if comparison_base in candidates:
                 native[shape_of_cell(cell)][cell.mode] = candidates[comparison_base].interval.median
                 break
-    grouped: dict[tuple[CellShape, str], dict[str, Comparison]] = defaultdict(dict)
+    grouped: dict[tuple[Cell, str], dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         grouped[shape_of_cell(c.cell), c.candidate][c.cell.mode] = c
     out = []
@@ -364,8 +333,9 @@ def decisive(
     return out
 
 
-def shape_of_cell(cell: Cell) -> CellShape:
-    return cell.collective, cell.bytes, cell.datatype, cell.operation, cell.root, cell.pattern
+def shape_of_cell(cell: Cell) -> Cell:
+    """Return a cell without its mode."""
+    return replace(cell, mode="")
 
 
 def best(comparisons: Sequence[Comparison]) -> Comparison | None:

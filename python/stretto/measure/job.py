@@ -98,15 +98,10 @@ def parse_line(text: str, launch: int) -> dict[str, Any] | None:
 
 
 def parse_usage(value: dict[str, Any]) -> Usage:
-    waited, load = value.get("core_wait_s"), value.get("load")
     return Usage(
-        float(value["wall_s"]),
-        float(value["cpu_s"]),
-        None if waited is None else float(waited),
-        int(value["involuntary"]),
-        None if load is None else float(load),
-        int(value["cores"]),
-    )
+        value["wall_s"], value["cpu_s"], value.get("core_wait_s"), value["involuntary"],
+        value.get("load"), value["cores"],
+    )  # fmt: skip
 
 
 def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
@@ -140,10 +135,10 @@ def parse_sample(value: dict[str, Any]) -> Sample | Excluded | None:
         root=int(value["root"]),
         mode=value["mode"],
         batch=max(1, int(value["batch"])),
-        times_us=[float(t) for t in value["times_us"]],
+        times_us=value["times_us"],
         correct=True,
         missed=int(value.get("missed", 0)),
-        reference_us=float(value["reference_us"]) if "reference_us" in value else None,
-        flag_ns=[float(ns) for ns in value["flag_ns"]] if "flag_ns" in value else None,
+        reference_us=value.get("reference_us"),
+        flag_ns=value.get("flag_ns"),
         pattern=value.get("pattern"),
     )

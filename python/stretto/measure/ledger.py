@@ -1,4 +1,4 @@
-"""What a campaign has measured and what it has still to do; when a candidate is given up."""
+"""What a campaign has measured and has still to do, and whether results belong together."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from stretto.errors import StrettoError
 from stretto.files.bench import (
     CRASHES,
     MOST_CRASHES,
+    Bench,
     Excluded,
     Launch,
     LaunchEnd,
@@ -29,14 +31,10 @@ RETRIES = 1
 class Ledger:
     """The cells that are done, and the candidates that are out.
 
-    A candidate that gives wrong results, is refused or is silently left to the MPI is out for good:
-    that does not change from start to start. A crash may have come from outside (memory, a node, a
-    full /dev/shm): the launch is repeated once with the candidate. A hang costs too much for that.
-    Both are tried again when the same command goes on with the file, until they have been excluded
-    twice.
-
-    `again`: candidates whose exclusion ended with this start of the campaign, and why they were
-    out. `ended`: launches that came to their end.
+    A candidate that gives wrong results, is refused or is silently left to the MPI is out for good.
+    A crash may have come from outside: the launch is repeated once with the candidate. Candidates
+    that crashed or hung are tried again when the same command goes on (`again`), until they have
+    been excluded twice. `ended`: launches that came to their end.
     """
 
     def __init__(self, settings: Settings, records: Iterable[Record] = ()) -> None:
@@ -137,3 +135,34 @@ def time_left(settings: Settings, path: Path, restart: bool = False) -> float:
     if restart or not path.exists() or path.stat().st_size == 0:
         return settings.estimate_s()
     return Ledger(settings, read_bench(path).records).left_s()
+
+
+def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
+    """Refuse results whose ranks were not where a table of them would say."""
+    seen: dict[int, set[tuple[int, int]]] = {s.launch: set() for s in bench.samples}
+    for record in bench.launches:
+        if record.launch in seen:  # a start that measured nothing may not know where it was
+            seen[record.launch].add((record.nodes, record.ppn))
+    for launch, layouts in seen.items():
+        if (nodes, ppn) not in layouts:
+            where = " or ".join(f"{n} x {p}" for n, p in sorted(layouts))
+            raise StrettoError(
+                f"the ranks of launch {launch} were on {where} (nodes x ranks), not on "
+                f"{nodes} x {ppn}, so no table for that layout can be made of it",
+                path,
+                "name as many nodes as are meant (--hosts), and see with `stretto check -- mpirun "
+                "...` where the launcher puts the ranks",
+            )
+
+
+def check_same(settings: Settings, previous: Bench, path: Path) -> None:
+    """Refuse to go on with results of another layout."""
+    old = previous.header.settings
+    for key, value in settings.fixed().items():
+        if key in old and old[key] != value:
+            again = "--separate-launches as before, or " if key == "variants" else ""
+            raise StrettoError(
+                f"these results were measured with {key} {old[key]}, and now it is {value}",
+                path,
+                f"give {again}another file (-o), or --restart (it keeps the old one)",
+            )

@@ -1,8 +1,9 @@
-"""Names of nodes as people type them: Slurm's brackets written out, other tools' forms refused."""
+"""Names of nodes as people type them: Slurm's brackets written out, other forms refused."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,19 +17,10 @@ _COMMA = re.compile(r",(?![^\[\]]*\])")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?\Z")
-_PPN = "write the name alone; how many ranks a node gets, ppn (--ppn) says"
-#: what stands in a word of another tool's, in the order in which it is looked for: why it is no
-#: name, and what to write
-_FOREIGN = (
-    (re.compile(r"="), "{word!r} is a line of a hostfile, no name of a node", _PPN),
-    (re.compile(r"@"), "{word!r} names a user, too", "write the name alone: n1; ~/.ssh/config "
-     "says who logs in there (User)"),
-    (re.compile(r"^[^:]+:\d+\Z"), "{word!r} has a number of ranks", _PPN),
-    (re.compile(r":"), "{word!r} is no name that launchers take: what follows a colon is a number "
-     "of ranks to them", "write the name of the node"),
-    (re.compile(r"\s"), "{word!r} has a blank", "write commas between names: n1,n2"),
-    (re.compile(r"/"), "{word!r} is a path, no name of a node", "write the names: n1,n2 or n[1-2]"),
-)  # fmt: skip
+_FORMS = (
+    "write names as n1,n2, or with Slurm's brackets: n[1-3,07-09]; ppn (--ppn) says how many ranks "
+    "a node gets, ~/.ssh/config who logs in there"
+)
 
 
 def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
@@ -46,35 +38,18 @@ def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
         raise UsageError(f"{key} names no node", key, f'write for example {key} = ["a", "b"]')
     double = next((x for x, times in Counter(names).items() if times > 1), None)
     if double is not None:  # of a list with a line for each rank, say
-        raise UsageError(
-            f"{double} is named twice", key,
-            "name each node once; how many ranks it gets, ppn (--ppn) says",
-        )  # fmt: skip
+        raise UsageError(f"{double} is named twice", key, _FORMS)
     return tuple(names)
 
 
 def _expanded(word: str, key: str, most: int) -> Iterator[str]:
-    for pattern, why, remedy in _FOREIGN:
-        if pattern.search(word):
-            raise UsageError(why.format(word=word), key, remedy)
     # every other part is what stood inside of brackets
     parts = _BRACKETS.split(word)
     if not _NAME.match("1".join(parts[::2])):
-        raise UsageError(
-            f"{word!r} is no name of a node", key,
-            "write names as n1,n2, or with Slurm's brackets: n[1-3,07-09]",
-        )  # fmt: skip
-    numbers: list[Sequence[tuple[int, int, int]]] = [
-        [_range(x, word, key) for x in inside.split(",")] for inside in parts[1::2]
-    ]
-    count = 1
-    for ranges in numbers:
-        count *= sum(last - first + 1 for first, last, _ in ranges)
-    if count > most:
-        raise UsageError(
-            f"with {word!r} {key} names more than {MOST_NAMES} nodes", key,
-            "name no more than the campaign's largest layout has",
-        )  # fmt: skip
+        raise UsageError(f"{word!r} is no name of a node", key, _FORMS)
+    numbers = [[_range(x, word, key) for x in inside.split(",")] for inside in parts[1::2]]
+    if math.prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in numbers) > most:
+        raise UsageError(f"with {word!r} {key} names more than {MOST_NAMES} nodes", key, _FORMS)
     choices = [[text] if at % 2 == 0 else _written(numbers[at // 2])
                for at, text in enumerate(parts)]  # fmt: skip
     return ("".join(x) for x in itertools.product(*choices))
@@ -84,10 +59,7 @@ def _range(text: str, word: str, key: str) -> tuple[int, int, int]:
     found = _RANGE.match(text.strip())
     first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
     if int(first) > int(last):
-        raise UsageError(
-            f"{word!r}: {text!r} is no range of numbers", key,
-            "write numbers, the smaller one first: n[1-3,07-09]",
-        )  # fmt: skip
+        raise UsageError(f"{word!r}: {text!r} is no range of numbers", key, _FORMS)
     return int(first), int(last), len(first)
 
 

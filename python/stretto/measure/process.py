@@ -15,7 +15,6 @@ from typing import IO
 
 from stretto.errors import from_oserror
 from stretto.launch.guarded import Guarded
-from stretto.launch.said import telling
 from stretto.signals import interruptible
 
 #: set when the main thread was interrupted and others measure: what they have started is ended
@@ -100,8 +99,3 @@ def tail(log: Path, most: int = 100_000) -> str:
             return stream.read().decode("utf-8", "replace").strip()
     except OSError:
         return ""
-
-
-def short(output: str) -> str:
-    """Return what an output says of why a launch failed, as one line."""
-    return telling(output)

@@ -2,8 +2,7 @@
 
 Each launch without a baseline times a fixed exchange of messages beside its candidates
 (src/bench/reference.c). A time is put beside those of other launches as ``us / reference**k``: a
-control variate, with the coefficient of its logarithm estimated as usual, by regression. It is
-about 1 where messages have all of a launch's effect, and 0 where they vary by themselves.
+control variate, with the coefficient of its logarithm estimated by regression.
 """
 
 from __future__ import annotations

@@ -28,14 +28,14 @@ from stretto.files.bench import (
 )
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity
+from stretto.launch.said import telling
 from stretto.measure import process
 from stretto.measure.commandline import Starter, command_line
 from stretto.measure.compare import NATIVE
-from stretto.measure.fitting import check_same
 from stretto.measure.idle import busy_note
 from stretto.measure.inlaunch import written_in
 from stretto.measure.job import format_job
-from stretto.measure.ledger import Ledger
+from stretto.measure.ledger import Ledger, check_same
 from stretto.measure.reader import LaunchReader
 from stretto.measure.reference import REFERENCE
 from stretto.measure.settings import STARTUP_S, Case, Settings
@@ -49,11 +49,7 @@ RETRY = "the same command tries it again, once; {anew} measures all anew"
 
 @dataclass
 class Campaign:
-    """One campaign under way.
-
-    `notes`: what the user should hear at the end: exclusions, failures.
-    `anew`: what measures all anew, for people.
-    """
+    """One campaign under way; `notes` are for its end, `anew` is the option that measures anew."""
 
     settings: Settings
     installation: MPIInstallation
@@ -153,7 +149,15 @@ class Campaign:
 
     def _start(self, launch: int, budget_s: float, progress: Progress) -> None:
         cases = self.pending(launch)
-        directory = _directory(self.writer.path, launch)
+        path = self.writer.path
+        try:
+            directory = Path(
+                tempfile.mkdtemp(prefix=f".{path.name}.launch{launch}.", dir=path.parent or ".")
+            )
+        except OSError as error:
+            raise from_oserror(
+                error, "cannot make a directory for the launch", path.parent
+            ) from error
         try:
             job, output, status = (directory.resolve() / n for n in ("job", "output", "status"))
             written = written_in(self.settings, self.installation, launch, cases)
@@ -190,7 +194,7 @@ class Campaign:
             self._end(LaunchEnd(launch, "timeout", "the budget ended", round(seconds, 2)), reader)
             return
         at = reader.status()
-        words = process.short(ended.output)
+        words = telling(ended.output)
         if ended.stopped:
             status: Literal["timeout", "failed"] = "timeout"
             self._never_began = not reader.started
@@ -238,17 +242,6 @@ class Campaign:
         """Tell the user now, and again with the results."""
         self.notes.append(text)
         self.say(f"stretto: warning: {text}")
-
-
-def _directory(results: Path, launch: int) -> Path:
-    try:
-        return Path(
-            tempfile.mkdtemp(prefix=f".{results.name}.launch{launch}.", dir=results.parent or ".")
-        )
-    except OSError as error:
-        raise from_oserror(
-            error, "cannot make a directory for the launch", results.parent
-        ) from error
 
 
 def measure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +12,6 @@ from stretto.errors import UsageError
 from stretto.files.table import NEIGHBORHOODS
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.measure.compare import BARE, NATIVE
-from stretto.measure.elements import check_elements
 from stretto.measure.reference import visits
 from stretto.measure.variants import apart, launch_for, variant_for
 from stretto.mpi.algorithms.base import PREFIX
@@ -31,6 +31,21 @@ ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
 _ALL_BLOCKS = (
     "allgather", "allgatherv", "alltoall", "alltoallv", "reduce_scatter", "reduce_scatter_block",
 )  # fmt: skip
+#: what elements and operations the measuring program knows (``src/bench/data.c``), with bytes
+DATATYPES = {
+    "MPI_BYTE": 1,
+    "MPI_CHAR": 1,
+    "MPI_INT": 4,
+    "MPI_LONG": 8,
+    "MPI_FLOAT": 4,
+    "MPI_DOUBLE": 8,
+    "MPI_UNSIGNED": 4,
+    "MPI_UNSIGNED_LONG": 8,
+    "MPI_LONG_LONG": 8,
+}
+ARITHMETIC = ("MPI_SUM", "MPI_MAX", "MPI_MIN", "MPI_PROD")
+LOGIC = ("MPI_LAND", "MPI_LOR", "MPI_BAND", "MPI_BOR")
+_NO_WHOLE_NUMBERS = ("MPI_BYTE", "MPI_CHAR", "MPI_FLOAT", "MPI_DOUBLE")
 LARGEST = 1 << 34
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -71,10 +86,7 @@ class Files:
 class Settings:
     """All that a campaign is.
 
-    `variants`: kinds of launches: ``stretto`` (interposer preloaded), ``bare``,
-    ``native:NAME=VALUE`` (one candidate), ``natives:NAME=VALUE`` (all that need these settings at
-    the start and have no launch of their own; where they need none, ``bare`` is their launch).
-    `launches`: how often each variant is launched.
+    `variants`: kinds of launches (`measure.variants`); each is launched `launches` times.
     `budget_s`: time for all of it; None: as long as the intervals need.
     `modes`: of ``throughput`` and ``latency``.
     `stall_s`: a candidate that does nothing for so long is taken to hang.
@@ -124,20 +136,17 @@ class Settings:
     def fixed(self) -> dict[str, Any]:
         """Return what must be equal for results to go into one file."""
         keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed", "files")
-        return {k: _plain(v) for k, v in asdict(self).items() if k in keys}
+        return {k: v for k, v in self.record().items() if k in keys}
 
     def record(self) -> dict[str, Any]:
-        return {k: _plain(v) for k, v in asdict(self).items()}
+        """Return all settings as a results file has them."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
 
-    def estimate_s(
-        self,
-        reference: bool | None = None,
-        known: Callable[[Case, str], float | None] | None = None,
-    ) -> float:
+    def estimate_s(self, reference: bool | None = None) -> float:
         """Return about how long the campaign takes, in seconds.
 
         `reference`: whether a reference is timed beside the candidates; None: as it will be.
-        `known`: how long a call of a candidate takes, in us, where that is known; None: nowhere.
         """
         timed = self.reference if reference is None else reference
         # how many cores ranks share is not known here: at worst they have one together
@@ -145,15 +154,12 @@ class Settings:
         seconds = 0.0
         for case in self.cases:
             moved = case.bytes * (self.nranks if case.collective in _ALL_BLOCKS else 1)
-            usual_us = 1 + moved / 4000
+            call_us = 1 + moved / 4000
             rounds = 0.5 * sum(self.batches)
-            warm_us = 36 * self.batch_us
-            us = (warm_us + CHECK_US_PER_BYTE * moved * on_a_core) * len(case.candidates)
-            for name in case.candidates:
-                call_us = (known(case, name) if known else None) or usual_us
-                us += rounds * 2.5 * max(self.batch_us, call_us) + CHECKED_CALLS * call_us
+            warm_us, visit_us = 36 * self.batch_us, 2.5 * max(self.batch_us, call_us)
+            us = warm_us + CHECK_US_PER_BYTE * moved * on_a_core
+            us = (us + rounds * visit_us + CHECKED_CALLS * call_us) * len(case.candidates)
             if timed:  # not in every round, and not checked
-                visit_us = 2.5 * max(self.batch_us, usual_us)
                 launches = len({launch_for(c, self.variants) for c in case.candidates})
                 us += (visits(rounds) * visit_us + warm_us) * launches
             seconds += 1e-6 * us
@@ -161,14 +167,6 @@ class Settings:
         if self.budget_s is None:
             return whole
         return min(whole, max(self.budget_s, self.total() * STARTUP_S))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return value
 
 
 def parse_size(text: str, most: int = LARGEST) -> int:
@@ -264,6 +262,35 @@ def parse_tunable(text: str | None, option: str = "--collective", near: bool = F
     return names
 
 
+def mpi_name(text: str) -> str:
+    """Return the MPI's name of what a user calls ``max``, ``MAX`` or ``MPI_MAX``."""
+    return "MPI_" + text.strip().upper().removeprefix("MPI_")
+
+
+def check_elements(size: int, datatype: str, operation: str, reduces: bool) -> None:
+    """Refuse by its option what the measuring program would refuse after a launch."""
+    if datatype not in DATATYPES:
+        known = ", ".join(DATATYPES)
+        raise UsageError(f"{datatype} is not measured", "--datatype", f"one of {known}")
+    if operation not in ARITHMETIC + LOGIC:
+        known = ", ".join(ARITHMETIC + LOGIC)
+        raise UsageError(f"{operation} is not measured", "--operation", f"one of {known}")
+    if size % DATATYPES[datatype]:
+        raise UsageError(
+            f"{size} bytes are no whole number of {datatype}",
+            "--bytes",
+            f"use multiples of {DATATYPES[datatype]}, or another --datatype",
+        )
+    bits = operation in LOGIC and datatype in _NO_WHOLE_NUMBERS
+    if reduces and (bits or DATATYPES[datatype] == 1):
+        raise UsageError(
+            f"MPI does not define {operation} on {datatype}",
+            "--operation" if bits else "--datatype",
+            "MPI_LAND and the like are for whole numbers such as MPI_INT, and no operation "
+            "is measured on MPI_BYTE and MPI_CHAR",
+        )
+
+
 def make_case(
     collective: str,
     size: int,
@@ -304,11 +331,11 @@ def grid(
     candidates: Callable[[str, int], Sequence[str]],
 ) -> list[Case]:
     """Return the cases of a general campaign: all collectives at all sizes (barrier at one)."""
-    cases = []
-    for collective in collectives:
-        for size in [0] if collective == "barrier" else sizes:
-            cases.append(make_case(collective, size, candidates(collective, size)))
-    return cases
+    return [
+        make_case(collective, size, candidates(collective, size))
+        for collective in collectives
+        for size in ([0] if collective == "barrier" else sizes)
+    ]
 
 
 def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -121,19 +122,14 @@ def _by_speed(names: Sequence[str], cells: Sequence[Mapping[str, Timing]]) -> li
     A candidate that is missing in a cell counts there as much as the slowest.
     """
 
+    def us_of(cell: Mapping[str, Timing], name: str) -> float:
+        slowest = max(t.interval.median for t in cell.values())
+        return cell[name].interval.median if name in cell else slowest
+
     def cost(name: str) -> float:
-        return sum(
-            math.log(
-                (cell[name] if name in cell else max(cell.values(), key=_median)).interval.median
-            )
-            for cell in cells
-        )
+        return sum(math.log(us_of(cell, name)) for cell in cells)
 
     return sorted(range(len(names)), key=lambda i: cost(names[i]))
-
-
-def _median(timing: Timing) -> float:
-    return timing.interval.median
 
 
 def _turned(rows: Sequence[Sequence[str]], order: Sequence[int]) -> list[list[str]]:
@@ -178,21 +174,16 @@ def as_json(
     results = []
     for cell, candidates in times.items():
         for name, timing in candidates.items():
-            c = found.get((cell, name))
+            c, interval = found.get((cell, name)), timing.interval
             results.append(
                 {
-                    "collective": cell.collective,
-                    "bytes": cell.bytes,
-                    "datatype": cell.datatype,
-                    "operation": cell.operation,
-                    "root": cell.root,
+                    **asdict(cell),
                     "pattern": cell.pattern or None,
-                    "mode": cell.mode,
                     "candidate": name,
-                    "median_us": timing.interval.median,
-                    "low_us": timing.interval.low,
-                    "high_us": timing.interval.high,
-                    "launches": timing.interval.n,
+                    "median_us": interval.median,
+                    "low_us": interval.low,
+                    "high_us": interval.high,
+                    "launches": interval.n,
                     "comparison": None if c is None else comparison_json(c),
                 }
             )

@@ -10,6 +10,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ PAIRED_FROM = 8
 SIGNS_FROM = 20
 #: up to this many launches of each of two candidates rank tests are exact, beyond it normal
 EXACT_TO = 100
+#: probability beyond either bound of an interval
+TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,13 @@ class Interval:
 
 
 @functools.cache
-def order_rank(n: int, level: float = 0.95) -> int | None:
-    """Return k: the median lies between the k-th smallest and k-th largest of n with `level`.
+def order_rank(n: int) -> int | None:
+    """Return k: the median lies between the k-th smallest and k-th largest of n with 95%.
 
-    None when even the extremes do not reach the level (n below 6 for 95%).
+    None when even the extremes do not reach that (n below 6).
     """
     k, ways, below = 0, 1, 1  # of the 2^n ways to lie on two sides of the median, those with k
-    while k < n and below / (1 << n) <= (1 - level) / 2:
+    while k < n and below / (1 << n) <= TAIL:
         k += 1
         ways = ways * (n - k + 1) // k
         below += ways
@@ -55,28 +58,21 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * ways / (1 << number))
 
 
-def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the median and its interval from order statistics.
-
-    `values`: at least one.
-    """
+def median_interval(values: Sequence[float]) -> Interval:
+    """Return the median of at least one value, and its interval from order statistics."""
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
         raise ValueError("the median of nothing")
-    k = order_rank(int(ordered.size), level)
+    k = order_rank(int(ordered.size))
     low, high = (None, None) if k is None else (float(ordered[k - 1]), float(ordered[-k]))
     return Interval(float(np.median(ordered)), low, high, int(ordered.size))
 
 
 def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the two-sided p of Mann and Whitney's test, with ties taken as they are.
+    """Return the two-sided p of Mann and Whitney's test; None when either has fewer than six.
 
-    The null distribution is that of the observed midranks under all divisions into groups of these
-    sizes, so that ties need no approximation. Of more than `EXACT_TO` launches of each it is taken
-    as normal with that variance: at that many its p is above the exact one by 0.3% of it at 5% and
-    by 7% at 0.1% (6 launches against 195: by 3% and 130%), so that it claims less.
-
-    None when either has fewer than six: then the test is not made.
+    The null distribution is that of the observed midranks under all divisions, so that ties need no
+    approximation; of more than `EXACT_TO` launches of each a normal one, which claims less.
     """
     n, m = len(a), len(b)
     if min(n, m) < FEWEST:
@@ -94,10 +90,8 @@ def rank_sum_test(a: Sequence[float], b: Sequence[float]) -> float | None:
 def signed_rank_test(differences: Sequence[float]) -> float | None:
     """Return the two-sided p of Wilcoxon's signed-rank test, ties by midranks.
 
-    Exact up to `EXACT_TO` pairs, beyond that normal as in `rank_sum_test`: at that many its p is
-    above the exact one by 0.6% of it at 5% and by 15% at 0.1%.
-
-    None with fewer than six pairs. With fewer than six pairs that differ at all: 1.
+    Exact up to `EXACT_TO` pairs, beyond that normal as in `rank_sum_test`.
+    None with fewer than six pairs; with fewer than six that differ at all: 1.
     """
     if len(differences) < FEWEST:
         return None
@@ -126,13 +120,11 @@ def paired_test(a: Sequence[float], b: Sequence[float]) -> float | None:
     takes more pairs; and the sign test tells whether the median ratio is off one where a few great
     differences outweigh many small ones.
 
-    Which of them are made is told by what would be the same if the two changed places in any pair,
-    as they might under the hypothesis: the times of each pair without whose they are. With the
-    slower ones on one side and the faster ones on the other the rank sums show the most that they
-    could; where even that is no less than the least p of signed ranks, they are not asked. Below
-    `PAIRED_FROM` pairs the rank-sum test is made alone: signed ranks reach no p there that stands
-    when many comparisons are made. From `SIGNS_FROM` on signs are asked as well. The least p counts
-    as often as tests are made (Bonferroni).
+    Which of them are made must not depend on whose time is whose. With the slower times of all
+    pairs on one side the rank sums show the most that they could; where even that is no less than
+    the least p of signed ranks, they are not asked. Below `PAIRED_FROM` pairs the rank-sum test is
+    made alone, from `SIGNS_FROM` on signs are asked as well. The least p counts as often as tests
+    are made (Bonferroni).
 
     Pairs that differ more within than between them (what slows one candidate speeds the other up)
     are not foreseen: there the rank-sum test takes for significant what is not, at its 5% in 14% of
@@ -244,3 +236,41 @@ def bootstrap_medians(
 
 def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(sum(math.log(v) for v in values) / len(values))
+
+
+def ratio_apart(a: Sequence[float], b: Sequence[float]) -> Interval:
+    """Return the ratio of two candidates' times that share no launches; n is that of the shorter.
+
+    Any launch of the one may stand beside any of the other: Hodges and Lehmann's estimate takes the
+    median over all such pairs (of the logarithms: exchanging the two gives one over the ratio), and
+    the quantiles of Mann and Whitney's statistic bound it.
+
+    `a`, `b`: times of the two, one a launch, at least one of each; above zero.
+    """
+    ratios = np.sort(np.divide.outer(np.asarray(a, dtype=float), np.asarray(b, dtype=float)), None)
+    middle = math.sqrt(ratios[(ratios.size - 1) // 2] * ratios[ratios.size // 2])
+    n = min(len(a), len(b))
+    if n < FEWEST:
+        return Interval(middle, None, None, n)
+    k = pair_rank(len(a), len(b))
+    return Interval(middle, float(ratios[k - 1]), float(ratios[-k]), n)
+
+
+@functools.cache
+def pair_rank(n: int, m: int) -> int:
+    """Return k: the ratio lies between the k-th smallest and the k-th largest of all pairs.
+
+    Of so many launches that rank tests are not exact (`EXACT_TO`) by the normal distribution.
+    """
+    if n + m > 2 * EXACT_TO:
+        spread = math.sqrt(n * m * (n + m + 1) / 12)
+        return int(n * m / 2 + 0.5 + spread * NormalDist().inv_cdf(TAIL))
+    # ways[i, u]: partitions of u into at most i parts, none above j (after the j-th step), which
+    # is how often i observations and j others give u pairs in which one of the i is the greater
+    ways = np.zeros((n + 1, n * m + 1))
+    ways[:, 0] = 1.0
+    for j in range(1, m + 1):
+        for i in range(1, n + 1):
+            ways[i, j:] += ways[i - 1, : n * m + 1 - j]
+    below = np.cumsum(ways[n]) / ways[n].sum()
+    return int(np.searchsorted(below, TAIL, side="right"))

@@ -10,8 +10,7 @@ from statistics import median
 
 from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, NetFile, Streams
-from stretto.measure.hodges_lehmann import ratio_apart
-from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
+from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test, ratio_apart
 from stretto.measure.verdict import ALPHA, THRESHOLD
 from stretto.mpi.settings.openmpi import SPREAD
 from stretto.net.hosts import Pair

@@ -15,7 +15,6 @@ from stretto.check.facts import Facts, collect_facts
 from stretto.check.job import Started, probe
 from stretto.counted import sized
 from stretto.errors import StrettoError, UsageError
-from stretto.files.io import write_atomic
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
 from stretto.files.verdict import Run
@@ -30,14 +29,11 @@ from stretto.place.output import LaunchOptions, launch, placed_words, rankmap_of
 from stretto.place.picture import write_picture
 from stretto.place.show import answer
 from stretto.place.site import JobNodes, site_of
-from stretto.tune import outputs
-from stretto.tune.alone import alone_in
-from stretto.tune.place import keep_input
+from stretto.tune.place import alone_in, keep_input
 from stretto.tune.profiled import has_profile, profile_of
 from stretto.tune.session import Tuning
-from stretto.tune.trials import Kind, gain
-from stretto.tune.verify import earlier, finished, outputs_of, take_turns, write_result
-from stretto.tune.words import conclude
+from stretto.tune.trials import Kind
+from stretto.tune.verify import both_ways, finished, outputs_of, write_result
 
 #: a line of shell: the first rank of each node prints what its cards have sent
 _SENT = r"""
@@ -149,11 +145,9 @@ def _both_ways(
     assert command.kind is not None
     given = launch(command.kind, job.mpi.major, directory, nodes, found.best)
     applied = f"{nodes.names} {found.best.node.tolist()} {found.best.seat.tolist()}\n"
-    runs = earlier(session, applied)
     sent: dict[Kind, float] = {}
 
     def one(kind: Kind, number: int) -> Run | None:
-        write_atomic(session.path("table.applied"), applied, "the order of ranks")
         count = number < 2 and len(nodes.names) > 1
         before = _sent(job) if count else {}
         draft = Run(kind, number, None, 0.0, 0)
@@ -168,27 +162,18 @@ def _both_ways(
             sent[kind] = sum(after[key] - before[key] for key in before)
         return run
 
-    def save(text: str) -> None:
-        write_result(session, profile, text, [], runs)
+    def words(text: str, *_: object) -> str:
+        text = text.replace("this table", "this order").replace("when tuned", "in this order")
+        if len(sent) == 2:
+            text += (
+                f". Cards sent {sized(sent['native'])} in a run, in the best order "
+                f"{sized(sent['tuned'])} (interface counters)"
+            )
+        return text
 
-    verdict = take_turns(session, runs, one, save)
-    measured = gain(runs, session.o.metric)
-    compared = outputs_of(session).compare(runs) if runs else []
-    text = conclude(session.o.metric, None, measured, verdict).replace("this table", "this order")
-    text = text.replace("when tuned", "in this order")
-    if len(sent) == 2:
-        text += (
-            f". Cards sent {sized(sent['native'])} in a run, in the best order "
-            f"{sized(sent['tuned'])} (interface counters)"
-        )
-    if runs:
-        text += f". Outputs {outputs.words(compared, session.o.rules)}"
-    write_result(
-        session, profile, text, [], runs, helps=verdict.outcome != "slower", measured=measured,
-        compared=compared, found=verdict,
-    )  # fmt: skip
+    result = both_ways(session, profile, applied, one, words)
     typed = _typed(session, found, nodes, directory)
-    return PlacedCommand(found, nodes, text, directory, typed, verdict.outcome != "slower")
+    return PlacedCommand(found, nodes, result.conclusion, directory, typed, result.helps)
 
 
 def _typed(session: Tuning, found: Ordering, nodes: JobNodes, directory: Path) -> str:

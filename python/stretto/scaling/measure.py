@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +15,6 @@ from stretto.errors import (
     CommandFailedError,
     Interrupted,
     UsageError,
-    from_oserror,
     keeping,
 )
 from stretto.files.scale import Kind, ScaleFile, ScaleHeader, ScaleRun, ScaleWriter
@@ -272,11 +270,6 @@ class Measuring:
         if point.threads is not None:
             variables["OMP_NUM_THREADS"] = str(point.threads)
         evidence = (self.w.place.own / "evidence").resolve()
-        shutil.rmtree(evidence, ignore_errors=True)
-        try:
-            evidence.mkdir(parents=True)
-        except OSError as error:
-            raise from_oserror(error, "cannot make the directory", evidence) from error
         draft = ScaleRun(point.nodes, point.ppn, point.threads, step.kind, step.round, None, 0.0, 1)
         try:
             with fresh(self.w.place) as cwd:
@@ -293,8 +286,6 @@ class Measuring:
             raise
         except CommandFailedError as error:
             return replace(draft, detail=error.message)
-        finally:
-            shutil.rmtree(evidence, ignore_errors=True)
         if trial.result.timed_out and limit is not None:
             said = "(--timeout)" if limit == self.w.timeout_s else "(--timeout, --budget)"
             draft.detail = f"it took too long and was ended after {duration(limit)} {said}"

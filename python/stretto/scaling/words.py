@@ -7,14 +7,13 @@ import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from stretto.errors import StrettoError
 from stretto.files.identity import titled
 from stretto.files.io import read_text
 from stretto.files.scale import WHAT, ScaleHeader, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.tune.settings_environment import refuse_other_environment
+from stretto.tune import unchanged
 
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
@@ -48,18 +47,16 @@ def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()
     if "\n" not in text:
         return  # its first line was never finished: it is begun anew
     old = parse_scale(text, str(path)).header
-    for name, a, b in (
-        ("command", shlex.join(old.command), shlex.join(header.command)),
-        ("metric", as_typed(old.metric), as_typed(header.metric)),
-        ("MPI", titled(old.mpi), titled(header.mpi)),
-    ):
-        if a != b:
-            raise StrettoError(
-                f"these results are of another {name}: {a}, not {b}",
-                f"{path}:1",
-                _ANEW,
-            )
-    refuse_other_environment(
+    unchanged.refuse_other(
+        (
+            ("command", shlex.join(old.command), shlex.join(header.command)),
+            ("metric", as_typed(old.metric), as_typed(header.metric)),
+            ("MPI", titled(old.mpi), titled(header.mpi)),
+        ),
+        f"{path}:1",
+        _ANEW,
+    )
+    unchanged.refuse_other_environment(
         _without(old.environment, set_here), _without(header.environment, set_here), f"{path}:1",
         _ANEW,
     )  # fmt: skip

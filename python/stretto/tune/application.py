@@ -10,16 +10,14 @@ from pathlib import Path
 
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
-from stretto.files.table import TUNABLE, Table, write_table
+from stretto.files.table import TUNABLE, write_table
 from stretto.files.usage import busy_words, usage_of
-from stretto.files.verdict import GainInterval
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
-from stretto.measure.compare import NATIVE, Comparison, open_points, open_words
-from stretto.tune.alone import alone_in
+from stretto.measure.compare import NATIVE, open_points, open_words
 from stretto.tune.measured import make_table, measure_needs, say_plan, state_cost
 from stretto.tune.needs import find_needs
-from stretto.tune.place import keep_input
+from stretto.tune.place import alone_in, keep_input
 from stretto.tune.predict import predict
 from stretto.tune.profiled import has_profile, profile_of, recorded_here
 from stretto.tune.session import Tuning
@@ -56,11 +54,12 @@ def _steps(session: Tuning) -> TuneResult:
     busy = busy_words(usage_of(profile))
     if busy is not None:
         session.say(f"stretto: warning: in the profiled run {busy}")
-    if reason is not None and busy is not None:
-        lacking = Verdict("inconclusive", busy, "missing: a profile of a quiet machine")
-        return _nothing(session, profile, f"inconclusive: {busy}. {reason}", found=lacking)
     if reason is not None:
-        return _nothing(session, profile, reason, found=Verdict("same", reason))
+        found = Verdict("same", reason)
+        if busy is not None:
+            found = Verdict("inconclusive", busy, "missing: a profile of a quiet machine")
+            reason = f"inconclusive: {busy}. {reason}"
+        return _nothing(session, profile, reason, found)
     for line in needs_lines(needs):
         session.say(line)
     state_cost(session, needs)
@@ -68,14 +67,27 @@ def _steps(session: Tuning) -> TuneResult:
     table = make_table(session, profile, rows)
     write_table(table, session.path("table"))
     if all(row.choice == NATIVE for row in rows):
-        return _stays(session, profile, comparisons, benches)
+        text, words = "native algorithms stay for all that CMD uses", open_words(comparisons)
+        if words is None:
+            text += "; nothing measured was faster than native with significance"
+            return _nothing(session, profile, text, Verdict("same", text), benches)
+        missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
+        found = Verdict("inconclusive", words, missing)
+        return _nothing(session, profile, f"{words}; {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
     wall = session.run_s if session.o.metric.pattern is None else None
     predicted = predict(needs, table, comparisons, session.o.seed, wall)
     if predicted is not None:
         session.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
     if session.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
-        return _tiny(session, profile, table, predicted, benches)
+        text = (
+            f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "
+            "wall time, too little for any number of runs to show; the table was written, but CMD "
+            "was not run with it (--pairs 6 does that)"
+        )
+        return write_result(
+            session, profile, text, benches, table=table, helps=True, predicted=predicted
+        )
     return verify(session, profile, table, predicted, benches)
 
 
@@ -89,47 +101,11 @@ def _prepare(session: Tuning) -> None:
     say_plan(session)
 
 
-def _stays(
-    session: Tuning, profile: Profile, comparisons: Sequence[Comparison], benches: Sequence[Path]
-) -> TuneResult:
-    """Write the verdict that native stays: nothing is faster, or it cannot be told."""
-    text = "native algorithms stay for all that CMD uses"
-    words = open_words(comparisons)
-    if words is not None:
-        missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
-        found = Verdict("inconclusive", words, missing)
-        return _nothing(session, profile, f"{words}; {text}", benches, found)
-    text += "; nothing measured was faster than native with significance"
-    return _nothing(session, profile, text, benches, Verdict("same", text))
-
-
 def _nothing(
-    session: Tuning,
-    profile: Profile,
-    reason: str,
-    benches: Sequence[Path] = (),
-    found: Verdict | None = None,
+    session: Tuning, profile: Profile, reason: str, found: Verdict, benches: Sequence[Path] = ()
 ) -> TuneResult:
     """Write the verdict that nothing is to be gained, and why; no run of CMD is spent on it."""
     if not benches:
         # A table of an earlier attempt must not outlive this verdict.
         session.path("table").unlink(missing_ok=True)
     return write_result(session, profile, reason, benches, found=found)
-
-
-def _tiny(
-    session: Tuning,
-    profile: Profile,
-    table: Table,
-    predicted: GainInterval,
-    benches: Sequence[Path],
-) -> TuneResult:
-    """Write the verdict that the table is good, but CMD has too little of it to show."""
-    text = (
-        f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "
-        "wall time, too little for any number of runs to show; the table was written, but CMD was "
-        "not run with it (--pairs 6 does that)"
-    )
-    return write_result(
-        session, profile, text, benches, table=table, helps=True, predicted=predicted
-    )

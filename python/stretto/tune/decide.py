@@ -15,10 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.files.table import WITHOUT_SIZE, Row
-from stretto.measure.compare import BARE, NATIVE, Comparison
+from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, shape_of_cell
 from stretto.measure.stats import geometric_mean, paired_test, rank_sum_test
 from stretto.measure.verdict import ALPHA
-from stretto.tune.complete import CallShape, complete
 from stretto.tune.evidence import evidence_of, shapes_of
 
 #: a change of choice must gain more than this (sum of log ratios over the sizes)
@@ -35,6 +34,10 @@ SAME = 0.02
 SMALLEST = 16
 
 
+#: ranks, nodes and ranks per node
+Layout = tuple[int, int, int]
+#: a cell without its mode, and where it was measured (as `Comparison.layout`)
+Call = tuple[Cell, Layout | None]
 #: size -> choices that are significantly faster there -> time / native's
 Options = Mapping[int, Mapping[str, float]]
 
@@ -218,6 +221,52 @@ def one_choice(collective: str, chosen: dict[int, str], options: Options) -> dic
     return dict.fromkeys(chosen, best)
 
 
+def call_of(cell: Cell, layout: Layout | None = None) -> Call:
+    return shape_of_cell(cell), layout
+
+
+def calls_of(
+    times: Mapping[Cell, Mapping[str, object]],
+    layout: Layout | None = None,
+    baselines: Collection[str] = (NATIVE, BARE),
+) -> list[Call]:
+    """Return the calls in which the MPI by itself was measured, each once and in their order.
+
+    `layout`: of these times, where several are decided on together.
+    `baselines`: what counts as the MPI by itself.
+    """
+    measured = [cell for cell, found in times.items() if set(baselines) & set(found)]
+    return list(dict.fromkeys(call_of(cell, layout) for cell in measured))
+
+
+def complete(
+    comparisons: Iterable[Comparison], calls: Iterable[Call]
+) -> dict[str, dict[int, list[Comparison]]]:
+    """Return the comparisons that may become rows, by collective and size.
+
+    A row holds for every shape of a size: a candidate that lacks one of a size's calls (it crashed
+    or was refused there) has none, and a size at which the MPI alone was measured has an empty
+    list, over which rows beside it must not reach.
+
+    `calls`: from `calls_of`; those of the comparisons count, too.
+    """
+    found: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
+    wanted: dict[tuple[str, int], set[Call]] = defaultdict(set)
+    have: dict[tuple[str, int, str], set[Call]] = defaultdict(set)
+    for call in calls:
+        wanted[call[0].collective, call[0].bytes].add(call)
+    for c in comparisons:
+        call, place = call_of(c.cell, c.layout), (c.cell.collective, c.cell.bytes)
+        found[place].append(c)
+        wanted[place].add(call)
+        have[(*place, c.candidate)].add(call)
+    out: dict[str, dict[int, list[Comparison]]] = defaultdict(dict)
+    for place, needed in wanted.items():
+        collective, size = place
+        out[collective][size] = [c for c in found[place] if have[(*place, c.candidate)] >= needed]
+    return dict(out)
+
+
 def _choose(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[int, str]:
     return choose(options, ties(sizes, options))
 
@@ -234,18 +283,15 @@ def decide(
     source: str = "measured",
     choose: Callable[[str, Options], dict[int, str]] | None = None,
     usable: Callable[[str], bool] = _own,
-    calls: Iterable[CallShape] = (),
+    calls: Iterable[Call] = (),
 ) -> list[Row]:
     """Return the rows of the table, for each collective from 0 bytes without end.
 
-    `comparisons`: one for each collective, size and candidate, from
-    `stretto.measure.compare.decisive`.
+    `comparisons`: from `stretto.measure.compare.decisive`.
     `spans`: by collective, what each measured size stands for.
-    `choose`: from a collective and its options to the choice at each size; by default the function
-    of that name.
+    `choose`: from a collective and its options to the choice at each size.
     `usable`: whether a candidate may be chosen; by default Stretto's own only.
-    `calls`: in which the MPI by itself was measured (`calls_of`): a candidate that lacks one of
-    them at a size has no row there.
+    `calls`: from `calls_of`, as for `complete`.
     """
     comparisons = list(comparisons)
     compared = dict.fromkeys(c.cell.collective for c in comparisons)
@@ -266,18 +312,10 @@ def decide(
             options = for_all_sizes(sizes, usable)
         chosen = choose(collective, options) if choose else _choose(sizes, options)
         for segment in segments_of(collective, chosen, options, own_spans):
-            behind = [
-                c
-                for size in segment.measured
-                for c in sizes[size]
-                if segment.choice in (NATIVE, c.candidate)
-            ]
-            found = [
-                c
-                for size in segment.measured
-                for c in one_shape_each(sizes[size])
-                if segment.choice in (NATIVE, c.candidate)
-            ]
+            mine = [[c for c in sizes[size] if segment.choice in (NATIVE, c.candidate)]
+                    for size in segment.measured]  # fmt: skip
+            behind = [c for found in mine for c in found]
+            found = [c for found in mine for c in one_shape_each(found)]
             evidence = evidence_of(segment.choice, segment.measured, found, source)
             evidence |= shapes_of(behind)
             low, high = segment.low, segment.high

@@ -17,14 +17,12 @@ from stretto.measure.baseline import fair, with_bare
 from stretto.measure.candidates import default_candidates
 from stretto.measure.commandline import Starter
 from stretto.measure.compare import NATIVE, Comparison, decisive, timings
-from stretto.measure.fitting import require_layout
 from stretto.measure.idle import cores
-from stretto.measure.ledger import time_left
+from stretto.measure.ledger import require_layout, time_left
 from stretto.measure.request import ask
 from stretto.measure.runner import measure
 from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.tune.complete import CallShape, calls_of
-from stretto.tune.decide import SizeRange, decide
+from stretto.tune.decide import Call, SizeRange, calls_of, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.session import PAIRS, Tuning
 
@@ -88,7 +86,7 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
     spans: dict[tuple[int, int], dict[str, dict[int, SizeRange]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    calls: dict[tuple[int, int], list[CallShape]] = defaultdict(list)
+    calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
     for plan in plans:
         nranks, nodes, ppn = plan.layout
         left = time_left(plan.settings, plan.path, session.o.restart)
@@ -157,7 +155,7 @@ def state_cost(session: Tuning, needs: Needs) -> None:
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
     runs = 2 * pairs * session.run_s
     if session.o.budget_s is not None and session.o.pairs is None:
-        runs = min(runs, max(0.0, (session.left_s() or 0.0) - seconds))
+        runs = min(runs, max(0.0, session.left_s() - seconds))
     session.say(
         f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
         f"for runs of CMD ({duration(session.run_s)} each)"
@@ -171,9 +169,9 @@ def state_cost(session: Tuning, needs: Needs) -> None:
 
 
 def _bench_budget(session: Tuning) -> float | None:
-    left = session.left_s()
-    if left is None:
+    if session.o.budget_s is None:
         return None
+    left = session.left_s()
     trials = 2 * PAIRS * 1.1 * session.run_s
     return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 

@@ -11,39 +11,47 @@ import numpy as np
 from stretto.files.profile import Call, Profile
 from stretto.files.table import NEIGHBORHOODS, TUNABLE
 from stretto.measure.blocks import kinds_of_calls, measured_as, pattern_of, whole_pattern
+from stretto.measure.settings import ARITHMETIC, DATATYPES, LOGIC, REDUCTIONS
 from stretto.tune.decide import SizeRange
-from stretto.tune.shapes import MOST_SHAPES, Shape, shapes_of, width_of
 
 #: the needs that are measured cover so much of the time in tunable collectives
 COVER = 0.95
 MOST_NEEDS = 14
 #: a need below this share of the wall time cannot matter
 LEAST_SHARE = 0.002
+#: shapes (datatype and operation) of a need that are measured: so much of its time, so many at most
+SHAPES_COVER, MOST_SHAPES = 0.9, 3
+
+#: C types on which stretto-bench measures operations, with their size, and what stands for others
+_MEASURED = {name: size for name, size in DATATYPES.items() if size > 1}
+_SAME = {
+    "MPI_INTEGER": "MPI_INT", "MPI_INTEGER4": "MPI_INT", "MPI_INT32_T": "MPI_INT",
+    "MPI_UINT32_T": "MPI_UNSIGNED", "MPI_REAL": "MPI_FLOAT", "MPI_REAL4": "MPI_FLOAT",
+    "MPI_DOUBLE_PRECISION": "MPI_DOUBLE", "MPI_REAL8": "MPI_DOUBLE", "MPI_INTEGER8": "MPI_LONG",
+    "MPI_INT64_T": "MPI_LONG", "MPI_LONG_LONG_INT": "MPI_LONG_LONG",
+    "MPI_UNSIGNED_LONG_LONG": "MPI_UNSIGNED_LONG", "MPI_UINT64_T": "MPI_UNSIGNED_LONG",
+    "MPI_AINT": "MPI_LONG", "MPI_OFFSET": "MPI_LONG", "MPI_COUNT": "MPI_LONG",
+}  # fmt: skip
+_FLOATING = ("MPI_FLOAT", "MPI_DOUBLE")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Datatype and operation that are measured; `stands_for`: those of CMD, where they differ."""
+
+    datatype: str | None
+    operation: str | None
+    stands_for: str | None = None
 
 
 @dataclass(frozen=True)
 class Need:
     """One collective in one size class on communicators of one layout.
 
-    Attributes
-    ----------
-    shapes
-        Datatypes and operations that take most of its time, the costliest first.
-    bytes
-        The size to measure: the mean of the class, as a whole number of elements.
-    span
-        All sizes that it stands for.
-    transfer_s
-        Time in the collective itself, waiting for the last rank left out; the median over ranks.
-    wait_s
-        Waiting for the last rank; None when not known.
-    bound
-        `transfer_s` is an upper bound only: waiting could not be told apart.
-    pattern
-        Graph of a neighbourhood, and how the sizes of its blocks differ (`measure.blocks`).
-    typical_s
-        The same from the median call, so that calls during which a rank was off its processor do
-        not count; None when not known.
+    `bytes`: the size to measure: the mean of the class. `span`: all sizes that it stands for.
+    `shapes`: datatypes and operations that take most of its time. `transfer_s`: time in the
+    collective itself, the median over ranks; `bound`: with waiting in it. `typical_s`: the same
+    from the median call. None: not known. `pattern`: as `measure.blocks` has it.
     """
 
     collective: str
@@ -63,20 +71,10 @@ class Need:
 
 @dataclass(frozen=True)
 class Needs:
-    """What is worth measuring, and how it compares with all of the run.
+    """What is worth measuring, the costliest first, and how it compares with all of the run.
 
-    Attributes
-    ----------
-    chosen
-        The needs to measure, the costliest first.
-    wall_s
-        Wall time of the profiled run (median over ranks).
-    tunable_s
-        Time in all collectives that Stretto can carry out, waiting left out.
-    waiting_s
-        Waiting inside them for the last rank: no algorithm can help there.
-    other_s
-        Time in other MPI calls (point-to-point, waits, files, other collectives).
+    `tunable_s`: time in all collectives that Stretto can carry out, without waiting for the last
+    rank (`waiting_s`). `other_s`: time in other MPI calls.
     """
 
     chosen: tuple[Need, ...]
@@ -213,3 +211,38 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
             n.pattern,
         )
     return list(out.values())
+
+
+def width_of(shape: Shape) -> int:
+    return _MEASURED.get(shape.datatype or "", 1)
+
+
+def shape_of(call: Call) -> Shape:
+    if call.collective not in REDUCTIONS:
+        return Shape(None, None)
+    operation = call.operation if call.operation in ARITHMETIC + LOGIC else "MPI_SUM"
+    used = call.datatype or ""
+    datatype = _SAME.get(used, used)
+    if datatype not in _MEASURED:
+        datatype = "MPI_DOUBLE" if call.bytes_max >= 8 else "MPI_INT"
+    if operation in LOGIC and datatype in _FLOATING:
+        operation = "MPI_SUM"
+    same = operation == call.operation and (used in _MEASURED or used in _SAME)
+    used_words = f"{call.datatype or 'unknown'}/{call.operation or 'unknown'}"
+    return Shape(datatype, operation, None if same else used_words)
+
+
+def shapes_of(rows: Sequence[Call], parts: Sequence[float]) -> tuple[Shape, ...]:
+    """Return the shapes that most of the rows' time goes into, the costliest first."""
+    cost: dict[Shape, float] = defaultdict(float)
+    for row, part in zip(rows, parts, strict=True):
+        cost[shape_of(row)] += part
+    order = sorted(cost, key=lambda s: -cost[s])
+    total, sofar = sum(cost.values()), 0.0
+    out: dict[tuple[str | None, str | None], Shape] = {}
+    for shape in order:
+        if out and (sofar >= SHAPES_COVER * total or len(out) >= MOST_SHAPES):
+            break
+        sofar += cost[shape]
+        out.setdefault((shape.datatype, shape.operation), shape)
+    return tuple(out.values())

@@ -11,7 +11,7 @@ import fnmatch
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.io import write_atomic, write_bytes
 from stretto.files.parse import json_value
 from stretto.files.verdict import Compared, Run
+from stretto.launch.execute import Result
 from stretto.tune.lines import compare_texts
 
 #: what the command printed, in lists of files
@@ -28,19 +29,20 @@ MOST_TEXT_BYTES = 16 << 20
 #: and so many bytes of all runs together are kept for comparing line by line
 MOST_KEPT_BYTES = 512 << 20
 _PIECE = 1 << 20
+#: what came of comparing, in words behind a number
+_OUTCOMES = {
+    "differs": "DIFFER",
+    "same": "the same bit for bit",
+    "times": "the same apart from lines with times",
+    "order": "with the same lines in an order that varies",
+    "varies": "not comparable, as native runs differ among themselves",
+    "unknown": "not compared, too few runs",
+}
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is compared.
-
-    Attributes
-    ----------
-    ignore
-        Lines that match are left out (times that the line-wise comparison does not recognise).
-    only
-        Patterns of the files to compare, relative to the directory; empty: all that were written.
-    """
+    """What is compared: no lines that match `ignore`; where given, only files like `only`."""
 
     ignore: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -97,11 +99,20 @@ class Outputs:
     def _text(self, digest: str) -> Path:
         return self.directory / "texts" / digest
 
-    def keep(self, run: Run, place: Path, before: dict[str, Stamp], files: Iterable[Path]) -> None:
-        """Take down what a run has written, before its directory goes.
+    def keep(
+        self, run: Run, ended: Result, place: Path, before: dict[str, Stamp], files: Iterable[Path]
+    ) -> None:
+        """Take down what a run has printed and, if it ended well, what it has written.
 
         `before`: `stamps` of the files before it began.
         """
+        try:
+            (self.directory / "texts").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_oserror(error, "cannot make the directory", self.directory) from error
+        write_atomic(self.printed(run), ended.stdout, "what CMD printed")
+        if ended.status != 0:
+            return
         found: dict[str, str] = {}
         paths = list(files)
         now = stamps(place, paths)
@@ -131,7 +142,6 @@ class Outputs:
         kept = self._text(name)
         if len(first) <= MOST_TEXT_BYTES and b"\0" not in first and not kept.exists():
             try:
-                kept.parent.mkdir(parents=True, exist_ok=True)
                 used = sum(p.stat().st_size for p in kept.parent.iterdir())
             except OSError as error:
                 raise from_oserror(error, "cannot keep what the command wrote", kept) from error
@@ -231,19 +241,11 @@ def words(found: Sequence[Compared], rules: Rules) -> str:
     if rules.ignore:
         text += f", without lines that match {' or '.join(rules.ignore)}"
     parts: list[str] = []
-    said: list[tuple[str, Callable[[int], str]]] = [
-        ("differs", lambda n: f"{n} DIFFER" if n > 1 else "1 DIFFERS"),
-        ("same", lambda n: f"{n} the same bit for bit"),
-        ("times", lambda n: f"{n} the same apart from lines with times"),
-        ("order", lambda n: f"{n} with the same lines in an order that varies"),
-        ("varies", lambda n: f"{n} not comparable, as native runs differ among themselves"),
-        ("unknown", lambda n: f"{n} not compared, too few runs"),
-    ]
-    for outcome, say in said:
+    for outcome, what_of in _OUTCOMES.items():
         members = by.get(outcome, [])
         if members:
             names = ", ".join(f"{c.name} ({c.detail})" if c.detail else c.name for c in members[:3])
             more = f" and {len(members) - 3} more" if len(members) > 3 else ""
             shown = f": {names}{more}" if outcome != "same" else ""
-            parts.append(say(len(members)) + shown)
+            parts.append(f"{len(members)} {what_of}{shown}")
     return f"{text}; {'; '.join(parts)}"

@@ -74,15 +74,17 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
     parts = (part for word in words for part in [word, *_PART.findall(word)])
     others = (place.base / part for part in parts if part)
     for path in dict.fromkeys([*scripts, *others, Path("/proc/self/fd/0")]):
-        line = _named_in(path, place)
-        if line is None:
+        named = _named_in(path, place)
+        if named is None:
             continue
-        if path.resolve() not in scripts and not line.script:
-            found.append(str(line))
+        number, text, script = named
+        if path.resolve() not in scripts and not script:
+            name = "standard input" if path.parent == Path("/proc/self/fd") else path
+            found.append(f"{name}:{number}: {text}")
             continue
         raise StrettoError(
-            f"this script names the directory by its full path ({line.path}): its runs would "
-            "write here and not into their copies", f"{line.file}:{line.number}",
+            f"this script names the directory by its full path ({text}): its runs would "
+            "write here and not into their copies", f"{path}:{number}",
             "write the path relative to the directory, or give --reset-command or --in-place",
         )  # fmt: skip
     return list(dict.fromkeys(found))
@@ -103,21 +105,14 @@ def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place)
             f"there, and not into a copy: {', '.join(named)}"
         )
     if lacking := uncopied(place):
-        out.append(f"in no copy (sockets, devices): {', '.join(lacking)}")
+        out.append(f"in no copy (sockets, pipes, devices): {', '.join(lacking)}")
     return out
 
 
-class _Line:
-    def __init__(self, file: Path, number: int, path: str, script: bool) -> None:
-        self.file, self.number, self.path, self.script = file, number, path, script
+def _named_in(path: Path, place: Place) -> tuple[int, str, bool] | None:
+    """Return line and path by which a text names the directory, and whether it is a script.
 
-    def __str__(self) -> str:
-        name = "standard input" if self.file.parent == Path("/proc/self/fd") else str(self.file)
-        return f"{name}:{self.number}: {self.path}"
-
-
-def _named_in(path: Path, place: Place) -> _Line | None:
-    """Return where a text names the directory; None: nowhere, or it is no text.
+    None: nowhere, or it is no text.
 
     Comments do not count, nor the interpreter in the first line, nor the scripts of a Python
     environment, which name their own place.
@@ -136,9 +131,9 @@ def _named_in(path: Path, place: Place) -> _Line | None:
             continue
         for match in _FULL.finditer(line):
             if _inside(_meant(match), place) is not None:
-                return _Line(path, number, match.group(), script)
+                return number, match.group(), script
         if _odd(place.base) and str(place.base) in line:
-            return _Line(path, number, str(place.base), script)
+            return number, str(place.base), script
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import select
@@ -15,7 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.errors import CommandFailedError, StrettoError, from_oserror
+from stretto.errors import CommandFailedError, StrettoError, UsageError, from_oserror
+from stretto.files.regular import open_to_write
 from stretto.home import home
 
 MOST_COPY_BYTES = 2 << 30
@@ -31,9 +33,8 @@ KINDS = (
     ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
     ".table.applied", ".verdict.json", ".settings.json",
 )  # fmt: skip
-#: what `shutil.copytree` copies as it is (0: it says itself what is wrong), and what is made anew
-_AS_FILES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
-_COPIED = (*_AS_FILES, stat.S_IFIFO)
+#: what is in a copy (0: `shutil.copytree` says itself what is wrong)
+_COPIED = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
 #: a pipe that is silent for so long before its end is none that can be read to its end
 SILENCE_S = 10.0
 MOST_INPUT_BYTES = 1 << 30
@@ -41,16 +42,9 @@ MOST_INPUT_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Place:
-    """Where the command runs: each time in a fresh copy of `base`, or in `base` itself.
+    """Where the command runs: in a fresh copy of `base` below `work`, or in `base` itself.
 
-    Attributes
-    ----------
-    work
-        Directory for the copies, below our own output directory.
-    reset
-        Shell command that puts `base` back into its first state before each run.
-    in_place
-        Run in `base` without either.
+    `reset`: shell command that puts `base` back before each run. `in_place`: nothing does.
     """
 
     base: Path
@@ -89,6 +83,45 @@ def make_output(directory: Path) -> None:
         raise from_oserror(error, "cannot make the directory", directory) from error
 
 
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """Hold an output directory, which is made when missing, or refuse: another process has it.
+
+    Two would take each other's files away. The lock goes with the process; its file stays.
+    """
+    if ";" in str(directory) or "\n" in str(directory):
+        raise UsageError(
+            "a semicolon or a line feed in this name would not reach the ranks", str(directory),
+            "name another directory (--out), or work in one without",
+        )  # fmt: skip
+    make_output(directory)
+    path = directory / LOCK
+    try:
+        handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
+    except OSError as error:
+        raise from_oserror(error, "cannot open the lock", path) from error
+    try:
+        with suppress(OSError):  # some network file systems have no locks
+            _lock(handle, directory)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, directory: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip()
+        raise StrettoError(
+            f"another stretto is at work in this directory ({holder or 'just begun'})",
+            directory,
+            "wait until it has ended, or name another directory (--out)",
+        ) from error
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+
+
 def check_copy(place: Place) -> None:
     """Refuse to copy a directory that is too large to be one job's, before anything was run."""
     if place.in_place or place.reset is not None:
@@ -121,7 +154,7 @@ def case_files(place: Place, directory: Path) -> Iterator[Path]:
 
 
 def uncopied(place: Place) -> list[str]:
-    """Return the sockets and devices that no copy has, relative to the directory.
+    """Return the sockets, pipes and devices that no copy has, relative to the directory.
 
     A socket leads to the process that listens on it, whichever directory it is found in, and a
     device may have no end.
@@ -143,29 +176,15 @@ def _kind(path: Path) -> int:
 def _copy(place: Place, target: Path) -> None:
     def left_out(where: str, names: list[str]) -> list[str]:
         paths = [Path(where) / n for n in names]
-        return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _AS_FILES]
+        return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _COPIED]
 
     shutil.copytree(place.base, target, symlinks=True, ignore=left_out)
-    for path in case_files(place, place.base):
-        if _kind(path) == stat.S_IFIFO:
-            os.mkfifo(target / path.relative_to(place.base), stat.S_IMODE(path.lstat().st_mode))
-
-
-def _why(error: OSError) -> str:
-    """Return why a copy failed, in words; `shutil.Error` holds a list of all that it could not."""
-    failed = error.args[0] if isinstance(error, shutil.Error) else None
-    if not isinstance(failed, list) or not failed:
-        return str(error)[:300]
-    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    return f"{failed[0][0]}: {failed[0][2]}{more}"[:500]
 
 
 def _mend_links(base: Path, copy: Path) -> None:
     """Let links in a copy lead where they did: to the copy's own files, or out of it as before.
 
-    A relative link out of the directory (``mesh -> ../mesh``) would lead nowhere, and an absolute
-    one into it would have CMD write to the original, by whatever name it calls it (``/home`` is a
-    link itself on many clusters).
+    ``mesh -> ../mesh`` would lead nowhere, and a full path would have CMD write to the original.
     """
     real_base = base.resolve()
     for root, directories, names in os.walk(copy):
@@ -247,16 +266,14 @@ def fresh(place: Place) -> Iterator[Path]:
     if place.reset is not None or place.in_place:
         yield place.base
         return
-    holder: Path | None = None
+    # the same name for all runs: CMD may print it, and outputs are compared
+    holder = place.work / f"run.{socket.gethostname()}.{os.getpid()}.copy"
     try:
         try:
             place.work.mkdir(parents=True, exist_ok=True)
             _remove_left_over(place.work)
-            # the same name for all runs: CMD may print it, and outputs are compared
-            mine = place.work / f"run.{socket.gethostname()}.{os.getpid()}.copy"
-            shutil.rmtree(mine, ignore_errors=True)  # of an earlier process of this number
-            mine.mkdir(mode=0o700)
-            holder = mine
+            shutil.rmtree(holder, ignore_errors=True)  # of an earlier process of this number
+            holder.mkdir(mode=0o700)
         except OSError as error:
             raise from_oserror(error, "cannot make a copy of the directory", place.work) from error
         target = holder / (place.base.name or "copy")
@@ -265,27 +282,21 @@ def fresh(place: Place) -> Iterator[Path]:
             _mend_links(place.base, target)
         except OSError as error:
             raise StrettoError(
-                f"the directory cannot be copied: {_why(error)}",
+                f"the directory cannot be copied: {str(error)[:300]}",
                 place.base,
                 "free space, or give --reset-command or --in-place",
             ) from error
         yield target
     finally:
-        if holder is not None:
-            shutil.rmtree(holder, ignore_errors=True)
+        shutil.rmtree(holder, ignore_errors=True)
         with suppress(OSError):
             place.work.rmdir()
 
 
 def _reset(command: str, base: Path) -> None:
+    null = subprocess.DEVNULL
     done = subprocess.run(
-        command,
-        shell=True,
-        cwd=base,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+        command, shell=True, cwd=base, stdin=null, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

@@ -24,15 +24,11 @@ def predict(
 ) -> GainInterval | None:
     """Return the predicted gain in wall time: time in the collective x (1 - ratio) / wall time.
 
-    Only what the table changes counts. The time in the collective is uncertain: the profile's
-    transfer time (of its median call, where that is known) is an upper bound, as it also holds cold
-    caches and ranks that the system put off the processor, which no algorithm changes; the time of
-    the same call in the measurement is a lower one, as nothing disturbs there. It is drawn between
-    the two, evenly in the logarithm, and the ratio from its launches (bootstrap). What an earlier
-    return changes elsewhere is not in it.
+    The profile's transfer time is an upper bound of the time in the collective (it also holds cold
+    caches and ranks off the processor), the time of the same call in the measurement a lower one.
+    It is drawn between the two, evenly in the logarithm, and the ratio from its launches.
 
-    `wall_s`: wall time of the whole command, its start included; by default from MPI_Init to
-    Finalize.
+    `wall_s`: wall time of the whole command; by default from MPI_Init to Finalize.
     """
     random = np.random.default_rng(seed)
     saved = np.zeros(DRAWS)

@@ -21,7 +21,7 @@ from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
-from stretto.tune.unchanged import program_files
+from stretto.tune.unchanged import program_files, refuse_other
 
 #: what starting a job takes beside its own time, where only that was recorded
 START_S = 0.5
@@ -29,11 +29,8 @@ START_S = 0.5
 
 def has_profile(session: Tuning) -> bool:
     """Whether the profile of a run that ended well is there: CMD need not run for it."""
-    return (
-        not session.o.restart
-        and session.path("profile.json").exists()
-        and _wall_file(session).exists()
-    )
+    there = session.path("profile.json").exists() and _recorded(session) is not None
+    return there and not session.o.restart
 
 
 def recorded_here(session: Tuning) -> Profile | None:
@@ -54,22 +51,18 @@ def profile_of(session: Tuning) -> Profile:
     path = session.path("profile.json")
     if path.exists() and not session.o.restart:
         found = read_profile(path)
-        if found.command != session.o.words:
-            raise StrettoError(
-                f"the profile here is of another command: {' '.join(found.command)}",
-                path,
-                "begin again with --restart, or give another directory with --out",
-            )
-        if found.mpi.family != session.job.mpi.family:
-            raise StrettoError(
-                f"the profile here was recorded under {found.mpi.family} {found.mpi.version}, "
-                f"and the command now uses {session.job.mpi.name}",
-                path,
-                "begin again with --restart, or give another directory with --out",
-            )
-        if _wall_file(session).exists():
-            _require_layout(session, found)
-            session.run_s = _recorded_wall(session, found)
+        recorded_run = _recorded(session)
+        refuse_other(
+            (
+                ("command", " ".join(found.command), " ".join(session.o.words)),
+                ("MPI", found.mpi.family, session.job.mpi.family),
+                ("layout", recorded_run and recorded_run[1],
+                 recorded_run and _asked_layout(session)),
+            ),
+            path, "begin again with --restart, or give another directory with --out",
+        )  # fmt: skip
+        if recorded_run is not None:
+            session.run_s = recorded_run[0]
             session.say(
                 f"stretto: going on with the profile in {path}, of {found.created} "
                 "(--restart measures again)"
@@ -125,20 +118,7 @@ def _asked_layout(session: Tuning) -> str:
     """What the command and the job that it is in ask for, as far as they show it."""
     layout = session.job.layout
     parts = (layout.nodes, layout.ppn, layout.nranks)
-    return "{} x {}, {} ranks".format(*("?" if n is None else n for n in parts))
-
-
-def _require_layout(session: Tuning, found: Profile) -> None:
-    """Refuse a profile of other nodes or ranks, such as of the same line in another job."""
-    then, now = _recorded(session)[1:2], _asked_layout(session)
-    if then == [now]:
-        return
-    was = then[0] if then else f"{found.node_count} x {found.ppn}, {found.nranks} ranks"
-    raise StrettoError(
-        f"the profile here is of another layout: {was}, not {now} (nodes x ranks)",
-        session.path("profile.json"),
-        "begin again with --restart, or give another directory with --out",
-    )
+    return "{} x {} (nodes x ranks), {} ranks".format(*("?" if n is None else n for n in parts))
 
 
 def _check_metric(session: Tuning, result: Result) -> None:
@@ -159,20 +139,13 @@ def _wall_file(session: Tuning) -> Path:
     return session.o.out / "outputs" / "profiled-wall-s"
 
 
-def _recorded_wall(session: Tuning, profile: Profile) -> float:
-    """Return the wall time of the profiled run, its start included."""
+def _recorded(session: Tuning) -> tuple[float, str] | None:
+    """Return wall time and layout of the profiled run; None: it did not end well."""
     try:
-        return float("".join(_recorded(session)[:1]))
-    except ValueError:
-        return float(np.median(profile.wall_s)) + START_S
-
-
-def _recorded(session: Tuning) -> list[str]:
-    """Return the lines of the profiled run: time and layout."""
-    try:
-        return _wall_file(session).read_text("utf-8").splitlines()
+        wall, layout = _wall_file(session).read_text("utf-8").splitlines()
+        return float(wall), layout
     except (OSError, ValueError):
-        return []
+        return None
 
 
 @contextmanager

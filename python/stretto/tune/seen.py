@@ -1,9 +1,8 @@
 """What the ranks of a running job have in their environment, as /proc shows it meanwhile.
 
-A native run carries nothing of Stretto's that could tell on how many ranks it runs, and whether a
-setting has come through: scripts export their own, ``env`` and the launcher's options win over what
-is set for the launcher. The ranks of this machine have a mark of the run in their environment, and
-can be read; those of other machines cannot, and nothing is concluded from seeing none.
+A native run carries nothing of Stretto's that tells on how many ranks it runs, and whether a
+setting has come through. The ranks of this machine have a mark of the run in their environment;
+those of other machines cannot be read, and nothing is concluded from seeing none.
 """
 
 from __future__ import annotations
@@ -30,15 +29,7 @@ _PART = 0.1
 
 @dataclass
 class RanksSeen:
-    """What was seen of a run's ranks.
-
-    Attributes
-    ----------
-    sizes
-        Numbers of ranks that they were told, of all launches in the run.
-    ranks
-        The environments of the ranks at the last look at which there were some.
-    """
+    """Numbers of ranks that a run's ranks were told, and their environments at the last look."""
 
     sizes: set[int]
     ranks: Sequence[Mapping[str, str]]
@@ -73,9 +64,7 @@ def _look(
 ) -> list[dict[str, str]]:
     """Return the environments of the ranks: of a rank's processes the last, not what started it.
 
-    `starters` are the processes, each with its words, that have been seen to have started another:
-    a script whose program has ended looks like the last one until it ends, too. What it becomes by
-    exec() has other words.
+    `starters`: processes, each with its words, that were seen to have started another.
     """
     found: dict[tuple[int, bytes], dict[str, str]] = {}
     parents: set[int] = set()
@@ -93,10 +82,9 @@ def _look(
 
 @contextmanager
 def watching(mark: str, value: str, enough: int | None = None) -> Iterator[RanksSeen]:
-    """Look at the ranks of what is run meanwhile; afterwards the result is complete.
+    """Look at the ranks of what is run meanwhile, until `enough` of them were told to be there.
 
-    `mark`, `value`: A variable that all processes of the run have, and no others.
-    `enough`: A number of ranks: once it is seen, no more is looked for.
+    `mark`, `value`: a variable that all processes of the run have, and no others.
     """
     seen, stop, begin = RanksSeen(set(), ()), threading.Event(), time.monotonic()
     others = _numbers()

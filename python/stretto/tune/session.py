@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import write_atomic
+from stretto.errors import StrettoError
 from stretto.files.program import ProgramFile, changed
 from stretto.files.verdict import Metric, Run
 from stretto.kinds import Family
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name, program_word
-from stretto.measure.natives import by_itself
+from stretto.measure.candidates import by_itself
 from stretto.tune.outputs import Outputs, Rules, stamps
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
 from stretto.tune.place import Place, case_files, check_copy, fresh
@@ -92,22 +91,19 @@ class Tuning:
     def path(self, kind: str) -> Path:
         return self.o.out / f"{self.name}.{kind}"
 
-    def left_s(self) -> float | None:
-        if self.o.budget_s is None:
-            return None
-        return self.o.budget_s - (time.monotonic() - self.begin)
+    def left_s(self) -> float:
+        """Return what is left of the budget, in seconds; infinite without one."""
+        budget = math.inf if self.o.budget_s is None else self.o.budget_s
+        return budget - (time.monotonic() - self.begin)
 
     def within(self, limit: float | None) -> float | None:
         """Return how long a run of CMD may take: the limit, or what is left of the budget."""
-        left = self.left_s()
-        if left is None:
-            return limit
-        return max(left, 0.1) if limit is None else min(limit, max(left, 0.1))
+        most = min(math.inf if limit is None else limit, max(self.left_s(), 0.1))
+        return None if most == math.inf else most
 
     @property
     def over(self) -> bool:
-        left = self.left_s()
-        return left is not None and left <= 0
+        return self.left_s() <= 0
 
     def require_in_budget(self, result: Result) -> None:
         """Refuse to go on where the budget ended CMD's first run."""
@@ -137,35 +133,22 @@ class Tuning:
     ) -> Trial | None:
         """Run CMD once in its place; None: the budget ended the run, which says nothing of it.
 
-        `draft`: under whose name `kept` holds what the run put out; without `kept` nothing is.
-        `libraries`, `variables`, `settings`, `watch`: as for `once`.
-        `change`: returns the words of the run instead of CMD's.
+        `draft`: under whose name `kept` holds what the run put out. `change`: from CMD's words to
+        those of the run. Others: as for `once`.
         """
         self.require_unchanged()
         evidence = (self.o.out / "outputs" / "evidence").resolve()
-        shutil.rmtree(evidence, ignore_errors=True)
-        try:
-            evidence.mkdir(parents=True)
-            if kept is not None:
-                kept.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise from_oserror(error, "cannot make the directory", evidence) from error
         limit = self.within(self.o.timeout_s or longest_s(self.run_s))
-        try:
-            with fresh(self.o.place) as cwd:
-                before = stamps(cwd, case_files(self.o.place, cwd))
-                words = self.run_words(cwd)
-                trial = once(
-                    change(words) if change else words, cwd, libraries, dict(variables or {}),
-                    evidence, limit, self.o.mpi, settings, watch=watch,
-                    environ=self.run_environ(cwd),
-                )  # fmt: skip
-                if kept is not None:
-                    write_atomic(kept.printed(draft), trial.result.stdout, "what CMD printed")
-                    if trial.result.status == 0:
-                        kept.keep(draft, cwd, before, case_files(self.o.place, cwd))
-        finally:
-            shutil.rmtree(evidence, ignore_errors=True)
+        with fresh(self.o.place) as cwd:
+            before = stamps(cwd, case_files(self.o.place, cwd))
+            words = self.run_words(cwd)
+            trial = once(
+                change(words) if change else words, cwd, libraries, dict(variables or {}),
+                evidence, limit, self.o.mpi, settings, watch=watch,
+                environ=self.run_environ(cwd),
+            )  # fmt: skip
+            if kept is not None:
+                kept.keep(draft, trial.result, cwd, before, case_files(self.o.place, cwd))
         return None if trial.result.timed_out and self.over else trial
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:

@@ -8,7 +8,6 @@ of its own.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from stretto.counted import counted, duration
@@ -26,6 +25,7 @@ from stretto.files.settings import (
 from stretto.launch.ask import ask as ask_ranks
 from stretto.measure.idle import busy_before
 from stretto.measure.request import ask
+from stretto.measure.show import columns
 from stretto.measure.stats import benjamini_hochberg
 from stretto.measure.verdict import judge
 from stretto.mpi.known import check_settings
@@ -33,16 +33,17 @@ from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, without
 from stretto.mpi.settings.nodes import ASK, read
 from stretto.progress import Progress
-from stretto.tune.alone import alone_in
-from stretto.tune.combine import Spent, best_together, kept, most_runs
-from stretto.tune.confirm import choose
 from stretto.tune.named import left, named, option_names
-from stretto.tune.place import keep_input
+from stretto.tune.place import alone_in, keep_input
 from stretto.tune.session import PAIRS
-from stretto.tune.settings_environment import environment_of, refuse_other_environment
-from stretto.tune.settings_runs import SettingRuns
-from stretto.tune.trials import gain_of
-from stretto.tune.unchanged import program_files
+from stretto.tune.settings_runs import SettingRuns, Spent
+from stretto.tune.settings_together import best_together, choose, most_runs
+from stretto.tune.unchanged import (
+    environment_of,
+    program_files,
+    refuse_other,
+    refuse_other_environment,
+)
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
@@ -91,22 +92,27 @@ def _search(
     runs: SettingRuns, candidates: Sequence[Setting], rounds: int, most: int
 ) -> SettingsFile:
     so_far = f"runs so far are in {runs.path('settings.json')}; the same command goes on"
+    members = {NATIVE: None, **{s.name: dict(s.environment) for s in candidates}}
     with keeping(so_far), Progress(f"trying settings on {runs.name}", most) as progress:
-        complete = _try_all(runs, candidates, rounds, progress)
-        faster = _judge(runs, candidates)
-        if not faster:
-            return _end(runs, *_nothing(runs, complete))
         try:
+            for number in (1, rounds):
+                runs.turns(members, number, progress, out=lambda n, k: _out(runs, n, k))
+                if number == 1:
+                    _cost(runs, candidates, rounds)
+            faster = judge_all(runs, candidates)
+            if not faster:
+                return _end(runs, *nothing_faster(runs))
             best = best_together(runs, faster, rounds, progress)
             if best is None:
                 return _end(runs, "what was faster at first fails by now, so nothing is set")
             text = choose(runs, best, rounds, progress)
             return _end(runs, text, "faster" if runs.file.setting else "inconclusive")
-        except Spent as spent:
+        except Spent:
+            judge_all(runs, candidates)
             return _end(
                 runs,
-                f"inconclusive: {spent} (missing: more --budget; the same command goes on); "
-                "nothing is set",
+                "inconclusive: the budget was spent before all runs were made (missing: more "
+                "--budget; the same command goes on); nothing is set",
             )
 
 
@@ -178,60 +184,32 @@ def _begin(runs: SettingRuns, candidates: Sequence[Setting]) -> SettingsFile:
     if runs.o.restart or not path.exists():
         return new
     old = read_settings(path)
-    for name, a, b in (
-        ("command", old.command, new.command),
-        ("metric", old.metric, new.metric),
-        ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
-        ("CPU", old.host.cpu, new.host.cpu),
-        ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
-    ):
-        if a != b:
-            raise StrettoError(
-                f"settings were tried here on another {name}: {a}, not {b}", path, _ANEW
-            )
+    refuse_other(
+        (
+            ("command", old.command, new.command),
+            ("metric", old.metric, new.metric),
+            ("MPI", (old.mpi.family, old.mpi.version), (new.mpi.family, new.mpi.version)),
+            ("CPU", old.host.cpu, new.host.cpu),
+            ("layout", _layout_words(old.nodes, old.ppn), _layout_words(new.nodes, new.ppn)),
+        ),
+        path,
+        _ANEW,
+    )
     refuse_other_environment(old.environment, new.environment, path, _ANEW)
     runs.going_on(old.programs, old.created)
-    before = {o.name: o.environment for o in old.tried if not o.parts}
-    same = {t.name for t in tried if before.get(t.name) == t.environment}
-    combinations = kept(old, same, tried)
-    new.tried += combinations
-    # what was run beside others counts only with these
-    known = same | {t.name for t in combinations}
-    new.runs = [
-        r for r in old.runs
-        if (r.beside in known if r.beside else not r.confirming)
-        and r.setting in {NATIVE, *(known if r.beside else same)}
-    ]  # fmt: skip
+    before = {t.name: t.environment for t in old.tried if not t.parts}
+    if before == {t.name: t.environment for t in tried}:
+        together = [t for t in old.tried if t.parts]
+        new.tried += [Tried(t.name, t.what, t.environment, parts=t.parts) for t in together]
+        new.runs = old.runs
+    else:  # combinations and what confirmed them are made anew
+        same = {NATIVE, *(t.name for t in tried if before.get(t.name) == t.environment)}
+        new.runs = [r for r in old.runs if r.setting in same and r.beside is None]
     if new.runs:
         new.created, new.programs = old.created, old.programs
-    runs.programs, runs.since = new.programs, new.created
-    runs.estimate(new.runs)
+    runs.programs, runs.since, runs.file = new.programs, new.created, new
+    runs.estimate()
     return new
-
-
-# -- the first part: every setting, a round at a time
-
-
-def _try_all(
-    runs: SettingRuns, candidates: Sequence[Setting], rounds: int, progress: Progress
-) -> bool:
-    """Run everything round by round; return whether the budget was enough."""
-    by_name = {s.name: s for s in candidates}
-    for number in range(rounds):
-        members = [NATIVE, *(s.name for s in candidates if not _out(runs, s.name, number))]
-        random.Random(runs.o.seed * 1000003 + number).shuffle(members)
-        for name in members:
-            progress.update(progress.done, name)
-            if runs.has(name, number) or _out(runs, name, number):
-                continue
-            run = runs.run_once(by_name.get(name), number, False)
-            if run is None:
-                return False
-            runs.keep(run)
-            progress.advance()
-        if number == 0:
-            _cost(runs, candidates, rounds)
-    return True
 
 
 def _out(runs: SettingRuns, name: str, number: int) -> bool:
@@ -242,8 +220,8 @@ def _out(runs: SettingRuns, name: str, number: int) -> bool:
         return True
     if number < SCREENING:
         return False
-    ratio = runs.ratio(name, range(SCREENING))
-    return ratio is None or ratio[0].median >= 1
+    found = runs.compared(name, rounds=SCREENING)
+    return found is None or found[0].median >= 1
 
 
 def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None:
@@ -258,14 +236,14 @@ def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None
     ask(most, runs.o.yes or runs.o.budget_s is not None)
 
 
-def _judge(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
+def judge_all(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
     """Judge every setting; return those that are faster than native, the fastest first.
 
     All tests are one family; dropped settings count in it as no effect.
     """
-    found = {s.name: runs.ratio(s.name) for s in candidates}
+    found = {s.name: runs.compared(s.name) for s in candidates}
     dropped = {n for n in found if _out(runs, n, SCREENING)}
-    raw = [1.0 if n in dropped else f[2] if f else None for n, f in found.items()]
+    raw = [1.0 if n in dropped else f[1] if f else None for n, f in found.items()]
     adjusted = dict(zip(found, benjamini_hochberg(raw), strict=True))
     busy = busy_before([r.others for r in runs.file.runs])
     faster: list[tuple[float, Tried]] = []
@@ -275,8 +253,7 @@ def _judge(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
             tried.outcome = "inconclusive" if reason is None else "failed"
             tried.why = reason or "no run of it was made"
             continue
-        ratio, ratios, p = one
-        tried.gain = gain_of(ratio, ratios, p, runs.o.metric)
+        ratio, p, tried.gain = one
         if tried.name in dropped:
             tried.outcome = "dropped"
             tried.why = f"looked no faster in {counted(ratio.n, 'round')}"
@@ -288,30 +265,23 @@ def _judge(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
     return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
 
 
-def _nothing(runs: SettingRuns, complete: bool) -> tuple[str, Outcome]:
+def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
     """Return what to say where nothing is set: nothing is faster, or it cannot be told."""
-    untold = [t for t in runs.file.tried if t.outcome == "inconclusive"]
-    if not complete:
-        return (
-            "inconclusive: the budget was spent before all rounds were made (missing: more "
-            "--budget; the same command goes on); nothing is set"
-        ), "inconclusive"
-    if untold:
-        first = max(untold, key=lambda t: t.gain.median if t.gain else -1.0)
-        return (
-            f"inconclusive: of {counted(len(runs.file.tried), 'setting')} {len(untold)} cannot "
-            f"be told from native ({first.name}: {first.why}); nothing is set"
-        ), "inconclusive"
-    dropped = [t for t in runs.file.tried if t.outcome == "dropped"]
-    tested = any(t.gain is not None and t.gain.p is not None for t in runs.file.tried)
+    tried = runs.file.tried
+    open_ones = [t for t in tried if t.outcome == "inconclusive"]
+    dropped = [t for t in tried if t.outcome == "dropped"]
+    tested = any(t.gain is not None and t.gain.p is not None for t in tried)
     busy = busy_before([r.others for r in runs.file.runs])
-    if dropped and (busy is not None or not tested):
-        return (
-            f"inconclusive: of {counted(len(runs.file.tried), 'setting')} {len(dropped)} "
-            f"looked no faster in {counted(SCREENING, 'round')}, which is no test"
-            f"{f' (the machine was busy: {busy})' if busy else ''}; nothing is set"
-        ), "inconclusive"
-    return "no setting was faster on CMD with significance, so nothing is set", "same"
+    if open_ones:
+        first = max(open_ones, key=lambda t: t.gain.median if t.gain else -1.0)
+        why = f"{len(open_ones)} cannot be told from native ({first.name}: {first.why})"
+    elif dropped and (busy is not None or not tested):
+        why = f"{len(dropped)} looked no faster in {counted(SCREENING, 'round')}, which is no test"
+        why += f" (the machine was busy: {busy})" if busy else ""
+    else:
+        return "no setting was faster on CMD with significance, so nothing is set", "same"
+    of = counted(len(tried), "setting")
+    return f"inconclusive: of {of} {why}; nothing is set", "inconclusive"
 
 
 def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
@@ -334,8 +304,4 @@ def lines(found: SettingsFile) -> list[str]:
         if t.gain is not None and t.gain.p is None:
             gain = "not tested"
         rows.append((t.name, gain, t.outcome, t.why))
-    widths = [max((len(r[i]) for r in rows), default=0) for i in range(3)]
-    return [
-        f"  {n.ljust(widths[0])}  {g.rjust(widths[1])}  {o.ljust(widths[2])}  {w}".rstrip()
-        for n, g, o, w in rows
-    ]
+    return [f"  {line}" for line in columns(rows, 4)] if rows else []

@@ -1,20 +1,21 @@
-"""Runs of CMD with a setting and without, and the times that they gave."""
+"""Runs of CMD with a setting and without, in turn, and the times that they gave."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Mapping
 
 from stretto.errors import CommandFailedError
 from stretto.files.settings import NATIVE, SettingRun, SettingsFile, write_settings
-from stretto.files.verdict import Run, as_typed
+from stretto.files.verdict import GainInterval, Run, as_typed
 from stretto.launch.evidence import require_native
 from stretto.measure.compare import compare_times
 from stretto.measure.stats import Interval, median_interval
-from stretto.mpi.settings import Setting
+from stretto.progress import Progress
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import Tuning
-from stretto.tune.trials import find_value, times_of
+from stretto.tune.trials import Kind, find_value, gain_of, times_of
 from stretto.tune.words import ended
 
 #: so many failed runs are enough of a setting
@@ -23,19 +24,53 @@ TIMED_OUT = 124
 #: no exit code: the run was as good as a native one, since its setting was not the ranks'
 UNREACHED = -1
 
+#: variables that make a setting; None: native
+Environment = Mapping[str, str] | None
+
+
+class Spent(Exception):
+    """The budget leaves no time for the next run."""
+
 
 class SettingRuns(Tuning):
-    """What is run and kept; `file` holds it, and is written after each run."""
+    """What is run and kept; `file` holds it, and is written after each run.
+
+    Runs of one series are made in turn: those in which all settings are tried (`beside` is None),
+    those for one combination, and those that confirm one (`confirming`).
+    """
 
     file: SettingsFile
 
-    def has(
-        self, name: str, number: int, confirming: bool = False, beside: str | None = None
-    ) -> bool:
-        wanted = (name, number, confirming, beside, 0)
-        return any(
-            (r.setting, r.round, r.confirming, r.beside, r.status) == wanted for r in self.file.runs
-        )
+    def turns(
+        self,
+        members: Mapping[str, Environment],
+        rounds: int,
+        progress: Progress,
+        beside: str | None = None,
+        confirming: bool = False,
+        out: Callable[[str, int], bool] = lambda name, number: False,
+    ) -> None:
+        """Run every member once a round, each round in an order of its own.
+
+        `out`: whether a member gets no run in a round. Raises Spent.
+        """
+        made = {
+            (r.setting, r.round)
+            for r in self.file.runs
+            if (r.beside, r.confirming, r.status) == (beside, confirming, 0)
+        }
+        for number in range(rounds):
+            names = list(members)
+            random.Random(f"{self.o.seed} {beside} {confirming} {number}").shuffle(names)
+            for place, name in enumerate(names):
+                if (name, number) in made or out(name, number):
+                    continue
+                progress.update(progress.done, name)
+                draft = SettingRun(name, number, confirming, None, 0.0, 0, beside=beside)
+                kind: Kind = "native" if name == NATIVE else "tuned"
+                order = Run(kind, 2 * number + place, None, 0.0, 0)
+                self.keep(self.run_once(draft, order, members[name]))
+                progress.advance()
 
     def failed(self, name: str) -> str | None:
         """Return why a setting is out for good, None when it is not."""
@@ -43,47 +78,45 @@ class SettingRuns(Tuning):
         at_once = any(r.status in (TIMED_OUT, UNREACHED) for r in bad)
         return bad[-1].detail if len(bad) >= MOST_FAILURES or at_once else None
 
-    def _spent(self) -> bool:
-        left = self.left_s()
-        return left is not None and left < 1.1 * self.run_s
+    def compared(
+        self,
+        name: str,
+        other: str = NATIVE,
+        beside: str | None = None,
+        confirming: bool = False,
+        rounds: int | None = None,
+    ) -> tuple[Interval, float | None, GainInterval] | None:
+        """Return ratio of times, p and gain of a setting in the first rounds of a series.
 
-    def times(
-        self, name: str, rounds: range | None = None, beside: str | None = None
-    ) -> dict[int, float]:
-        values = {
-            r.round: r.value
-            for r in self.file.runs
-            if r.setting == name and not r.confirming and r.value is not None and r.beside == beside
-            and (rounds is None or r.round in rounds)
-        }  # fmt: skip
-        return times_of(values, self.o.metric)
-
-    def ratio(
-        self, name: str, rounds: range | None = None
-    ) -> tuple[Interval, tuple[float, ...], float | None] | None:
-        mine, native = self.times(name, rounds), self.times(NATIVE, rounds)
-        both = set(mine) & set(native)
-        if not both:
+        None: there is no round in which both ran well.
+        """
+        sides: dict[str, dict[int, float]] = {name: {}, other: {}}
+        for r in self.file.runs:
+            mine = (r.beside, r.confirming) == (beside, confirming) and r.setting in sides
+            if mine and r.value is not None and (rounds is None or r.round < rounds):
+                sides[r.setting][r.round] = r.value
+        common = sides[name].keys() & sides[other].keys()
+        if not common:
             return None
-        ratio, ratios, p, _ = compare_times(
-            {i: mine[i] for i in both}, {i: native[i] for i in both}
-        )
-        return ratio, ratios, p
+        metric = self.o.metric
+        a, b = (times_of({i: sides[n][i] for i in common}, metric) for n in (name, other))
+        ratio, ratios, p, _ = compare_times(a, b)
+        return ratio, p, gain_of(ratio, ratios, p, metric)
 
     def outputs(self, name: str) -> Outputs:
         """Return what was put out by the runs that confirm a setting or combination."""
         digest = hashlib.sha256(name.encode()).hexdigest()[:12]
         return Outputs(self.o.out / "outputs" / "settings" / digest, self.o.rules)
 
-    def estimate(self, runs: Sequence[SettingRun]) -> None:
-        good = [r.wall_s for r in runs if r.setting == NATIVE and r.status == 0]
+    def estimate(self) -> None:
+        good = [r.wall_s for r in self.file.runs if r.setting == NATIVE and r.status == 0]
         if good:
             self.run_s = median_interval(good).median
 
     def _add(self, run: SettingRun) -> None:
         self.file.runs.append(run)
         self.run_s = max(self.run_s, run.wall_s)
-        self.estimate(self.file.runs)
+        self.estimate()
         write_settings(self.file, self.path("settings.json"))
 
     def keep(self, run: SettingRun) -> None:
@@ -98,49 +131,34 @@ class SettingRuns(Tuning):
             )  # fmt: skip
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
 
-    def run_once(
-        self,
-        setting: Setting | None,
-        number: int,
-        confirming: bool,
-        at: int = 0,
-        beside: str | None = None,
-    ) -> SettingRun | None:
-        """Run CMD, native or with a setting; `at` numbers the runs that confirm `beside`.
+    def run_once(self, draft: SettingRun, order: Run, environment: Environment) -> SettingRun:
+        """Run CMD, native or with a setting; `order` names its outputs.
 
-        A native run that fails is made once more: its round would be lost for all settings. None:
-        as for `_run`.
+        A native run that fails is made once more: its round would be lost for all settings.
+        Raises Spent: the budget leaves no time, or has ended the run, which says nothing of the
+        setting.
         """
-        run = self._run(setting, number, confirming, at, beside)
-        if setting is not None or run is None or run.status in (0, TIMED_OUT):
+        run = self._run(draft, order, environment)
+        if environment is not None or run.status in (0, TIMED_OUT):
             return run
         self._add(run)
         self.say(f"stretto: warning: {NATIVE}: {run.detail}; it is run once more")
-        return self._run(None, number, confirming, at, beside)
+        return self._run(draft, order, environment)
 
-    def _run(
-        self, setting: Setting | None, number: int, confirming: bool, at: int, beside: str | None
-    ) -> SettingRun | None:
-        """Run CMD once.
-
-        In the first round its ranks are watched: a setting must be theirs. Native runs are watched
-        like the others, so that all have the same. None: the budget leaves no time for the run, or
-        has ended it, which says nothing of the setting.
-        """
-        if self._spent():
-            return None
-        draft = Run("native" if setting is None else "tuned", at, None, 0.0, 0)
-        kept = self.outputs(beside or "") if confirming else None
-        environment = dict(setting.environment) if setting else None
-        watch = number == 0 and beside is None
-        trial = self.attempt(draft, kept, settings=environment, watch=watch)
+    def _run(self, draft: SettingRun, order: Run, environment: Environment) -> SettingRun:
+        if self.left_s() < 1.1 * self.run_s:
+            raise Spent
+        kept = self.outputs(draft.beside or "") if draft.confirming else None
+        # a setting must be the ranks'; native runs are watched like the others
+        watch = draft.round == 0 and draft.beside is None
+        trial = self.attempt(order, kept, settings=environment, watch=watch)
         if trial is None:
-            return None
+            raise Spent
         require_native(trial.evidence, " ".join(self.o.words))
         result = trial.result
         run = SettingRun(
-            NATIVE if setting is None else setting.name, number, confirming, None, result.wall_s,
-            result.status, beside=beside, others=trial.others,
+            draft.setting, draft.round, draft.confirming, None, result.wall_s, result.status,
+            beside=draft.beside, others=trial.others,
         )  # fmt: skip
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"

@@ -6,13 +6,14 @@ import math
 import random
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from stretto.errors import UsageError
+from stretto.errors import UsageError, from_oserror
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.evidence import VARIABLE, Evidence, read_evidence
@@ -45,11 +46,7 @@ class Trial:
 
 
 def find_value(metric: Metric, result: Result) -> float | None:
-    """Return the metric's value of one run, None when the command printed none (or nan, inf).
-
-    The last match counts, of standard output and then of standard error (a program that prints its
-    rate now and then ends with the final one).
-    """
+    """Return the metric's value of one run (its last match), None where there is none."""
     if metric.pattern is None:
         return result.wall_s
     found = re.findall(metric.pattern, result.stdout + "\n" + result.stderr, re.MULTILINE)
@@ -103,9 +100,8 @@ def once(
 ) -> Trial:
     """Run the command once.
 
-    `libraries`, `variables`: what every rank gets; without libraries, no setting of Stretto's
-    reaches them either.
-    `evidence`: empty directory, in which ranks that have Stretto leave a file.
+    `libraries`, `variables`: what every rank gets; without libraries nothing of Stretto's.
+    `evidence`: directory for files of ranks that have Stretto; it is there for this run only.
     `watch`, `enough`: look at the ranks meanwhile, until one tells this number of ranks.
     """
     job = with_settings(understand(words, mpi=mpi, environ=environ, cwd=cwd), settings or {})
@@ -113,13 +109,19 @@ def once(
         kept = {k: v for k, v in job.environ.items() if not k.startswith("STRETTO_")}
         job = replace(job, environ=kept)
     argv, given = prepare(job, libraries, {**variables, VARIABLE: str(evidence)})
-    others = busy_share(LOOK_S)
-    if not watch:
-        result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
-        return Trial(result, read_evidence(evidence), sizes=_sizes(evidence), others=others)
-    with watching(VARIABLE, str(evidence), enough) as seen:
-        result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
-    return Trial(result, read_evidence(evidence), seen, _sizes(evidence) | seen.sizes, others)
+    shutil.rmtree(evidence, ignore_errors=True)
+    try:
+        evidence.mkdir(parents=True)
+    except OSError as error:
+        raise from_oserror(error, "cannot make the directory", evidence) from error
+    try:
+        others = busy_share(LOOK_S)
+        with watching(VARIABLE, str(evidence), enough) if watch else nullcontext() as seen:
+            result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
+        sizes = _sizes(evidence) | (seen.sizes if seen else frozenset())
+        return Trial(result, read_evidence(evidence), seen, sizes, others)
+    finally:
+        shutil.rmtree(evidence, ignore_errors=True)
 
 
 def _sizes(evidence: Path) -> frozenset[int]:

@@ -1,15 +1,21 @@
-"""Whether CMD is still what earlier runs were of: its programs, and the files of the case."""
+"""Whether CMD is what earlier runs were of: programs, files of the case, and environment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
+from stretto.errors import StrettoError
 from stretto.launch.job import Job
 from stretto.launch.naming import INTERPRETER
 from stretto.mpi.detect import which
+from stretto.mpi.surroundings import deciding, differing
+
+#: the threads of each rank and where they are, for GCC's, Intel's and LLVM's OpenMP
+_THREADS = re.compile(r"(OMP|GOMP|KMP)_(?!DISPLAY|VERSION|SETTINGS|WARNINGS)\w+")
 
 
 def program_files(job: Job) -> list[Path]:
@@ -47,3 +53,37 @@ def newer(paths: Iterable[Path], since: str) -> list[Path]:
             if path.lstat().st_ctime >= moment.timestamp() + 1:
                 out.append(path)
     return sorted(out)
+
+
+def environment_of(job: Job) -> dict[str, str]:
+    """Return the variables that decide how fast a job runs: of its MPI, and of its threads."""
+    environ = {**job.environ, **job.command.assignments}
+    threads = {n: v for n, v in environ.items() if _THREADS.fullmatch(n)}
+    return dict(sorted({**deciding(job.mpi.family, environ), **threads}.items()))
+
+
+def refuse_other(
+    pairs: Iterable[tuple[str, object, object]], place: Path | str, remedy: str
+) -> None:
+    """Refuse to go on with what was made otherwise.
+
+    `pairs`: what it is called, as it was then, and as it is now.
+    """
+    for what, then, now in pairs:
+        if then != now:
+            raise StrettoError(f"this is of another {what}: {then}, not {now}", place, remedy)
+
+
+def refuse_other_environment(
+    before: Mapping[str, str] | None, now: Mapping[str, str] | None, place: Path | str, remedy: str
+) -> None:
+    """Refuse to add to runs of another environment; None: not known (of an earlier version).
+
+    `before`, `now`: from `environment_of`.
+    """
+    words = None if before is None or now is None else differing(before, now)
+    if words is not None:
+        raise StrettoError(
+            f"the runs here were made with {words}", place,
+            f"set the environment as it was (load the same modules); or {remedy}",
+        )  # fmt: skip

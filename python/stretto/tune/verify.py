@@ -30,7 +30,6 @@ from stretto.progress import Progress
 from stretto.tune import outputs
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import PAIRS, Tuning
-from stretto.tune.start import start_s
 from stretto.tune.trials import Kind, Trial, find_value, gain, judged, order
 from stretto.tune.words import applied_words, conclude, ended, start_words
 
@@ -116,22 +115,60 @@ def verify(
     benches: Sequence[Path],
 ) -> TuneResult:
     """Run CMD native and tuned in turn, and conclude."""
-    applied = _layout_line(profile) + _rows_text(session.path("table"))
-    runs = earlier(session, applied)
+    made = session.path("table").resolve()
 
     def one(kind: Kind, number: int) -> Run | None:
-        write_atomic(session.path("table.applied"), applied, "the table's rows")
-        return _one(session, kind, number, profile.nranks)
+        libraries = [library_for("interposer", session.job.mpi)] if kind == "tuned" else []
+        variables = {"STRETTO_TABLE": str(made)} if kind == "tuned" else {}
+        draft, kept = Run(kind, number, None, 0.0, 0), outputs_of(session)
+        trial = session.attempt(draft, kept, libraries, variables)
+        if trial is None:
+            return None
+        run = finished(session, draft, trial, f"do not use {made}; please report this")
+        command = " ".join(session.o.words)
+        if kind == "tuned":
+            require_tuned(trial.evidence, profile.nranks, command, trial.result.stderr)
+        else:
+            require_native(trial.evidence, command)
+        return run
+
+    def words(text: str, found: Verdict, measured: GainInterval | None, runs: list[Run]) -> str:
+        if measured is not None and found.outcome == "faster" and session.o.metric.pattern is None:
+            native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
+            text += start_words(measured.median * statistics.median(native))
+        return text + applied_words(runs, profile.nranks)
+
+    # rows for a part of the ranks may be the same elsewhere
+    layout = f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
+    applied = layout + _rows_text(session.path("table"))
+    return both_ways(session, profile, applied, one, words, table, predicted, benches)
+
+
+def both_ways(
+    session: Tuning,
+    profile: Profile,
+    applied: str,
+    one: Callable[[Kind, int], Run | None],
+    words: Callable[[str, Verdict, GainInterval | None, list[Run]], str],
+    table: Table | None = None,
+    predicted: GainInterval | None = None,
+    benches: Sequence[Path] = (),
+) -> TuneResult:
+    """Run CMD native and changed in turn, compare times and outputs, and write the verdict.
+
+    `applied`: what changed runs have: runs of an earlier start count where it was the same.
+    `one`: makes a run of a kind with a number; None: the budget has ended.
+    `words`: from the conclusion, verdict, gain and runs to the text of the verdict.
+    """
+    runs = _earlier(session, applied)
 
     def save(text: str) -> None:
         write_result(session, profile, text, benches, runs, predicted=predicted)
 
-    found = take_turns(session, runs, one, save)
+    found = _take_turns(session, runs, applied, one, save)
     measured = gain(runs, session.o.metric)
     compared = outputs_of(session).compare(runs) if runs else []
-    text = conclude(session.o.metric, predicted, measured, found)
-    text += _cost_words(session, measured, found, runs)
-    text += applied_words(runs, profile.nranks)
+    text = words(conclude(session.o.metric, predicted, measured, found), found, measured, runs)
     if runs:
         text += f". Outputs {outputs.words(compared, session.o.rules)}"
     helps = found.outcome != "slower"
@@ -140,19 +177,17 @@ def verify(
     )
 
 
-def take_turns(
+def _take_turns(
     session: Tuning,
     runs: list[Run],
+    applied: str,
     one: Callable[[Kind, int], Run | None],
     save: Callable[[str], None],
 ) -> Verdict:
-    """Run CMD native and changed in turn, adding to `runs`; return the verdict.
-
-    `one`: makes a run of a kind with a number; None: the budget has ended. `save`: writes the
-    verdict file after each run, with a text.
-    """
+    """Run CMD native and changed in turn, adding to `runs`; return the verdict."""
     if not runs:
         _clear_outputs(session)
+    write_atomic(session.path("table.applied"), applied, "what is applied")
     pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
     plan = order(pairs, session.o.seed, runs)
     if plan:
@@ -175,7 +210,7 @@ def take_turns(
     with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
         for kind in plan:
             progress.update(progress.done, kind)
-            if _spent(session):
+            if session.left_s() < session.run_s:
                 break
             try:
                 run = one(kind, len(runs))
@@ -190,16 +225,6 @@ def take_turns(
     return _lacking(session, judged(runs, session.o.metric), pairs, len(runs))
 
 
-def _cost_words(
-    session: Tuning, measured: GainInterval | None, found: Verdict, runs: Sequence[Run]
-) -> str:
-    """Say where a gain in wall time is less than what starting stretto run costs."""
-    if measured is None or found.outcome != "faster" or session.o.metric.pattern is not None:
-        return ""
-    native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
-    return start_words(measured.median * statistics.median(native), start_s())
-
-
 def outputs_of(session: Tuning) -> Outputs:
     return Outputs(session.o.out / "outputs", session.o.rules)
 
@@ -212,7 +237,7 @@ def _clear_outputs(session: Tuning) -> None:
             path.unlink(missing_ok=True)
 
 
-def earlier(session: Tuning, known: str) -> list[Run]:
+def _earlier(session: Tuning, known: str) -> list[Run]:
     """Return the runs of an earlier attempt at the same; `known` is what was applied in them."""
     path = session.path("verdict.json")
     if session.o.restart or not path.exists():
@@ -227,15 +252,9 @@ def earlier(session: Tuning, known: str) -> list[Run]:
 
 
 def _affordable(session: Tuning) -> int:
-    left = session.left_s()
-    if left is None:
+    if session.o.budget_s is None:
         return PAIRS
-    return max(0, min(MOST_PAIRS, int(left / (2.1 * max(session.run_s, 0.05)))))
-
-
-def _spent(session: Tuning) -> bool:
-    left = session.left_s()
-    return left is not None and left < session.run_s
+    return max(0, min(MOST_PAIRS, int(session.left_s() / (2.1 * max(session.run_s, 0.05)))))
 
 
 def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
@@ -246,22 +265,6 @@ def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
     more = duration((2 * wanted - made) * session.run_s)
     missing = f"{found.missing}, about {more} more of --budget"
     return replace(found, why=f"the budget ended: {found.why}", missing=missing)
-
-
-def _one(session: Tuning, kind: Kind, number: int, nranks: int) -> Run | None:
-    table = session.path("table").resolve()
-    libraries = [library_for("interposer", session.job.mpi)] if kind == "tuned" else []
-    variables = {"STRETTO_TABLE": str(table)} if kind == "tuned" else {}
-    draft, kept = Run(kind, number, None, 0.0, 0), outputs_of(session)
-    trial = session.attempt(draft, kept, libraries, variables)
-    if trial is None:
-        return None
-    run = finished(session, draft, trial, f"do not use {table}; please report this")
-    if kind == "tuned":
-        require_tuned(trial.evidence, nranks, " ".join(session.o.words), trial.result.stderr)
-    else:
-        require_native(trial.evidence, " ".join(session.o.words))
-    return run
 
 
 def finished(session: Tuning, draft: Run, trial: Trial, remedy: str) -> Run:
@@ -282,11 +285,6 @@ def finished(session: Tuning, draft: Run, trial: Trial, remedy: str) -> Run:
     found = trial.evidence
     calls = found.calls if found.finished else None
     return Run(draft.kind, draft.order, value, result.wall_s, 0, found.loaded, calls, trial.others)
-
-
-def _layout_line(profile: Profile) -> str:
-    """Return on what runs are made: rows for a part of the ranks may be the same elsewhere."""
-    return f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
 
 
 def _rows_text(path: Path) -> str:

@@ -17,6 +17,8 @@ LEAST_BOUND = 0.01
 LEAST_GAIN = 0.003
 #: a gain whose lower bound is so many times the prediction's upper one is not explained by it
 SURPRISE = 1.5
+#: what starting `stretto run` takes (s)
+START_S = 0.1
 
 
 def percent(value: float) -> str:
@@ -89,13 +91,13 @@ def conclude(
     return text
 
 
-def start_words(gained_s: float, start_s: float) -> str:
+def start_words(gained_s: float) -> str:
     """Say where a gain is less than what starting ``stretto run`` costs; else nothing."""
-    if gained_s >= start_s:
+    if gained_s >= START_S:
         return ""
     return (
         f". The gain of {1e3 * gained_s:.3g} ms a run is less than starting stretto run costs "
-        f"({1e3 * start_s:.0f} ms of CPU time): longer runs gain, this one does not"
+        f"(about {1e3 * START_S:.0f} ms): longer runs gain, this one does not"
     )
 
 
@@ -104,9 +106,7 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
         return ""
-    runs_ = "the tuned run" if len(tuned) == 1 else f"each of the {len(tuned)} tuned runs"
-    ranks = "the one rank" if nranks == 1 else f"all {nranks} ranks"
-    text = f". In {runs_} {ranks} had Stretto"
+    text = f". In all tuned runs ({len(tuned)}) all ranks ({nranks}) had Stretto"
     calls = [r.calls for r in tuned if r.calls is not None]
     if not calls:
         return text

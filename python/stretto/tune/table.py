@@ -1,41 +1,46 @@
-"""``stretto table decide FILE``: a table from results that are there, measured here or not."""
+"""``stretto table``: a table from results, which ``decide`` reads and ``make`` measures."""
 
 from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
-from stretto.files.identity import other_cpu
+from stretto.files.identity import collect, other_cpu
+from stretto.files.locate import table_path
 from stretto.files.table import Row, Table, write_table
-from stretto.measure.baseline import fair, need_baseline
+from stretto.measure.baseline import fair, need_baseline, with_bare
+from stretto.measure.candidates import default_candidates, need_interposer, refuse_unknown, unlisted
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
+from stretto.measure.ledger import require_layout
+from stretto.measure.request import Where, announce
+from stretto.measure.runner import measure
+from stretto.measure.settings import (
+    Settings,
+    check_candidates,
+    grid,
+    parse_sizes,
+    variants_of,
+)
 from stretto.measure.show import size_words
 from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
-from stretto.tune.complete import calls_of
-from stretto.tune.decide import decide
+from stretto.tune.decide import calls_of, decide
 
 
 @dataclass(frozen=True)
 class DecidedFile:
     """What came of one results file.
 
-    Attributes
-    ----------
-    rows
-        Of the table.
-    natives
-        Native algorithms that were significantly faster than its decision, in words: no
-        table holds them, `stretto export` does.
-    alone
-        Calls that the MPI was not measured at by itself, in words: nothing is compared there.
+    `natives`: native algorithms that were faster than the MPI's choice, in words (no table holds
+    them). `alone`: calls at which the MPI was not measured by itself, in words.
     """
 
     bench: Bench
@@ -123,12 +128,10 @@ def _layout(bench: Bench, path: Path) -> tuple[int, int]:
 def _simulated(path: Path) -> StrettoError:
     """Return what to say of simulated results: a model's table is decided when they are made."""
     table = table_beside(path)
-    there = table.exists()
     return StrettoError(
-        "these results are simulated, and a table is decided from launches on one layout, of which "
-        "a model has none" + (f"; theirs is there already, beside them: {table}" * there), path,
-        f"take that one: stretto run --table {shlex.quote(str(table))}" if there else
-        "stretto table simulate -p NAME --nodes 2:64 simulates and writes the table as well",
+        "these results are simulated, and a table is decided from launches on one layout", path,
+        "take the table that stretto table simulate has written as well"
+        + (f": stretto run --table {shlex.quote(str(table))}" if table.exists() else ""),
     )  # fmt: skip
 
 
@@ -158,3 +161,77 @@ def decide_bench(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
             alone[cell.collective].add(cell.bytes)
     words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
     return DecidedFile(bench, times, comparisons, deciding, rows, natives, words)
+
+
+@dataclass(frozen=True)
+class LayoutRequest:
+    where: Where
+    out: Path | None
+    only: list[str]
+    sizes: str
+    candidates: list[str] | None
+    launches: int
+    budget_s: float | None
+    seed: int
+    restart: bool
+    yes: bool
+    dry_run: bool
+
+
+def settings_of(request: LayoutRequest) -> Settings:
+    where, abi = request.where, request.where.installation.abi
+
+    def candidates_of(name: str, size: int) -> list[str]:
+        if request.candidates:
+            found = with_bare(check_candidates(name, request.candidates), size, where.nodes)
+        else:
+            found = default_candidates(name, abi, where.nodes, where.nranks, size)
+        need_interposer(found, abi)
+        return found
+
+    cases = grid(request.only, parse_sizes(request.sizes), candidates_of)
+    return Settings(
+        nranks=where.nranks,
+        cases=tuple(cases),
+        variants=variants_of(cases),
+        launches=request.launches,
+        ppn=where.ppn,
+        hosts=where.hosts,
+        seed=request.seed,
+        budget_s=request.budget_s,
+        batches=(9, 40),
+        oversubscribed=where.oversubscribed,
+    )
+
+
+def tune_generally(
+    request: LayoutRequest, command: list[str], say: Callable[[str], None]
+) -> tuple[DecidedFile, list[str], Path, Path] | None:
+    """Measure, decide and write the table; None in a dry run.
+
+    Return what was decided, warnings, the table's file and that of the results.
+    """
+    where = request.where
+    installation = where.installation
+    library("bench", installation.abi)
+    refuse_unknown(request.only, request.candidates or [])
+    for sentence in unlisted(installation, request.candidates or []):
+        say(f"stretto: warning: {sentence}")
+    settings = settings_of(request)
+    identity = collect(installation.identity)
+    cpu = identity.host.cpu
+    path = request.out or table_path(installation.identity, cpu, where.nodes, where.each)
+    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
+    if not announce(
+        settings, installation.name, results, say, request.restart, request.yes, request.dry_run
+    ):
+        return None
+    bench, notes = measure(settings, installation, results, identity, command, say, request.restart)
+    require_layout(bench, where.nodes, where.each, results)
+    found = decide_bench(bench, where.nodes, where.each)
+    table = Table(
+        installation.family, installation.version, where.nodes, where.each, identity.created,
+        identity.stretto, identity.host.name, identity.host.cpu, found.rows,
+    )  # fmt: skip
+    write_table(table, path)
+    return found, notes, path, results
