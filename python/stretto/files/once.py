@@ -15,10 +15,8 @@ def write_once(path: Path, text: str, what: str, whole: bool = False) -> bool:
     """Make a file with all of its contents at once; False when there is one already.
 
     Linking is atomic on every version of NFS, and its reply may be lost though it was done: the
-    count of links tells. Where a file system has no links, exclusive creation does it.
-
-    `whole`: without links it is renamed into place instead: nobody reads a part of it, and of two
-    that make it in the same moment the later one's stays.
+    count of links tells. Without links exclusive creation does it; `whole`: renaming, of which
+    nobody reads a part, and of two in the same moment the later one's stays.
     """
     holder = f"{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}"
     temporary = path.with_name(f".{path.name}.{holder}")
