@@ -7,53 +7,43 @@ from pathlib import Path
 
 import pytest
 
+from jobs import under
 from mpis import MPIS, REPOSITORY, Mpi, library, missing
 
 EXAMPLE = REPOSITORY / "examples" / "c" / "planned_exchange.c"
 INCLUDE = f"-I{REPOSITORY / 'include'}"
 
 
-def preload(mpi: Mpi, **more: object) -> dict[str, str]:
-    env = {"LD_PRELOAD": str(library(mpi.family)), "STRETTO_API": "1", "STRETTO_AFTER": "1"}
-    return env | {k: str(v) for k, v in more.items()}
+def ran(mpi: Mpi, ranks: int, *command: str, **settings: object) -> str:
+    """Return what a command prints under the library, with its API on; none: without it."""
+    env = under(mpi, api=1, after=1, **settings) if settings else {}
+    done = mpi.run(ranks, command, rank_env=env, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("name", MPIS)
 def test_planned_exchange_in_c(name: str, tmp_path: Path) -> None:
     mpi = MPIS[name].require()
-    program = mpi.compile(EXAMPLE, tmp_path / "planned", "-O1", INCLUDE, "-ldl")
-    bare = mpi.run(2, [str(program)])
-    assert bare.returncode == 0, bare.stdout + bare.stderr
-    assert "not planned: Stretto is not in this process" in bare.stdout
-    assert "50 steps by MPI_Alltoallv: 0 wrong" in bare.stdout
+    program = str(mpi.compile(EXAMPLE, tmp_path / "planned", "-O1", INCLUDE, "-ldl"))
+    bare = ran(mpi, 2, program)
+    assert "not planned: Stretto is not in this process" in bare
+    assert "50 steps by MPI_Alltoallv: 0 wrong" in bare
     for choice in ("aggregated", "linear(32)", "native"):
-        done = mpi.run(
-            3, [str(program), choice], rank_env=preload(mpi, STRETTO_FAKE_PPN=2), timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        said = ran(mpi, 3, program, choice, fake_ppn=2)
         counted = "0 exchanges by Stretto, 50" if choice == "native" else "50 exchanges by Stretto"
-        assert f"50 steps by {choice}: 0 wrong entries; {counted}" in done.stdout
-    done = mpi.run(2, [str(program), "rring"], rank_env=preload(mpi))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "not planned: choice 'rring'" in done.stdout
+        assert f"50 steps by {choice}: 0 wrong entries; {counted}" in said
+    assert "not planned: choice 'rring'" in ran(mpi, 2, program, "rring", fake_ppn=0)
 
 
 def test_linked(tmp_path: Path) -> None:
     """A program that needs the API is linked to the library of its MPI's family."""
     mpi = MPIS["openmpi4"].require()
     where = library(mpi.family)
-    program = mpi.compile(
-        EXAMPLE,
-        tmp_path / "planned",
-        "-DSTRETTO_LINKED",
-        "-Wl,--no-as-needed",
-        INCLUDE,
-        str(where),
-        f"-Wl,-rpath,{where.parent}",
-    )
-    done = mpi.run(2, [str(program), "bruck_v(2)"], rank_env=preload(mpi))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "50 steps by bruck_v(2): 0 wrong" in done.stdout
+    link = ("-Wl,--no-as-needed", INCLUDE, str(where), f"-Wl,-rpath,{where.parent}")
+    program = mpi.compile(EXAMPLE, tmp_path / "planned", "-DSTRETTO_LINKED", *link)
+    said = ran(mpi, 2, str(program), "bruck_v(2)", fake_ppn=0)
+    assert "50 steps by bruck_v(2): 0 wrong" in said
 
 
 SCRIPT = """
@@ -147,13 +137,6 @@ def test_python(name: str, tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     command = ["env", f"MPI4PY_MPIABI={mpi.family}", f"MPI4PY_LIBMPI={mpi.libmpi}"]
     command += [sys.executable, str(script), str(REPOSITORY / "python")]
-    bare = mpi.run(2, [*command, "bare"])
-    assert bare.returncode == 0, bare.stdout + bare.stderr
-    assert "said so" in bare.stdout
-    done = mpi.run(3, [*command, "ours"], rank_env=preload(mpi, STRETTO_FAKE_PPN=2))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("done") == 3
-    fixed = preload(mpi, STRETTO_FAKE_PPN=2, STRETTO_REPRODUCIBLE=1)
-    done = mpi.run(3, [*command, "reproducible"], rank_env=fixed)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("done") == 3
+    assert "said so" in ran(mpi, 2, *command, "bare")
+    assert ran(mpi, 3, *command, "ours", fake_ppn=2).count("done") == 3
+    assert ran(mpi, 3, *command, "reproducible", fake_ppn=2, reproducible=1).count("done") == 3

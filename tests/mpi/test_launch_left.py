@@ -71,12 +71,12 @@ def command(kind: str, program: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
-        ("tune", signal.SIGINT),
         ("tune", signal.SIGTERM),
         ("tune", signal.SIGKILL),
         ("bench", signal.SIGINT),
         ("profile", signal.SIGINT),
-        ("diagnose", signal.SIGTERM),
+        pytest.param("tune", signal.SIGINT, marks=pytest.mark.long),
+        pytest.param("diagnose", signal.SIGTERM, marks=pytest.mark.long),
     ],
 )
 def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_path: Path) -> None:

@@ -19,10 +19,8 @@ from mpis import REPOSITORY, have, missing
 FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
 EXPECTED |= {f"libstretto-record-{f}.so" for f in FAMILIES}
-PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p", "io") for f in FAMILIES} | {
-    "stretto-net",
-    "stretto-cores",
-}
+PROGRAMS = {f"stretto-{p}-{f}" for p in ("bench", "p2p", "io") for f in FAMILIES}
+PROGRAMS |= {"stretto-net", "stretto-cores"}
 EXPECTED |= PROGRAMS
 EXPECTED |= {"libstretto-openmpi5.so", "libstretto-record-openmpi4.so", "libstretto-plan.so"}
 
@@ -104,9 +102,7 @@ def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
                 (tools / program.name).symlink_to(program)
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    keep = (
-        "PIP_", "HTTP", "http", "SSL", "REQUESTS", "no_proxy", "NO_PROXY", "HOME", "TMP", "LANG",
-    )  # fmt: skip
+    keep = ("PIP_", "HTTP", "http", "SSL", "REQUESTS", "no_proxy", "NO_PROXY", "HOME", "TMP")
     env = {k: v for k, v in os.environ.items() if k.startswith(keep)}
     env |= {"PIP_RETRIES": "10", "PIP_TIMEOUT": "60"}
     env["PATH"] = f"{environment}/bin:{tools}"
@@ -204,17 +200,9 @@ def test_c_tests_under_qemu() -> None:
     steps = [
         [cmake, "-S", ".", "-B", str(build), "-G", "Ninja", "--toolchain", str(toolchain)],
         [cmake, "--build", str(build), "--target", "stretto-tests"],
-        [
-            ctest,
-            "--test-dir",
-            str(build),
-            "--output-on-failure",
-            "--no-tests=error",
-            "-j2",
-            "-E",
-            "^node|mutants|verify",
-        ],
-    ]
+        [ctest, "--test-dir", str(build), "--output-on-failure", "--no-tests=error", "-j2",
+         "-E", "^node|mutants|verify"],
+    ]  # fmt: skip
     for step in steps:
         done = subprocess.run(step, cwd=REPOSITORY, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

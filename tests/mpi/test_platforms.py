@@ -283,6 +283,3 @@ def test_our_own_measurements_are_read(tmp_path: Path) -> None:
         series = read_series(path, None, None, None)
         assert (series.kind, series.pairs, series.window) == (kind, ranks // 2, 64)
         assert [n for n, _ in series.points] == [2**i for i in range(11)]
-    assert main(["platform", "fit", "ours", *map(str, sorted(tmp_path.glob("*.txt"))),
-                 "-o", str(tmp_path / "ours.toml")]) == 0  # fmt: skip
-    assert load(str(tmp_path / "ours.toml")).sources["network.latency"].startswith("fitted: ")

@@ -278,7 +278,8 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
         {"far" if s.level in ("rail", "network") else "near" for s in flights},
     )
     name = f"{p.collective} · {p.choice}"
-    size = counted(nbytes, "byte") if p.collective != "barrier" else "no data"
+    nothing = p.collective == "barrier"
+    size = "no data" if nothing else f"{nbytes:,} {'byte' if nbytes == 1 else 'bytes'}"
     ranks = counted(p.nranks, "rank")
     note = f"{ranks} on {counted(p.nnodes, 'node')}, {size}, on {p.platform}: simulated"
     if p.nranks > MOST_LANES:

@@ -92,7 +92,8 @@ class _Run:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self.ranks = [_Rank(r["actions"]) for r in plan["ranks"]]
-        self.timeline = Timeline(plan["nranks"], list(plan["node_of"]))
+        nodes = list(plan["node_of"]) or [0] * plan["nranks"]  # not known: as if on one
+        self.timeline = Timeline(plan["nranks"], nodes)
         self.partner: dict[tuple[int, int], tuple[int, int]] = {}
         self.waiting: list[tuple[int, int]] = []  # sends, both sides issued, not yet placed
         self.arrivals = [_arrivals(rank.actions) for rank in self.ranks]
