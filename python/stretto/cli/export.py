@@ -18,6 +18,7 @@ from stretto.cli.export_refusals import (
     is_this,
     layout_is_there,
     refuse,
+    refuse_for_own,
 )
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import EXPORT, NAME, OWN, TARGETS
@@ -178,20 +179,14 @@ def command(
         "--plain-calls": plain_calls,
         "--beyond-measured": beyond,
     }
-    written = {
-        "--nodes": nodes is not None,
-        "--ppn": ppn is not None,
-        "--without": without is not None,
-    }
+    written = {"--nodes": bool(nodes), "--ppn": bool(ppn), "--without": without is not None}
     looks = check or timed
     refuse({"--times": times is not None and not looks}, "{} is for --check and --time")
     # who says --dry-run does not want files written
     of_time = {"--dry-run": dry_run and not timed, "--restart": restart and not timed}
     refuse(of_time, "{} is for --time alone", "say --time as well")
     if to == OWN:
-        words = "{} runs an MPI with its own files, and a table is none of them"
-        refuse({"--check": check, "--time": timed}, words, "use stretto run --verbose with it")
-        refuse(of_natives, "{} is of native tuning files")
+        refuse_for_own({"--check": check, "--time": timed}, of_natives)
     answer: dict[str, object] = {}
     places: Sequence[str] = ()
     left_out = tuple(parse_tunable(without, "--without")) if without else ()
@@ -203,9 +198,7 @@ def command(
     elif not looks:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     else:
-        words = "{} says what is written, and no results are named to write from"
-        refuse(written | of_natives, words, f"name them as well, or leave it out for {out}")
-        is_this(out, to)
+        is_this(out, to, written | of_natives)
     nodes_of = tuple(h for h in (hosts or _of_the_job()).split(",") if h) if looks else ()
     verdicts = _check(out, mpi, places, nodes_of, most_ranks, times, as_json) if check else []
     wrong = [v for v in verdicts if v.status == "wrong"]

@@ -23,6 +23,13 @@ def refuse(options: Mapping[str, bool], words: str, remedy: str = "leave it out"
             raise UsageError(words.format(name), name, remedy)
 
 
+def refuse_for_own(looks: Mapping[str, bool], of_natives: Mapping[str, bool]) -> None:
+    """Refuse what only native files have, for a table of Stretto's."""
+    words = "{} runs an MPI with its own files, and a table is none of them"
+    refuse(looks, words, "use stretto run --verbose with it")
+    refuse(of_natives, "{} is of native tuning files")
+
+
 def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> None:
     layouts = sorted({x for x, _ in measured.benches}, key=lambda x: (x.nranks, x.nodes))
     if not any(nodes in (None, x.nodes) and ppn in (None, x.ppn) for x in layouts):
@@ -34,7 +41,7 @@ def layout_is_there(measured: Results, nodes: int | None, ppn: int | None) -> No
         )
 
 
-def is_this(out: Path, to: str | None) -> None:
+def is_this(out: Path, to: str | None, written: Mapping[str, bool]) -> None:
     target = EXPORT.read(out / NAME).target
     if to not in (None, target):
         raise UsageError(
@@ -42,6 +49,8 @@ def is_this(out: Path, to: str | None) -> None:
             "--to",
             "name the directory of that one (--out), or results to write it from",
         )
+    words = "{} says what is written, and no results are named to write from"
+    refuse(written, words, f"name them as well, or leave it out for {out}")
 
 
 def is_free(out: Path, to: str) -> None:
