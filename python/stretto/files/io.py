@@ -27,14 +27,11 @@ JSON = dict[str, "Any"]
 def write_atomic(path: Path, text: str, what: str) -> None:
     r"""Write `text` to `path` so that readers see the old file or the new one, nothing between.
 
-    The text goes to a temporary file beside `path`, is brought to disk, and is renamed. When
-    anything fails, a full disk included, the old file is untouched and the temporary one removed.
-    What is no file (``/dev/null``, ``/dev/stdout``, a pipe) is written to as it is, and a symbolic
-    link is refused: somebody else may have put it there. Others than the user cannot write the new
-    file, or it would not be applied where it is found. Bytes of the user's words that are no UTF-8
-    (``\udce9``, as Python has them) are written as JSON escapes them, which gives them back.
-
-    `what`: what it is, for the error message (``"the table"``).
+    When anything fails, a full disk included, the old file is untouched. What is no file
+    (``/dev/null``, ``/dev/stdout``, a pipe) is written to as it is, and a symbolic link is refused:
+    somebody else may have put it there. Others than the user cannot write the new file. Bytes of
+    the user's words that are no UTF-8 (``\udce9``, as Python has them) are written as JSON escapes
+    them, which gives them back. `what`: for the error message (``"the table"``).
     """
     write_bytes(path, text.encode(errors="backslashreplace"), what)
 
@@ -58,9 +55,8 @@ def write_bytes(path: Path, data: bytes, what: str) -> None:
 def write_together(files: Mapping[Path, str], what: str) -> None:
     """Write texts that belong together: all of them, or the old ones stay.
 
-    All are brought to disk under other names before the first is renamed. The last one is to be
-    what makes a whole of the others: the old one goes before the others are renamed, so that what a
-    kill leaves between two renames is not taken for a whole.
+    The last one is to be what makes a whole of the others: the old one goes before the others are
+    renamed, so that what a kill leaves between two renames is not taken for a whole.
     """
     staged: list[tuple[Path, Path]] = []
     *_, last = files
@@ -135,10 +131,7 @@ def _umask() -> int:
 
 
 def read_text(path: Path, what: str, remedy: str | None = None, most: int = MOST_BYTES) -> str:
-    """Return the contents of a text file, or raise an error that names it.
-
-    `most`: bytes; a larger file is refused.
-    """
+    """Return the contents of a text file of at most `most` bytes."""
     try:
         return read_regular(path, most).decode("utf-8")
     except FileNotFoundError as error:
@@ -200,13 +193,11 @@ def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> JSON:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {key!r} occurs twice")
-            seen.add(key)
+    out: JSON = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"the key {key!r} occurs twice")
+        out[key] = value
     return out
 
 

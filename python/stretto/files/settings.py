@@ -110,5 +110,4 @@ def _problems(found: SettingsFile) -> Iterator[str]:
 DOCUMENT = Document(
     "stretto-settings", SettingsFile, "tried settings", "stretto settings -- CMD", _problems
 )
-read_settings, parse_settings = DOCUMENT.read, DOCUMENT.parse
-format_settings, write_settings = DOCUMENT.format, DOCUMENT.write
+read_settings, write_settings = DOCUMENT.read, DOCUMENT.write

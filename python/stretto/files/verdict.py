@@ -130,5 +130,4 @@ def _problems(verdict: VerdictFile) -> Iterator[str]:
 
 
 DOCUMENT = Document("stretto-verdict", VerdictFile, "a verdict", "stretto tune -- CMD", _problems)
-read_verdict, parse_verdict = DOCUMENT.read, DOCUMENT.parse
-format_verdict, write_verdict = DOCUMENT.format, DOCUMENT.write
+read_verdict, write_verdict = DOCUMENT.read, DOCUMENT.write

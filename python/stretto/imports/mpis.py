@@ -60,8 +60,8 @@ def named_in(text: str) -> list[str]:
 
 def named_by(paths: Sequence[str]) -> list[str]:
     """Return the MPIs that directories are named after, as ``--mpi`` takes them."""
-    found = (m[1].lower() for path in paths for m in NAMED.finditer(path))
-    return list(dict.fromkeys(written(identity_of(name)) for name in found))
+    found = (m[1] for path in paths for m in NAMED.finditer(path))
+    return list(dict.fromkeys(written(identity_of(name.lower())) for name in found))
 
 
 def plainly(words: str) -> MPIIdentity:
@@ -76,10 +76,9 @@ def version_of(text: str, place: str = "--mpi") -> str:
     found = _VERSION.fullmatch(text)
     if found is None:
         raise UsageError(
-            f"{text!r} is not a version of an MPI",
-            place,
+            f"{text!r} is not a version of an MPI", place,
             "give letters, digits, dots and dashes: --mpi openmpi@4.1.4",
-        )
+        )  # fmt: skip
     return found.group(1)
 
 
