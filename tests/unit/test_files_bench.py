@@ -55,17 +55,6 @@ def write(path: Path, records: list[Record], resume: bool = False) -> Bench:
         return writer.previous
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    path = tmp_path / "x.bench.jsonl"
-    records: list[Record] = [LAUNCH, sample("native"), sample(), LaunchEnd(0, "ok")]
-    write(path, records)
-    found = read_bench(path)
-    assert found.header == header()
-    assert found.records == records
-    assert not found.truncated
-    assert found.ends[0].status == "ok"
-
-
 @given(st.data())
 def test_bench_text_that_is_cut_or_changed_loses_one_line_or_is_refused(
     data: st.DataObject,

@@ -26,7 +26,6 @@ from stretto.files import (
     storage,
     verdict,
 )
-from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.schema import decode, encode
 
@@ -175,17 +174,6 @@ def test_disk_full_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert "free some space" in str(caught.value.remedy)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_write_really_on_a_full_device() -> None:
-    """/dev/full refuses every byte."""
-    writer = BenchWriter.__new__(BenchWriter)
-    writer.path, writer.what = Path("/dev/full"), "a result"
-    writer.handle = os.open("/dev/full", os.O_WRONLY)
-    writer._launches = {}
-    with pytest.raises(StrettoError, match="No space left"):
-        writer.write(bench.Launch(0, 1, 2, 2, {}))
-    writer.close()
 
 
 def test_permissions_follow_the_umask(tmp_path: Path) -> None:

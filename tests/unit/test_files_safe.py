@@ -15,7 +15,6 @@ from stretto.files import io
 from stretto.files.append import LineFile
 from stretto.files.bench import read_bench
 from stretto.files.net import read_net
-from stretto.files.parse import json_value
 from stretto.files.profile import read_profile
 from stretto.files.scale import read_scale
 from stretto.files.settings import read_settings
@@ -200,9 +199,3 @@ def test_toml_that_cannot_be_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(text)
     with pytest.raises(StrettoError, match="not TOML"):
         read_values(tmp_path / "c.toml")
-
-
-@pytest.mark.parametrize("text", ["[" * DEEP, '{"a":' * DEEP, "9" * 5000, "{", b"\xff\xfe["])
-def test_json_that_cannot_be_is_a_value_error(text: str | bytes) -> None:
-    with pytest.raises(ValueError):
-        json_value(text)

