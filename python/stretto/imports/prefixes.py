@@ -23,9 +23,9 @@ _TIME = (
     rf"|{_CLOCK}| *\d+\.\d{{6}}|\d{{10}}(?:\.\d+)?|\d+(?:\.\d+)?s)\]?:?(?: +|$)"
 )
 _TIMES = re.compile(rf"(?<![\w.:]){_TIME}")
-#: a word or a number of the source's name, blanks, and the rest
+#: a word or a number of the source's name, what parts two of them, other blanks, and signs
 _NAME = r"\w[\w.@/-]*"
-_PARTS = re.compile(rf"({_NAME})|(\s+)|(.)")
+_PARTS = re.compile(rf"({_NAME})|((?<=[\w.@/-])\s+(?=\w))|(\s+)|(.)")
 _HYDRA = re.compile(r"(\[\d+\])(?: |$)")
 #: what colours a terminal's text, and marks of CI systems in the same way
 _ESCAPES = re.compile(
@@ -90,7 +90,7 @@ def _prefixes(
     One without a time must stand before lines that begin with a number as well, and have a sign
     that is of no word, or each row's first number would be taken for it.
     """
-    found: dict[str, None] = {}
+    found: dict[str, bool] = {}
     unknown: str | None = None
     for at, line in enumerate(map(_joined, lines), start=1):
         title = mark.search(line)
@@ -99,22 +99,22 @@ def _prefixes(
             unknown = "" if title else unknown
             continue
         form = _form(before)
-        compiled = re.compile(form)
-        timed = _TIMES.search(before) is not None
-        rows = (compiled.match(x) for x in map(_joined, lines))
-        if timed or (
-            re.search(r"[^\w\s.@/-]|\t", before)
-            and any(m and re.match(r"\s*\d", m.string[m.end() :]) for m in rows)
-        ):
-            found[form] = None
-        elif unknown is None:
+        if form not in found:
+            compiled = re.compile(form)
+            rows = (compiled.match(x) for x in map(_joined, lines))
+            found[form] = _TIMES.search(before) is not None or (
+                re.search(r"[^\w\s.@/-]|\t", before) is not None
+                and any(m and re.match(r"\s*\d", m.string[m.end() :]) for m in rows)
+            )
+        if not found[form] and unknown is None:
             unknown = (
                 f"{place}:{at}: {before.strip()[:60]!r} stands before a title, and is not known as "
                 "a prefix of lines: take it off all lines first"
             )
-    if unknown and not found:
+    forms = [form for form, is_prefix in found.items() if is_prefix]
+    if unknown and not forms:
         problems.append(unknown)
-    return [re.compile(form) for form in sorted(found, key=len, reverse=True)]
+    return [re.compile(form) for form in sorted(forms, key=len, reverse=True)]
 
 
 def _form(before: str) -> str:
@@ -122,11 +122,11 @@ def _form(before: str) -> str:
     out, at = "", 0
     for time in [*_TIMES.finditer(before), None]:
         part = before[at : time.start() if time else len(before)]
-        names = (
-            _NAME if name else r"\s*" if blank else re.escape(sign)
-            for name, blank, sign in _PARTS.findall(part)
-        )  # fmt: skip
-        out += f"({''.join(names)})" if part else ""
+        general = "".join(
+            _NAME if name else r"\s+" if gap else r"\s*" if blank else re.escape(sign)
+            for name, gap, blank, sign in _PARTS.findall(part)
+        )
+        out += f"({general})" if part else ""
         if time:
             out, at = out + _TIME, time.end()
     return out
