@@ -15,7 +15,7 @@ import pytest
 
 import sweeps
 from stretto.campaign import command, greeting
-from stretto.campaign.begun import Asked, keep_about
+from stretto.campaign.begun import LayoutAsked, keep_about
 from stretto.campaign.conclude import Outcome, conclude
 from stretto.campaign.layout import Layout
 from stretto.campaign.site import left_out_word, results_of
@@ -172,7 +172,7 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     tmp_path: Path, status: str, launches: int
 ) -> None:
     request = sweeps.request_of(tmp_path / "c", layouts=LAYOUTS, sizes=(8, 4096))
-    asked = {x.name: Asked(6, 1.0) for x in LAYOUTS}
+    asked = {x.name: LayoutAsked(6, 1.0) for x in LAYOUTS}
     keep_about(request, ["t"], {"openmpi-4.1.4/a-cpu": asked})
     backend = Stuck(["2x1"], status)
     base = request.out / "openmpi-4.1.4" / "a-cpu"

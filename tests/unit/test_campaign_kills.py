@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import sweeps
-from stretto.campaign.begun import Asked, keep_about
+from stretto.campaign.begun import LayoutAsked, keep_about
 from stretto.campaign.conclude import conclude
 from stretto.campaign.hosts import Hosts, find_hosts, named_here
 from stretto.campaign.layout import Layout, ordered
@@ -78,7 +78,7 @@ def status_of(request: Request) -> dict[str, Any]:
     if not home.exists():
         (home / "openmpi-4.1.4").mkdir(parents=True)
         (home / "openmpi-4.1.4" / "a-cpu").symlink_to(request.out / "mpi")
-    asked = {x.name: Asked(request.launches, 1.0) for x in ordered(request.layouts)}
+    asked = {x.name: LayoutAsked(request.launches, 1.0) for x in ordered(request.layouts)}
     keep_about(replace(request, out=home), ["t"], {"openmpi-4.1.4/a-cpu": asked})
     status = read_status(home)
     assert status_lines(status, verbose=True)

@@ -15,7 +15,7 @@ CAMPAIGN = "campaign.json"
 
 
 @dataclass(frozen=True)
-class Asked:
+class LayoutAsked:
     """Launches of each candidate that a layout is to get, and about how long they take."""
 
     launches: int
@@ -33,7 +33,7 @@ class About:
     file: str | None
     mpis: list[str]
     eliminate: bool
-    systems: dict[str, dict[str, Asked]] = field(default_factory=dict)
+    systems: dict[str, dict[str, LayoutAsked]] = field(default_factory=dict)
 
     def launches(self, system: str, layout: str, default: int) -> int:
         asked = self.systems.get(system, {}).get(layout)
@@ -71,7 +71,7 @@ def refuse_place(out: Path) -> None:
 
 
 def keep_about(
-    request: Request, command: Sequence[str], systems: Mapping[str, Mapping[str, Asked]]
+    request: Request, command: Sequence[str], systems: Mapping[str, Mapping[str, LayoutAsked]]
 ) -> None:
     """Write what is asked for, with what earlier starts have asked for of other layouts."""
     before = earlier(request.out)

@@ -14,7 +14,7 @@ from typing import Any
 from stretto.built import library
 from stretto.campaign.alone import HeldError, alone_on, refuse_held
 from stretto.campaign.backend import Launches
-from stretto.campaign.begun import Asked, keep_about, refuse_place
+from stretto.campaign.begun import LayoutAsked, keep_about, refuse_place
 from stretto.campaign.conclude import Outcome, conclude, system_name
 from stretto.campaign.elimination import Policy
 from stretto.campaign.expected import expected_s, pace
@@ -78,10 +78,10 @@ class CampaignMPI:
         return float(sum(x["left_s"] for x in ahead(self.standing)))
 
     @property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, LayoutAsked]:
         """What the campaign's directory says of it, so that it is known before it is begun."""
         return {
-            plan.layout.name: Asked(plan.settings.launches, seconds)
+            plan.layout.name: LayoutAsked(plan.settings.launches, seconds)
             for plan, seconds in zip(self.plans, self.expected_s, strict=True)
         }
 
@@ -181,7 +181,7 @@ def measure_system(
     say: Callable[[str], None],
     stop_at: float | None,
     stopping: threading.Event,
-    about: Mapping[str, Mapping[str, Asked]],
+    about: Mapping[str, Mapping[str, LayoutAsked]],
     backend: Backend | None = None,
     quiet: bool = False,
 ) -> Outcome:

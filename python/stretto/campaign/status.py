@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.begun import About, Asked, read_about
+from stretto.campaign.begun import About, LayoutAsked, read_about
 from stretto.campaign.conclude import system_name, table_place
 from stretto.campaign.elimination import Policy, State
 from stretto.campaign.expected import expected_s, pace
@@ -95,7 +95,7 @@ def _system(
     directory: Path,
     name: str,
     standing: Standing | None,
-    asked: Mapping[str, Asked],
+    asked: Mapping[str, LayoutAsked],
     factor: float,
 ) -> dict[str, Any]:
     layouts = [] if standing is None else ahead(standing)
@@ -117,7 +117,7 @@ def _system(
     }
 
 
-def _absent(base: Path, name: str, asked: Asked) -> dict[str, Any]:
+def _absent(base: Path, name: str, asked: LayoutAsked) -> dict[str, Any]:
     """Return the state of a layout that was not begun."""
     return {
         "layout": name, "done": 0, "total": 0, "round": 0, "rounds": asked.launches,
