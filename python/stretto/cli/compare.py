@@ -121,11 +121,11 @@ def command(
             say(f"stretto: note: {note}")
         print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
     if out is not None or png is not None or svg is not None:
-        from stretto.report.page import Outputs
+        from stretto.report.page import Written
         from stretto.report.ranking_page import write
 
-        for path in write(rankings, files, notes, Outputs(out, png, svg)):
-            say(f"stretto: {path}")
+        for written in write(rankings, files, notes, Written(out, png, svg)):
+            say(f"stretto: {written}")
 
 
 def _gone(files: Sequence[Any], labels: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -35,9 +35,9 @@ def compare(
     found = compared(*systems(paths))
     if output is not None or png is not None or svg is not None:
         from stretto.report import network
-        from stretto.report.page import Outputs
+        from stretto.report.page import Written
 
-        to = Outputs(output, png, svg)
+        to = Written(output, png, svg)
         for path in network.written(network.compared(found), to)["written"]:
             say(f"stretto: {path}")
     if as_json:

@@ -20,6 +20,7 @@ from stretto.place.partition import (
     divide,
     graph_of,
     improve,
+    metis,
     part_of_graph,
 )
 from stretto.place.site import LEVELS, JobNodes, Seat
@@ -134,7 +135,9 @@ def best_order(
     found += [] if given is None else [given]
     plain = len(found)
     for start in _starts(graph, sizes, tuple(found), seed, tries):
-        found.append(improve(graph, start(), time.monotonic() + REFINE_S))
+        part = start()
+        if part is not None:
+            found.append(improve(graph, part, time.monotonic() + REFINE_S))
         if time.monotonic() - begin > TRY_S:
             break
     best = min(found, key=lambda part: between(graph, part))
@@ -148,10 +151,11 @@ def best_order(
 
 def _starts(
     graph: Graph, sizes: list[int], known: Sequence[Array], seed: int, tries: int
-) -> Iterator[Callable[[], Array]]:
+) -> Iterator[Callable[[], Array | None]]:
     """Yield orders to begin with, those first that tend to be the best."""
     if len(sizes) == 1:
         return
+    yield partial(metis, graph, sizes)
     yield partial(divide, graph, sizes, np.random.default_rng(seed))
     yield from (part.copy for part in known)
     for number in range(tries - len(known) - 1):

@@ -60,7 +60,8 @@ class Line:
 def time_y(points: Sequence[CandidatePoint], title: str = "Time per call") -> alt.Y:
     low = min(p.estimate.low for p in points) * MICRO
     high = max(p.estimate.high for p in points) * MICRO
-    return axes.log_time(alt.Y, "t", low, high, title)
+    axis: alt.Y = axes.log_time(alt.Y, "t", low, high, title)
+    return axis
 
 
 def _domain(axis: alt.Y) -> tuple[float, float]:

@@ -27,7 +27,9 @@ def dots(verdict: VerdictFile, band: int = BAND) -> Figure | None:
     None when no run gave a value.
     """
     picture = _dots([(kind, kind, hue, verdict) for kind, hue in KINDS.items()], band)
-    return picture and Figure(
+    if picture is None:
+        return None
+    return Figure(
         "runs",
         f"{fmt.capital(metric_name(verdict.metric))} of every run, native against tuned",
         picture.properties(width=WIDTH, height=alt.Step(band + 16)),
@@ -47,7 +49,9 @@ def dots_of_both(
         for kind in KINDS
     ]
     picture = _dots(lines, 40)
-    return picture and Figure(
+    if picture is None:
+        return None
+    return Figure(
         "compare-runs",
         "Every run of the application",
         picture.properties(width=620, height=alt.Step(56)),
