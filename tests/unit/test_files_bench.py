@@ -117,7 +117,7 @@ def test_resume(tmp_path: Path) -> None:
     previous = write(path, [sample("shm", 16), LaunchEnd(0, "ok")], resume=True)
     assert previous.truncated
     assert [(s.candidate, s.bytes) for s in previous.samples] == [
-        ("native", 8), ("shm", 8), ("native", 16)
+        ("native", 8), ("shm", 8), ("native", 16), ("shm", 16)
     ]  # fmt: skip
     found = read_bench(path)
     assert not found.truncated

@@ -25,7 +25,7 @@ from stretto.files.net import write_net
 from stretto.files.scale import ScaleFile, ScaleHeader, ScaleRun
 from stretto.files.verdict import Metric
 from stretto.report import scaling_page
-from stretto.report.page import Written
+from stretto.report.page import PageFiles
 from stretto.scaling.analyse import analyse
 
 pytestmark = pytest.mark.browser
@@ -243,7 +243,7 @@ def named(base: Path) -> Path:
     found = analyse(runs, header.metric, 3.9)
     assert found is not None
     scaling = base / "scaling.html"
-    scaling_page.write(ScaleFile(header, runs), found, 3.9, base / "x", Written(scaling))
+    scaling_page.write(ScaleFile(header, runs), found, 3.9, base / "x", PageFiles(scaling))
     figures = "".join(re.findall(r"<figure .*?</figure>", scaling.read_text(), re.S))
     path.write_text(path.read_text().replace("<footer>", f"{figures}<footer>"))
     return path

@@ -13,7 +13,7 @@ from stretto.files.settings import SettingRun, SettingsFile, Tried, write_settin
 from stretto.files.verdict import GainInterval, Metric
 from stretto.report.load import load
 from stretto.report.make import report
-from stretto.report.page import Written
+from stretto.report.page import PageFiles
 
 EAGER = {"OMPI_MCA_btl_tcp_eager_limit": "1000000"}
 
@@ -50,7 +50,7 @@ def _host() -> Host:
 
 
 def page_of(given: Path, target: Path) -> str:
-    report([given], Written(target))
+    report([given], PageFiles(target))
     return target.read_text()
 
 

@@ -116,7 +116,7 @@ def test_results_of_another_kind_are_told_in_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(StrettoError) as caught:
             refuse_other(path, dataclasses.replace(other, **change))
-        assert caught.value.message == f"these results are of {words}"
+        assert caught.value.message == f"this is of {words}"
         assert "--restart" in str(caught.value.remedy) and "--out" in str(caught.value.remedy)
 
 

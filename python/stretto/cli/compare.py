@@ -121,10 +121,10 @@ def command(
             say(f"stretto: note: {note}")
         print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
     if out is not None or png is not None or svg is not None:
-        from stretto.report.page import Written
+        from stretto.report.page import PageFiles
         from stretto.report.ranking_page import write
 
-        for written in write(rankings, files, notes, Written(out, png, svg)):
+        for written in write(rankings, files, notes, PageFiles(out, png, svg)):
             say(f"stretto: {written}")
 
 

@@ -35,9 +35,9 @@ def compare(
     found = compared(*systems(paths))
     if output is not None or png is not None or svg is not None:
         from stretto.report import network
-        from stretto.report.page import Written
+        from stretto.report.page import PageFiles
 
-        to = Written(output, png, svg)
+        to = PageFiles(output, png, svg)
         for path in network.written(network.compared(found), to)["written"]:
             say(f"stretto: {path}")
     if as_json:

@@ -72,7 +72,7 @@ def command(
     (NAME.io.json) have a page of their own.
     """
     from stretto.report import make
-    from stretto.report.page import Written
+    from stretto.report.page import PageFiles
 
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
@@ -85,7 +85,7 @@ def command(
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)
 
-        to = Written(out or Path("report.html"), png, svg, drawn)
+        to = PageFiles(out or Path("report.html"), png, svg, drawn)
         if own is not None:
             result: dict[str, Any] = own(paths, to)
         elif processes is not None:

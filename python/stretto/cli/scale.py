@@ -191,13 +191,13 @@ def _run(
     found = analyse(scale.runs, header.metric, price)
     if found is None:
         raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted.metric)
-    from stretto.report.page import Written
+    from stretto.report.page import PageFiles
     from stretto.report.scaling_page import write
 
     if not as_json:  # before anything that is written can fail
         print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
     page = path.with_name(path.name.replace(".scale.jsonl", ".scale.html"))
-    written = write(scale, found, price, path, Written(page, *charts))
+    written = write(scale, found, price, path, PageFiles(page, *charts))
     if as_json:
         report = findings_json(found, header.metric, price)
         print_json({**report, "file": str(path), "written": written})

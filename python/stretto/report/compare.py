@@ -13,7 +13,7 @@ from stretto.report.breakdown import breakdown
 from stretto.report.figures import compare as draw
 from stretto.report.figures.runs import dots_of_both
 from stretto.report.load import System
-from stretto.report.page import Head, Written
+from stretto.report.page import Head, PageFiles
 from stretto.report.points import NATIVE, CandidatePoint, Panel
 from stretto.report.render import Figure
 from stretto.report.tables import importance
@@ -182,7 +182,7 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
 
-def write(both: SystemsCompared, to: Written) -> list[str]:
+def write(both: SystemsCompared, to: PageFiles) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     sections = (
         ("application", "Application", both.runs), ("time", "Time", both.time),

@@ -11,11 +11,11 @@ from stretto.report import compare, findings, render, sections
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import curves, picture
 from stretto.report.load import System, load
-from stretto.report.page import Written
+from stretto.report.page import PageFiles
 from stretto.report.render import Figure
 
 
-def report(paths: Sequence[Path], to: Written) -> dict[str, Any]:
+def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     """Write the page and the charts; return what it says and what was written, for ``--json``."""
     systems = load(paths)
     if len(systems) == 2:

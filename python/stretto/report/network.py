@@ -23,7 +23,7 @@ from stretto.report import format as fmt
 from stretto.report import page
 from stretto.report.figures import network as draw
 from stretto.report.format import sentence
-from stretto.report.page import Head, Written
+from stretto.report.page import Head, PageFiles
 from stretto.report.render import Figure
 
 #: findings of a kind that are on the page
@@ -59,13 +59,13 @@ class NetPage:
     following: str = ""
 
 
-def report(paths: Sequence[Path], to: Written) -> dict[str, Any]:
+def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     """Write the page of one or two systems; return what it says, for ``--json``."""
     found = net.systems(paths)
     return written(compared(net.compared(*found)) if len(found) == 2 else alone(found[0]), to)
 
 
-def written(shown: NetPage, to: Written) -> dict[str, Any]:
+def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
     """Write a page; return what it says, for ``--json``."""
     names = [name for name, *_ in shown.systems]
     first, *more = re.split(r"(?<=\.) (?=[A-Z])", shown.sentences[0])

@@ -46,7 +46,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Written:
+class PageFiles:
     """Where to write: the page, and directories for the charts; None leaves a kind out."""
 
     page: Path | None = None
@@ -56,7 +56,7 @@ class Written:
 
 
 def write(
-    template: str, head: Head, figures: Sequence[Figure], to: Written, /, **content: Any
+    template: str, head: Head, figures: Sequence[Figure], to: PageFiles, /, **content: Any
 ) -> list[str]:
     """Write the page and the charts that were asked for; return their paths.
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from stretto.report import page
 from stretto.report.figures import ranking as draw
-from stretto.report.page import Head, Written
+from stretto.report.page import Head, PageFiles
 from stretto.report.ranking import Ranking
 from stretto.report.ranking_show import answer, facts, place_words
 from stretto.report.render import Figure
@@ -30,7 +30,7 @@ def figures(rankings: Sequence[Ranking]) -> tuple[list[Figure], list[Figure]]:
 
 
 def write(
-    rankings: Sequence[Ranking], files: Sequence[Source], notes: Sequence[str], to: Written
+    rankings: Sequence[Ranking], files: Sequence[Source], notes: Sequence[str], to: PageFiles
 ) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     over, bars = figures(rankings)

@@ -10,13 +10,13 @@ from stretto.files.scale import ScaleFile
 from stretto.launch.naming import program_of
 from stretto.report import page
 from stretto.report.figures import scaling as draw
-from stretto.report.page import Head, Written
+from stretto.report.page import Head, PageFiles
 from stretto.scaling.analyse import Findings
 from stretto.scaling.show import answer, facts, metric_words, number, sentences
 
 
 def write(
-    scale: ScaleFile, found: Findings, price: float | None, source: Path, to: Written
+    scale: ScaleFile, found: Findings, price: float | None, source: Path, to: PageFiles
 ) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     head, command = scale.header, scale.header.command

@@ -25,7 +25,7 @@ from stretto.report.figures import (
     timeline,
 )
 from stretto.report.load import System
-from stretto.report.page import Head, Written
+from stretto.report.page import Head, PageFiles
 from stretto.report.plans import Drawn, plans
 from stretto.report.points import NATIVE, Panel, ever_chosen
 from stretto.report.render import Figure
@@ -119,7 +119,7 @@ def build(system: System) -> Content:
     )
 
 
-def write(content: Content, to: Written) -> list[str]:
+def write(content: Content, to: PageFiles) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     system = content.system
     rows = tables.sorted_rows(system)

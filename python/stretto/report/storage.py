@@ -10,7 +10,7 @@ from stretto.files.storage import read_io
 from stretto.report.figures.bars import ways_bars
 from stretto.report.format import sentence
 from stretto.report.network import NetPage, file_words, written
-from stretto.report.page import Written
+from stretto.report.page import PageFiles
 from stretto.storage.measure import READ
 from stretto.storage.show import about, answer, cache_words, change_lines, rows_of, table
 
@@ -23,7 +23,7 @@ METHOD = (
 )
 
 
-def report(paths: Sequence[Path], to: Written) -> dict[str, Any]:
+def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     """Write the page of the one path; return what it says, for ``--json``."""
     (path,) = paths
     result = read_io(path)
