@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "docs" / "reference" / "cli.md"
 sys.path.insert(0, str(ROOT / "python"))
 
-from stretto.cli.app import available, build_app  # noqa: E402
+from stretto.cli.app import COMMANDS, build_app  # noqa: E402
 
 NOTE = "<!-- Made by tools/make_cli_doc.py from the commands; do not edit. -->\n\n"
 HEAD = f"""# Commands
@@ -115,7 +115,7 @@ def page(name: str) -> str:
 def pages() -> dict[Path, str]:
     """Return every page and its text."""
     found = {INDEX: HEAD}
-    for name, summary in available():
+    for name, summary in COMMANDS:
         found[INDEX] += f"| [{name}](cli/{name}.md) | {escaped(summary)} |\n"
         found[INDEX.parent / "cli" / f"{name}.md"] = page(name)
     return found

@@ -17,7 +17,7 @@ import typer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from stretto.cli.app import available, build_app  # noqa: E402
+from stretto.cli.app import COMMANDS, build_app  # noqa: E402
 from stretto.version import __version__  # noqa: E402
 
 DATE = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
@@ -74,7 +74,7 @@ def overview() -> str:
         ".SH NAME\nstretto \\- makes MPI collectives fast in applications that you cannot change\n"
     )
     text += ".SH SYNOPSIS\n.B stretto\nCOMMAND [options] ...\n.SH COMMANDS\n"
-    for name, summary in available():
+    for name, summary in COMMANDS:
         text += f".TP\n.BR stretto\\-{name} (1)\n{roff(summary)}\n"
     return text + ".SH FILES\n.TP\n.I /etc/stretto/tables\nTables of the site.\n"
 
@@ -87,7 +87,7 @@ def main() -> int:
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "stretto.1").write_text(overview(), encoding="utf-8")
-    for name, summary in available():
+    for name, summary in COMMANDS:
         (directory / f"stretto-{name}.1").write_text(page(name, summary), encoding="utf-8")
     return 0
 

@@ -9,13 +9,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, missing
-from stretto import cli, progress
+from stretto import cli
 from stretto.cli import app
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.append import LineFile
@@ -23,7 +22,7 @@ from stretto.files.io import dump_json, parse_json, write_atomic
 from stretto.measure import settings
 from stretto.version import __version__
 
-COMMANDS = [name for name, _ in app.available()]
+COMMANDS = [name for name, _ in app.COMMANDS]
 
 
 def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -37,31 +36,23 @@ def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedP
     )
 
 
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_commands_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"stretto {__version__}\n"
     assert cli.main(["--help"]) == 0
-    text = capsys.readouterr().out
-    for name in COMMANDS:
-        assert f"\n  {name} " in text
-    assert {"check", "run", "env"} <= set(COMMANDS)
+    listed = re.findall(r"^  ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert listed == COMMANDS and {"tune", "bench", "run", "report"} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([name, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert "Example:" in text
-    assert f"stretto {name}" in text.split("Example:")[1]
-    assert "Parameters" not in text
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_examples_can_be_typed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_help_has_an_example_that_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     """Words in brackets behind a command were a syntax error of the shell."""
-    assert cli.main([name, "--help"]) == 0
-    example = capsys.readouterr().out.split("Example:")[1]
-    done = shell(f"bash -n <<'END'\n{example}\nEND")
+    examples = []
+    for name in COMMANDS:
+        assert cli.main([name, "--help"]) == 0
+        text, _, example = capsys.readouterr().out.partition("Example:")
+        assert f"stretto {name}" in example and "Parameters" not in text
+        examples.append(f"bash -n <<'END'\n{example}\nEND\n")
+    done = shell("set -e\n" + "".join(examples))
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
@@ -81,16 +72,6 @@ def test_usage_errors(words: list[str], capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(words) == 2
     found = capsys.readouterr()
     assert "Usage:" in found.err + found.out or "stretto: error:" in found.err
-
-
-def test_stretto_error_has_place_and_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "none.table"
-    assert cli.main(["run", "--table", str(path), "--mpi", "nosuch", "--", "./app"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("stretto: error: ")
-    assert "\n  try: " in error
 
 
 def test_unexpected_exception(
@@ -117,33 +98,29 @@ def test_unexpected_exception(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_no_defect(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(name: str | None) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x/outputs/000-native.txt")
-
-    monkeypatch.setattr(app, "build_app", full)
-    assert cli.main(["tune"]) == 1
-    error = capsys.readouterr().err
-    assert "No space left" in error and "x/outputs/000-native.txt" in error
-    assert "\n  try: free some space" in error and "defect" not in error
+AWAY = "the file system, or its server, was away"
 
 
 @pytest.mark.parametrize(
-    "number", [errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT]
+    ("number", "code", "remedy"),
+    [
+        (errno.ENOSPC, 1, "free some space"),
+        *((n, EXIT_AGAIN, AWAY) for n in (errno.EIO, errno.ESTALE, errno.ENOTCONN)),
+        *((n, EXIT_AGAIN, AWAY) for n in (errno.ESHUTDOWN, errno.ETIMEDOUT)),
+    ],
 )
-def test_a_file_system_that_is_away_is_no_defect(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
-) -> None:
-    def away(name: str | None) -> None:
+def test_what_the_system_refuses_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    number: int, code: int, remedy: str,
+) -> None:  # fmt: skip
+    def refused(name: str | None) -> None:
         raise OSError(number, os.strerror(number), "x/claims")
 
-    monkeypatch.setattr(app, "build_app", away)
-    assert cli.main(["tune"]) == EXIT_AGAIN
+    monkeypatch.setattr(app, "build_app", refused)
+    assert cli.main(["tune"]) == code
     error = capsys.readouterr().err
     assert os.strerror(number) in error and "\n  at: x/claims" in error
-    assert "\n  try: the file system, or its server, was away" in error and "defect" not in error
+    assert f"\n  try: {remedy}" in error and "defect" not in error
 
 
 @pytest.mark.parametrize("call", ["close", "fstat"])
@@ -164,16 +141,6 @@ def test_a_file_that_cannot_be_saved_is_named(
             file.close() if call == "close" else file.append("x\n", sync=False)
     assert error.value.place == str(tmp_path / "x.jsonl") and error.value.exit_code == EXIT_AGAIN
     file.close()
-
-
-def test_interrupts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(name: str | None) -> None:
-        with keeping("the first half is in x.bench.jsonl"):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(app, "build_app", interrupted)
-    assert cli.main([]) == 130
-    assert "interrupted; the first half is in x.bench.jsonl" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("said", [None, "the first half is in x.bench.jsonl"])
@@ -222,88 +189,6 @@ def test_pipe_closed_by_the_reader() -> None:
     assert "Traceback" not in done.stderr and "defect" not in done.stderr
 
 
-class Terminal:
-    """A stream that says whether it is a terminal."""
-
-    def __init__(self, tty: bool) -> None:
-        self.text = ""
-        self.tty = tty
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return self.tty
-
-
-def test_progress_is_silent_for_short_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    clock = [0.0]
-    stream = Terminal(False)
-    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
-        clock[0] = 1.9
-        bar.advance(5)
-    assert stream.text == ""
-
-
-def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal(False)
-    clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
-        clock[0] = 5.0
-        bar.advance(5, "allreduce")
-        clock[0] = 6.0
-        bar.advance(1)
-    assert stream.text.splitlines() == [
-        "stretto: measuring: 5 of 10, about 5 s left, allreduce",
-        "stretto: measuring: done after 6 s",
-    ]
-
-
-def test_a_total_that_may_not_come_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal(False)
-    clock = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    with progress.Progress("measuring", quiet=False, stream=stream) as bar:  # type: ignore[arg-type]
-        bar.most = True
-        clock[0] = 60.0
-        bar.update(10, "round 1", 100)
-        clock[0] = 99.0
-        bar.most = False
-        bar.update(50)
-    assert stream.text.splitlines()[:2] == [
-        "stretto: measuring: 10 of at most 100, at most 9 minutes left, round 1",
-        "stretto: measuring: 50 of 100, about 99 s left, round 1",
-    ]
-
-
-def test_what_was_done_before_took_none_of_this_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    clock = [0.0]
-    with progress.Progress("measuring", 100, quiet=True, before=80) as bar:
-        clock[0] = 5.0
-        assert bar.remaining_s() is None
-        bar.update(90)
-        assert bar.remaining_s() == 5.0
-        bar.update(90, total=110)
-        assert bar.remaining_s() == 10.0
-
-
-def test_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SHOW_AFTER_S", 0.0)
-    monkeypatch.setenv("TERM", "xterm")
-    stream = Terminal(True)
-    with progress.Progress("measuring", 10, stream=stream) as bar:  # type: ignore[arg-type]
-        bar.advance(5, "allreduce")
-        time.sleep(0.3)
-    assert "measuring" in stream.text and "50%" in stream.text
-
-
 def test_an_interrupt_inside_exec_is_handled(tmp_path: Path) -> None:
     """Dataclasses are made by exec(), while modules are imported: CPython ended us by SIGINT."""
     (tmp_path / "interrupted.py").write_text(
@@ -335,24 +220,6 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     assert line == "up\n"
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=300) == 42
-
-
-def test_help_promises_only_what_is_there() -> None:
-    """A command of the design that this installation lacks is neither listed nor a traceback."""
-    shown = subprocess.run(
-        [sys.executable, "-m", "stretto", "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    listed = {line.split()[1] for line in shown.splitlines() if re.match(r"[│|] [a-z]+ ", line)}
-    listed |= {line.split()[0] for line in shown.splitlines() if re.match(r"  [a-z]+  ", line)}
-    known = {name for name, _ in app.available()}
-    assert {"tune", "bench", "run", "report"} <= known <= listed
-    for name, _ in app.COMMANDS:
-        assert (name in listed) == (name in known)
-        if name not in known:
-            done = subprocess.run(
-                [sys.executable, "-m", "stretto", name], capture_output=True, text=True
-            )
-            assert done.returncode == 2 and "No such command" in done.stderr
 
 
 def shell(script: str, **env: str) -> subprocess.CompletedProcess[str]:

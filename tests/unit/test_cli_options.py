@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from stretto.cli import main
-from stretto.cli.app import available, build_app
+from stretto.cli.app import COMMANDS, build_app
 
 #: options that no command refuses by hand, because only commands that use them have them
 GONE = [
@@ -33,7 +33,7 @@ GONE = [
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    for name, _ in available():
+    for name, _ in COMMANDS:
         root: Any = typer.main.get_command(build_app(name))
         command = root.commands[name]
         below = getattr(command, "commands", None)
@@ -101,32 +101,27 @@ def written() -> Iterator[tuple[str, str]]:
 
 
 def test_command_lines_in_docs_are_understood() -> None:
-    roots: dict[str, Any] = {
-        name: typer.main.get_command(build_app(name)) for name, _ in available()
-    }
+    known: dict[str, Any] = dict(commands())
+    groups = {name.partition(" ")[0] for name in known if " " in name}
     wrong = []
     for place, line in written():
         try:
             name, *words = shlex.split(line, comments=True)[1:]
         except ValueError:  # a quotation that goes on in the next line
             continue
-        if name not in roots:
-            continue
-        command, words = (
-            roots[name].commands[name],
-            [w for w in words if w not in ("...", "[A", "B]")],
-        )
-        if hasattr(command, "commands"):
-            if not words or words[0] not in command.commands:
-                wrong += (
-                    [(place, line)] if words and words[0].isalpha() and words[0].islower() else []
-                )
+        if name in groups:
+            if not words or not re.fullmatch("[a-z]+", words[0]):
                 continue
-            command, words = command.commands[words[0]], words[1:]
-        before = list(itertools.takewhile(lambda w: w != "--", words))
-        known = {x for p in command.params for x in [*getattr(p, "opts", []), *p.secondary_opts]}
-        for word in before:
+            name = f"{name} {words[0]}"
+            if name not in known:
+                wrong.append((place, line))
+        if name not in known:
+            continue
+        options = {"--help"}
+        for p in known[name].params:
+            options |= {*getattr(p, "opts", []), *p.secondary_opts}
+        for word in itertools.takewhile(lambda w: w != "--", words):
             option = word.partition("=")[0]
             if option.startswith("-") and not option.lstrip("-").isdigit():
-                wrong += [] if option in {*known, "--help"} else [(place, line)]
+                wrong += [] if option in options else [(place, line)]
     assert not wrong

@@ -57,45 +57,49 @@ def main(argv: Sequence[str] | None = None) -> int:
                 result = importlib.import_module("stretto.cli.app").run(arguments)
         sys.stdout.flush()
         return result if isinstance(result, int) else EXIT_DONE
-    except StrettoError as error:
-        for line in error.lines():
-            say(line)
-        return error.exit_code
     except (KeyboardInterrupt, Stopped) as error:
         return _interrupted(error)
-    except ModuleNotFoundError as error:
-        lacking = missing_package(error)
-        if lacking is None:
-            return _unexpected(error)
-        for line in lacking.lines():
-            say(line)
-        return lacking.exit_code
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
-            # The reader of our output has gone (as in `stretto ... | head`): there is nobody to
-            # tell.
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return EXIT_FAULT
-        if error.errno == errno.ENOENT and _directory_has_gone():
-            mended = StrettoError("this directory has been removed", ".", "cd to one that is there")
-        elif error.errno in MENDABLE:
-            mended = from_oserror(error, "the system refuses")
-        else:
-            return _unexpected(error)
-        for line in mended.lines():
-            say(line)
-        return mended.exit_code
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else EXIT_FAULT
     except Exception as error:
-        show = getattr(error, "show", None)
-        code = getattr(error, "exit_code", None)
-        if callable(show) and isinstance(code, int):
-            # Typer's usage errors; the class's home differs between Typer's versions.
-            show()
-            return code
-        return _unexpected(error)
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """Show an error, and return the exit code."""
+    if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
+        # the reader of our output has gone (as in `stretto ... | head`): there is nobody to tell
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAULT
+    show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if callable(show) and isinstance(code, int):
+        # Typer's usage errors; the class's home differs between Typer's versions
+        show()
+        return code
+    known = _explained(error)
+    if known is not None:
+        for line in known.lines():
+            say(line)
+        return known.exit_code
+    if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
+        return _interrupted(error)  # in an extension module's import it becomes an ImportError
+    importlib.import_module("stretto.cli.defect").report(error)
+    return EXIT_FAULT
+
+
+def _explained(error: Exception) -> StrettoError | None:
+    """Return the error in words, or None: it is a defect."""
+    if isinstance(error, StrettoError):
+        return error
+    if isinstance(error, ModuleNotFoundError):
+        return missing_package(error)
+    if isinstance(error, OSError):
+        if error.errno == errno.ENOENT and _directory_has_gone():
+            return StrettoError("this directory has been removed", ".", "cd to one that is there")
+        if error.errno in MENDABLE:
+            return from_oserror(error, "the system refuses")
+    return None
 
 
 def _standard_streams() -> None:
@@ -139,10 +143,3 @@ def _interrupted(error: BaseException) -> int:
     # for unhandled for ever, and ends the process by SIGINT at its exit; the next exec() clears it.
     exec("")
     return EXIT_INTERRUPTED
-
-
-def _unexpected(error: Exception) -> int:
-    if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
-        return _interrupted(error)  # in an extension module's import it becomes an ImportError
-    importlib.import_module("stretto.cli.defect").report(error)
-    return EXIT_FAULT

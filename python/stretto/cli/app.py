@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
@@ -47,10 +46,6 @@ COMMANDS: list[tuple[str, str]] = [
 
 #: options end at the first word that is not one, so that CMD's own options are never eaten
 _CONTEXT = {"allow_interspersed_args": False, "help_option_names": ["--help", "-h"]}
-
-
-def available() -> list[tuple[str, str]]:
-    return [c for c in COMMANDS if importlib.util.find_spec(f"stretto.cli.{c[0]}")]
 
 
 @contextlib.contextmanager
@@ -128,7 +123,7 @@ def build_app(name: str | None) -> typer.Typer:
     ) -> None:
         del version  # done by its callback, which needs no command to follow
 
-    for command, summary in available():
+    for command, summary in COMMANDS:
         if command != name:
             app.command(command, help=summary)(_placeholder)
             continue
@@ -142,11 +137,10 @@ def build_app(name: str | None) -> typer.Typer:
             app.add_typer(group, name=command, help=summary, epilog=epilog)
         else:
             function: Callable[..., Any] = module.command
-            text = (inspect.getdoc(function) or summary).split("\n\nParameters\n")[0]
             app.command(
                 command,
                 cls=_Command,
-                help=text,
+                help=inspect.getdoc(function),
                 short_help=summary,
                 epilog=epilog,
                 context_settings={**_CONTEXT, **getattr(module, "CONTEXT", {})},

@@ -104,7 +104,7 @@ def plan(file: Path | None, as_json: bool, **given: Any) -> None:
 
 @app.command("run")
 @o.sharing(_options)
-def run(file: Path | None, as_json: bool, yes: o.Yes = False, **given: Any) -> None:
+def run(file: Path | None, as_json: bool, *, yes: o.Yes = False, **given: Any) -> None:
     """Measure all layouts of a cluster, and write one table for each MPI.
 
     The same command continues after an interruption. Several processes may share a directory.

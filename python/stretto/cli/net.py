@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import typer
 
 from stretto.cli import net_mpi, net_node, net_rails, net_tcp
@@ -17,6 +15,5 @@ stretto net node                        # between the cores of this node, withou
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 COMMANDS = (("tcp", net_tcp), ("mpi", net_mpi), ("rails", net_rails), ("node", net_node))
 for name, module in COMMANDS:
-    text = (inspect.getdoc(module.command) or "").split("\n\nParameters\n")[0]
     example = "\n".join(f"  {line}" for line in module.EXAMPLE.splitlines())
-    app.command(name, help=text, epilog=f"Example:\n\n\b\n{example}")(module.command)
+    app.command(name, epilog=f"Example:\n\n\b\n{example}")(module.command)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from errno import errorcode
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from stretto.check.facts import collect_facts
 from stretto.check.machine import cma_refusal
 from stretto.cli import options as o
-from stretto.counted import counted, duration
+from stretto.cli.measured import NetOut, announce, finish, net_file
+from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.identity import collect_host, now
 from stretto.files.net import CorePair, NetFile, NodeCore, NodeCores, write_net
 from stretto.files.schema import encode
 from stretto.measure.settings import parse_sizes
@@ -26,9 +25,7 @@ from stretto.net.cores import (
     measure_cores,
     read_cores,
 )
-from stretto.output import print_json, say
 from stretto.progress import Progress
-from stretto.version import __version__
 
 EXAMPLE = """\
 stretto net node                          # some pairs of each class
@@ -49,7 +46,6 @@ _Pairs = Annotated[
 _Runs = Annotated[
     int, o.option(o.RUNS, "Runs of each pair; below 6 no comparison is tested.", min=1, max=100)
 ]
-_Out = Annotated[Path | None, o.option(o.OUTPUT, "File to write (NAME.net.json).", "--out", "-o")]
 
 
 def command(
@@ -57,7 +53,7 @@ def command(
     all_pairs: _All = False,
     pairs: _Pairs = 6,
     runs: _Runs = 6,
-    out: _Out = None,
+    out: NetOut = None,
     dry_run: o.DryRun = False,
     as_json: o.Json = False,
 ) -> None:
@@ -65,11 +61,6 @@ def command(
 
     Pairs of cores are classed by what they share: core, last-level cache, NUMA domain, socket.
     Copies go through shared memory, by CMA and by XPMEM where they work. It needs no root.
-
-    Parameters
-    ----------
-    sizes, all_pairs, pairs, runs, out, dry_run, as_json
-        See the help text.
     """
     lengths = parse_sizes(sizes or (_SIZES_OF_ALL if all_pairs else _SIZES))
     if not all(1 <= size <= _MOST_BYTES for size in lengths) or len(lengths) > 16:
@@ -82,32 +73,24 @@ def command(
             "allow it two: taskset -c 0,1, srun -c 2, docker --cpuset-cpus 0,1",
         )  # fmt: skip
     cost = expected_cores_s(len(wanted), lengths, runs)
-    if dry_run or cost > 10:
-        say(f"stretto: {counted(len(wanted), 'pair')} of {counted(len(cores), 'hardware thread')}, "
-            f"{counted(runs, 'run')} each: about {duration(cost)}")  # fmt: skip
+    number = f"{counted(len(wanted), 'pair')} of {counted(len(cores), 'hardware thread')}"
+    announce(f"{number}, {counted(runs, 'run')} each", cost, dry_run)
     if dry_run:
         return
     with Progress("measuring between cores", len(wanted) * runs) as bar:
         found, errors = measure_cores(wanted, lengths, runs, bar.advance)
     node = _node(cores, found, errors)
-    result = NetFile(
-        __version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], cores=node
-    )  # fmt: skip
-    if out is not None:
-        write_net(result, out)
-    if as_json:
-        print_json(
-            {
-                "answer": list(cores_answer(node)),
-                "findings": [asdict(finding) for finding in cores_findings(node)],
-                "file": None if out is None else str(out),
-                **encode(result),
-            }
-        )
-        return
-    print("\n".join(cores_page(node)))
-    if out is not None:
-        print(f"file: {out}")
+    finish(net_file(cores=node), write_net, _document, lambda _: cores_page(node), out, as_json)
+
+
+def _document(result: NetFile, file: str | None) -> dict[str, Any]:
+    assert result.cores is not None
+    return {
+        "answer": list(cores_answer(result.cores)),
+        "findings": [asdict(finding) for finding in cores_findings(result.cores)],
+        "file": file,
+        **encode(result),
+    }
 
 
 def _node(cores: list[NodeCore], found: list[CorePair], errors: tuple[int, int]) -> NodeCores:

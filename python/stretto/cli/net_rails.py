@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from stretto.cli import options as o
-from stretto.output import print_json, say
+from stretto.cli.measured import NetOut, finish, net_file
+from stretto.output import say
 
 if TYPE_CHECKING:
-    from stretto.files.net import NetFile
     from stretto.measure.request import Where
     from stretto.mpi.settings import Setting
     from stretto.mpi.settings.nodes import Nodes
@@ -29,7 +27,6 @@ _Candidates = Annotated[
 _Launches = Annotated[
     int, o.option(o.RUNS, "Launches of each setting (a test needs six).", min=1, max=100)
 ]
-_Out = Annotated[Path | None, o.option(o.OUTPUT, "File to write (NAME.net.json).", "--out", "-o")]
 
 
 def command(
@@ -40,7 +37,7 @@ def command(
     size: _Bytes = "4M",
     candidates: _Candidates = None,
     launches: _Launches = 6,
-    out: _Out = None,
+    out: NetOut = None,
     dry_run: o.DryRun = False,
     as_json: o.Json = False,
 ) -> None:
@@ -48,20 +45,16 @@ def command(
 
     Each setting is measured in separate launches, in turn with the others: bandwidth, message
     rate, TCP connections of each pair of ranks, and the bytes that each interface moved.
-
-    Parameters
-    ----------
-    ranks, ppn, hosts, mpi, size, candidates, launches, out, dry_run, as_json
-        See the help text.
     """
     from stretto.counted import counted, duration
     from stretto.errors import UsageError
     from stretto.files.net import write_net
     from stretto.measure.request import where
     from stretto.measure.settings import parse_size
-    from stretto.net.rails import ask_nodes, cost_s, refuse_nothing, rows
+    from stretto.net.rails import ask_nodes, cost_s, measure, refuse_nothing, rows
     from stretto.net.rails_judge import rails_page
     from stretto.net.show import as_json as encoded
+    from stretto.progress import Progress
 
     place = where(ranks, ppn, hosts, mpi)
     if place.nodes < 2 or ranks < 2:
@@ -82,16 +75,12 @@ def command(
             "settings come on top")  # fmt: skip
         return
     refuse_nothing(tried, place)
-    result = _measured(place, tried, size, launches, found)
-    if out is not None:
-        write_net(result, out)
-    if as_json:
-        print_json(encoded(result, None if out is None else str(out)))
-    else:
-        assert result.rails is not None
-        print("\n".join(rails_page(result.rails)))
-        if out is not None:
-            print(f"file: {out}")
+    with Progress("trying links and rails", cost) as bar:
+        rails = measure(
+            place, tried, wanted, launches, found,
+            report=lambda text, done: bar.update(done * cost, text),
+        )  # fmt: skip
+    finish(net_file(rails=rails), write_net, encoded, lambda _: rails_page(rails), out, as_json)
 
 
 def _tried(place: Where, found: Nodes | None, candidates: str | None) -> list[Setting]:
@@ -106,23 +95,3 @@ def _tried(place: Where, found: Nodes | None, candidates: str | None) -> list[Se
     family = place.installation.family
     texts = [text for x in candidates.split(";") if (text := x.strip())]
     return [parse(named(e), e) for e in (environment_of(family, text) for text in texts)]
-
-
-def _measured(
-    place: Where, tried: list[Setting], size: str, launches: int, found: Nodes | None
-) -> NetFile:
-    from stretto.files.identity import collect_host, now
-    from stretto.files.net import NetFile
-    from stretto.measure.settings import parse_size
-    from stretto.net.rails import cost_s, measure, rows
-    from stretto.progress import Progress
-    from stretto.version import __version__
-
-    wanted = rows(parse_size(size), place.nranks // 2)
-    total = cost_s(tried, wanted, launches)
-    with Progress("trying links and rails", total) as bar:
-        rails = measure(
-            place, tried, wanted, launches, found,
-            report=lambda text, done: bar.update(done * total, text),
-        )  # fmt: skip
-    return NetFile(__version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], rails=rails)

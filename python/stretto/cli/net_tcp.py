@@ -14,8 +14,9 @@ from typing import Annotated
 
 import typer
 
+from stretto.cli.measured import NetOut, announce, finish
 from stretto.cli.options import DryRun, Hosts, Json, Mpi
-from stretto.counted import counted, duration
+from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, UsageError
 from stretto.files.identity import collect_host, now
 from stretto.files.net import NetFile, write_net
@@ -27,7 +28,6 @@ from stretto.net.iperf3 import Iperf3, unfit, version_of
 from stretto.net.measure import NetSetting, Plan, measure
 from stretto.net.rails_judge import between
 from stretto.net.show import as_json, page
-from stretto.output import print_json, say
 from stretto.progress import Progress
 from stretto.version import __version__
 
@@ -77,7 +77,6 @@ _Launcher = Annotated[str, _Option(help="What starts programs on hosts: ssh, sru
 _Agent = Annotated[
     str | None, _Option(help="Command that starts programs on hosts: CMD HOST PROGRAM, as ssh.")
 ]
-_Output = Annotated[Path | None, _Option("--out", "-o", help="File to write (NAME.net.json).")]
 
 
 def command(
@@ -104,7 +103,7 @@ def command(
     launcher: _Launcher = "auto",
     agent: _Agent = None,
     mpi: Mpi = None,
-    output: _Output = None,
+    output: NetOut = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
@@ -112,15 +111,6 @@ def command(
 
     A small program is started on every host; it needs no MPI and no root. The exit code is 1 if a
     pair could not be measured.
-
-    Parameters
-    ----------
-    hosts, hostfile, pairs, all_pairs, at_once, streams, threads, bytes_, seconds, warmup, interval
-        See the help text.
-    runs, reverse, both, latency, latency_bytes, buffer, interface, port, tool, launcher, agent, mpi
-        See the help text.
-    output, dry_run, json
-        See the help text.
     """
     names = find_hosts(hosts, hostfile)
     found = _directions(chosen_pairs(names, pairs or (), all_pairs), reverse, both, at_once)
@@ -134,23 +124,13 @@ def command(
         interface if interface and "/" not in interface else None,
     )  # fmt: skip
     start = _starter(launcher, agent, mpi)
-    if plan.total_s > 10 or dry_run:
-        say(
-            f"stretto: {counted(len(found), 'pair')}, {counted(len(settings), 'setting')}, "
-            f"{counted(runs, 'run')} each: about {duration(plan.total_s)}"
-        )
+    number = f"{counted(len(found), 'pair')}, {counted(len(settings), 'setting')}"
+    announce(f"{number}, {counted(runs, 'run')} each", plan.total_s, dry_run)
     if dry_run:
         return EXIT_DONE
     used = [name for name in names if any(name in pair for pair in found)]
     result = _measure(used, start, plan, interface, port, tool)
-    if output is not None:
-        write_net(result, output)
-    if json:
-        print_json(as_json(result, None if output is None else str(output)))
-    else:
-        print("\n".join(page(result)))
-        if output is not None:
-            print(f"file: {output}")
+    finish(result, write_net, as_json, page, output, json)
     return EXIT_FAULT if result.failed else EXIT_DONE
 
 

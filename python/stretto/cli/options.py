@@ -176,13 +176,18 @@ def out_file(help: str) -> Any:
 
 
 def sharing(common: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of `common` as well; they arrive in its ``**given``."""
+    """Give a command the options of `common` as well; they arrive in its ``**given``.
+
+    They come before its keyword-only options, and behind its others.
+    """
 
     def take(function: Callable[..., Any]) -> Callable[..., Any]:
         shared = inspect.signature(common, eval_str=True).parameters
         own = inspect.signature(function, eval_str=True).parameters
-        mine = [p for n, p in own.items() if n not in shared and p.kind != p.VAR_KEYWORD]
-        options = [p.replace(kind=p.KEYWORD_ONLY) for p in (*shared.values(), *mine)]
+        mine = [p for n, p in own.items() if n not in shared]
+        before = [p for p in mine if p.kind == p.POSITIONAL_OR_KEYWORD]
+        after = [p for p in mine if p.kind == p.KEYWORD_ONLY]
+        options = [p.replace(kind=p.KEYWORD_ONLY) for p in (*before, *shared.values(), *after)]
         function.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         function.__annotations__ = {p.name: p.annotation for p in options}
         return function

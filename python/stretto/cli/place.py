@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.complete import files, platforms
-from stretto.cli.tune import trials
+from stretto.cli.trials import trial_options, trials
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 
@@ -45,6 +45,7 @@ _Platform = Annotated[
 _Out = Annotated[Path | None, o.option(o.OUTPUT, "Directory for the order.", "--out", "-o")]
 
 
+@o.sharing(trial_options)
 def command(
     cmd: o.CommandLine = None,
     profile: _Profile = None,
@@ -54,22 +55,11 @@ def command(
     nodes: _Nodes = None,
     threads: _Width = None,
     hosts: o.Hosts = None,
-    metric: o.MetricPattern = None,
-    metric_better: o.MetricBetter = "lower",
-    metric_unit: o.MetricUnit = None,
-    pairs: o.Pairs = None,
-    reset_command: o.ResetCommand = None,
-    in_place: o.InPlace = False,
-    timeout: o.Timeout = None,
-    ignore: o.Ignore = None,
-    compare: o.Compare = None,
-    mpi: o.Mpi = None,
-    budget: o.Budget = None,
-    seed: o.Seed = 1,
-    restart: o.Restart = False,
+    *,
     dry_run: o.DryRun = False,
     out: _Out = None,
     as_json: o.Json = False,
+    **given: Any,
 ) -> None:
     """Place ranks: on cores near network cards, and on nodes near the ranks they talk to.
 
@@ -90,15 +80,12 @@ def command(
                 "CMD says where it runs, and is recorded anew", None,
                 "leave --profile, --machine, --ppn, --nodes and --hosts away",
             )  # fmt: skip
-        where = out or Path(f"place-{app_name(understand(cmd, mpi=mpi))}")
-        options = trials(
-            cmd, where, mpi, (metric, metric_better, metric_unit), (budget, timeout),
-            (reset_command, in_place), (ignore, compare),
-            pairs=pairs, seed=seed, restart=restart, dry_run=dry_run,
-        )  # fmt: skip
+        where = out or Path(f"place-{app_name(understand(cmd, mpi=given['mpi']))}")
+        options = trials(cmd, where, dry_run=dry_run, **given)
         _command(options, threads, priced_on, as_json)
     elif profile is not None:
-        _profile(profile, priced_on, (nodes, ppn, names), (machine, threads), seed, out, as_json)
+        node = (machine, threads)
+        _profile(profile, priced_on, (nodes, ppn, names), node, given["seed"], out, as_json)
     elif ppn is not None:
         _cores(machine, ppn, threads or 1, names, out, as_json)
     else:

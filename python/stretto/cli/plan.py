@@ -9,7 +9,7 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import Completer, choices, collectives, platforms
-from stretto.cli.plan_price import CALL, MOST_BYTES
+from stretto.cli.plan_price import CALL, MOST_BYTES, Algorithm
 from stretto.cli.plan_price import formula as _formula
 from stretto.cli.plan_price import price as _price
 from stretto.counted import counted
@@ -32,9 +32,6 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 
 Collective = Annotated[
     str, typer.Argument(help="allreduce, bcast, ...", autocompletion=collectives)
-]
-Algorithm = Annotated[
-    str, typer.Argument(help="ring, bruck_k(8), shm+knomial(4), ...", autocompletion=choices)
 ]
 
 
@@ -144,6 +141,7 @@ def list_algorithms(
 @app.command("show")
 @o.sharing(_call)
 def show(
+    *,
     rank: Annotated[int | None, o.option(o.OUTPUT, "Only this rank.", min=0)] = None,
     as_json: o.Json = False,
     **given: Any,
@@ -265,6 +263,7 @@ def _timeline(call: CallPlans, platform: str, nbytes: int) -> str:
 @app.command("draw")
 @o.sharing(_call)
 def draw(
+    *,
     platform: Annotated[
         str | None,
         o.option(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from stretto.cli import options as o
-from stretto.cli.tune import trials
+from stretto.cli.trials import trial_options, trials
 from stretto.output import print_json, say
 
 EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # what is tried, at most how often
@@ -15,6 +15,7 @@ stretto settings --budget 1h --metric 'steps/s: ([\\d.]+)' --metric-better highe
 stretto settings --candidates 'btl_tcp_links=8;btl_tcp_eager_limit=1000000' -- mpirun -n 64 ./app"""
 
 
+@o.sharing(trial_options)
 def command(
     cmd: o.CommandLine = None,
     candidates: Annotated[
@@ -23,23 +24,12 @@ def command(
             o.WHAT, "Settings to try: 'NAME=VALUE;NAME=VALUE' (default: all that may matter here)."
         ),
     ] = None,
-    metric: o.MetricPattern = None,
-    metric_better: o.MetricBetter = "lower",
-    metric_unit: o.MetricUnit = None,
-    pairs: o.Pairs = None,
-    reset_command: o.ResetCommand = None,
-    in_place: o.InPlace = False,
-    timeout: o.Timeout = None,
-    ignore: o.Ignore = None,
-    compare: o.Compare = None,
-    mpi: o.Mpi = None,
-    budget: o.Budget = None,
-    seed: o.Seed = 1,
-    restart: o.Restart = False,
+    *,
     yes: o.Yes = False,
     dry_run: o.DryRun = False,
     out: o.OutDirectory = None,
     as_json: o.Json = False,
+    **given: Any,
 ) -> None:
     """Try settings of the MPI on CMD: links, eager limits, HAN, single copy, rails, binding.
 
@@ -52,11 +42,7 @@ def command(
     from stretto.tune.settings import lines, tune_settings
     from stretto.tune.settings_runs import SettingRuns
 
-    options = trials(
-        cmd, out, mpi, (metric, metric_better, metric_unit), (budget, timeout),
-        (reset_command, in_place), (ignore, compare),
-        pairs=pairs, seed=seed, restart=restart, yes=yes, dry_run=dry_run,
-    )  # fmt: skip
+    options = trials(cmd, out, yes=yes, dry_run=dry_run, **given)
     # a setting may be several variables, with commas between
     names = None if candidates is None else [c for x in candidates.split(";") if (c := x.strip())]
     found = tune_settings(SettingRuns(replace(options, candidates=names), say))
@@ -71,4 +57,4 @@ def command(
         # what no file may set is typed
         named = found.chosen if found.chosen.keys() - NAMES else {}
         before = "".join(f"{name}={shlex.quote(value)} " for name, value in named.items())
-        print(f"next: {before}stretto run {job_words(options.words, mpi)}")
+        print(f"next: {before}stretto run {job_words(options.words, options.mpi)}")

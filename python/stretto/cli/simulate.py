@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -116,12 +117,24 @@ def command(
         say(f"stretto: note: {note}")
     node_counts = sorted({*parse_counts(nodes, "--nodes")})
     ppns = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
+    asked = _Asked(where, node_counts, ppns, baseline, out, plot, as_json)
     if profile:
-        _forecast(profile, where, node_counts, ppns, scaling, halo, compute, error, baseline, plot,
-                  out, as_json)  # fmt: skip
-        return
-    _sweep(collective, table, where, node_counts, ppns, sizes, candidates, baseline, seed, out,
-           plot, top, as_json)  # fmt: skip
+        _forecast(asked, profile, scaling, halo, compute, error)
+    else:
+        _sweep(asked, collective, table, sizes, candidates, seed, top)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What both modes have in common."""
+
+    platform: Platform
+    nodes: list[int]
+    ppns: list[int]
+    baseline: str
+    out: Path | None
+    plot: Path | None
+    as_json: bool
 
 
 def _advance(bar: Progress, cell: SimulatedCell, begun: str | None = None) -> None:
@@ -133,19 +146,13 @@ def _advance(bar: Progress, cell: SimulatedCell, begun: str | None = None) -> No
 
 
 def _sweep(
+    asked: _Asked,
     collective: str | None,
     table: Path | None,
-    where: Platform,
-    nodes: list[int],
-    ppns: list[int],
     sizes: str,
     candidates: str | None,
-    baseline: str,
     seed: int,
-    output: Path | None,
-    plot: Path | None,
     top: int,
-    as_json: bool,
 ) -> None:
     from stretto.files.table import read_table
     from stretto.measure.request import split_candidates
@@ -154,12 +161,13 @@ def _sweep(
     from stretto.model.sweep import Answer, SimulatedCell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
 
-    if plot is not None:  # before it is priced: a package of an extra may be missing
+    if asked.plot is not None:  # before it is priced: a package of an extra may be missing
         from stretto.report.figures.model import sweep_picture
 
+    where, nodes, baseline = asked.platform, asked.nodes, asked.baseline
     wanted = parse_sizes(sizes)
-    if output is not None and output.exists() and output.stat().st_size > 0:
-        raise UsageError(f"{output} is there already", "--out", "name another file")
+    if asked.out is not None and asked.out.exists() and asked.out.stat().st_size > 0:
+        raise UsageError(f"{asked.out} is there already", "--out", "name another file")
     names = [c for c in (collective or "").split(",") if c]
     for name in names:
         if name not in collectives():
@@ -172,7 +180,7 @@ def _sweep(
 
         with Progress("pricing the table's rows") as bar:
             answers = priced_table(
-                read_table(table), where, nodes, ppns, wanted, baseline, seed,
+                read_table(table), where, nodes, asked.ppns, wanted, baseline, seed,
                 begun=partial(_advance, bar),
             )  # fmt: skip
         if not answers:
@@ -185,7 +193,7 @@ def _sweep(
             ]  # fmt: skip
             cells = [
                 SimulatedCell(name, n, p, size)
-                for p in ppns for n in nodes if n * p > 1
+                for p in asked.ppns for n in nodes if n * p > 1
                 for size in ([0] if name == "barrier" else wanted)
             ]  # fmt: skip
             if len(cells) > 8:
@@ -198,16 +206,16 @@ def _sweep(
                 )  # fmt: skip
     if not answers:
         raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
-    if output is not None:
-        write_results(answers, where, output, ["stretto", *sys.argv[1:]], baseline)
-    if plot is not None:
-        sweep_picture(answers, where.name, plot)
-    if as_json:
+    if asked.out is not None:
+        write_results(answers, where, asked.out, ["stretto", *sys.argv[1:]], baseline)
+    if asked.plot is not None:
+        sweep_picture(answers, where.name, asked.plot)
+    if asked.as_json:
         print_json(_answers_json(answers, where))
         return
     print("\n".join(answer_lines(answers, top)))
-    if output is not None:
-        print(f"results: {output}\nnext: stretto report {output}")
+    if asked.out is not None:
+        print(f"results: {asked.out}\nnext: stretto report {asked.out}")
 
 
 def _answers_json(answers: list[Any], where: Platform) -> dict[str, Any]:
@@ -234,18 +242,7 @@ def _exponent(text: str) -> float:
 
 
 def _forecast(
-    paths: list[Path],
-    where: Platform,
-    nodes: list[int],
-    ppns: list[int],
-    scaling: str,
-    halo: str,
-    compute: float,
-    error: float,
-    baseline: str,
-    plot: Path | None,
-    output: Path | None,
-    as_json: bool,
+    asked: _Asked, paths: list[Path], scaling: str, halo: str, compute: float, error: float
 ) -> None:
     from stretto.files.forecast import format_forecast, write_forecast
     from stretto.files.profile import read_profile
@@ -253,13 +250,14 @@ def _forecast(
     from stretto.model.outlook import outlook
     from stretto.model.show import forecast_lines
 
-    if plot is not None:
+    if asked.plot is not None:
         from stretto.report.figures.scaling import forecast_elapsed as elapsed
         from stretto.report.render import write_to
 
+    where, nodes, baseline = asked.platform, asked.nodes, asked.baseline
     if scaling not in ("strong", "weak"):
         raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
-    if len(ppns) != 1:
+    if len(asked.ppns) != 1:
         raise UsageError("a forecast has one number of ranks per node", "--ppn", "give one")
     if not compute > 0:
         raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
@@ -268,20 +266,20 @@ def _forecast(
     path = max(profiles, key=lambda p: profiles[p].nranks)
     profile = profiles[path]
     with Progress(f"pricing what {path} calls"):
-        value = outlook(str(path), profile, rule, where, nodes, ppns[0], baseline, compute)
+        value = outlook(str(path), profile, rule, where, nodes, asked.ppns[0], baseline, compute)
     if len(paths) > 1:
         trend = trend_at([*profiles.values()], [scale.ranks for scale in value.scales])
         for scale in value.scales:
             scale.trend_s = trend.get(scale.ranks)
-    if plot is not None:
-        write_to(elapsed(value), plot)
-    if output is not None:
-        write_forecast(value, output)
-    if as_json:
+    if asked.plot is not None:
+        write_to(elapsed(value), asked.plot)
+    if asked.out is not None:
+        write_forecast(value, asked.out)
+    if asked.as_json:
         print_json(json.loads(format_forecast(value)))
         return
     print("\n".join(forecast_lines(value)))
     for name in value.unpriced:
         say(f"stretto: {name} is not priced and left out")
-    if output is not None:
-        print(f"forecast: {output}\nnext: stretto report {output}")
+    if asked.out is not None:
+        print(f"forecast: {asked.out}\nnext: stretto report {asked.out}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stretto.counted import counted, seconds, sized
 from stretto.files.identity import titled
 from stretto.files.outcome import Verdict
+from stretto.files.schema import encode
 from stretto.files.storage import IoFile, Way
 from stretto.measure.compare import compare_times
 from stretto.measure.show import columns
@@ -186,3 +188,11 @@ def page(result: IoFile) -> list[str]:
         "rank is done. GB/s: bytes of the file, once."
     )
     return [*out, *([] if cache is not None else [""]), last]
+
+
+def as_json(result: IoFile, file: str | None) -> dict[str, Any]:
+    """Return the result and its answer for ``--json``."""
+    return {
+        "answer": answer(result), "changes": list(change_lines(result)),
+        "cache": cache_words(result), "file": file, **encode(result),
+    }  # fmt: skip

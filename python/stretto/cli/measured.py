@@ -1,0 +1,53 @@
+"""What `net` and `io` have in common: one file is measured, written and shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from stretto.cli import options as o
+from stretto.counted import duration
+from stretto.files.identity import collect_host, now
+from stretto.files.net import NetFile
+from stretto.output import print_json, say
+from stretto.version import __version__
+
+T = TypeVar("T")
+
+Launches = Annotated[
+    int, o.option(o.RUNS, "Repeated launches (an interval needs six).", min=1, max=100)
+]
+NetOut = Annotated[Path | None, o.out_file("File to write (NAME.net.json).")]
+IoOut = Annotated[Path | None, o.out_file("File to write (NAME.io.json).")]
+
+
+def announce(words: str, seconds: float, dry_run: bool, rate: str = "") -> None:
+    """Say what is measured, where that takes long or is all that is asked for."""
+    if dry_run or seconds > 10:
+        say(f"stretto: {words}: about {duration(seconds)}{rate}")
+
+
+def net_file(**parts: Any) -> NetFile:
+    """Return a result of this call without an exchange of TCP."""
+    return NetFile(__version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], **parts)
+
+
+def finish(
+    result: T,
+    write: Callable[[T, Path], object],
+    document: Callable[[T, str | None], dict[str, Any]],
+    page: Callable[[T], Iterable[str]],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a result where that is asked for, and print it."""
+    if out is not None:
+        write(result, out)
+    if as_json:
+        print_json(document(result, None if out is None else str(out)))
+        return
+    print("\n".join(page(result)))
+    if out is not None:
+        print(f"file: {out}")
