@@ -289,13 +289,13 @@ def test_one_launch_that_does_not_start_is_told(
     """Its verdict is that of the launch that went through."""
     mpi = installation("openmpi4", monkeypatch)
     program = tmp_path / "bench"
-    real = probe.programs.bench_program(mpi.abi)
+    real = probe.library("bench", mpi.abi)
     program.write_text(
         f"#!/bin/sh\nif mkdir {tmp_path}/tried 2>/dev/null; then echo no luck; exit 3; fi\n"
         f'exec {real} "$@"\n'
     )
     program.chmod(0o755)
-    monkeypatch.setattr(probe.programs, "bench_program", lambda _abi: program)
+    monkeypatch.setattr(probe, "library", lambda _kind, _abi: program)
     out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
     with alone_here():
         found = run(*read(out), CheckPlan(mpi), quiet=True)

@@ -172,6 +172,8 @@ def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: 
     starts(small(tmp_path))
     with pytest.raises(StrettoError, match="begun with other eliminate"):
         starts(small(tmp_path, eliminate=False), dry_run)
+    with pytest.raises(StrettoError, match="begun with eliminate = true"):
+        starts(small(tmp_path, layouts=(TWO,), eliminate=False), dry_run)
     shutil.rmtree(next(tmp_path.glob("*/a-cpu")))
     starts(small(tmp_path, eliminate=False), dry_run)
 
@@ -223,6 +225,15 @@ def test_layout_whose_results_are_damaged_is_named(starts: Starts, tmp_path: Pat
     assert found["2x2"]["complete"] and not found["1x2"]["complete"] and not status["complete"]
     assert str(path) in status["damaged"][0]
     assert any(x.startswith(f"not used: {path}") for x in status_lines(status))
+    (other,) = tmp_path.glob("*/*/2x2.bench.jsonl")
+    renamed = other.rename(other.with_name("2x2.bad.bench.jsonl"))
+    assert any(str(renamed) in x for x in read_status(tmp_path)["damaged"])
+    renamed.unlink()
+    starts(small(tmp_path, layouts=(ONE, TWO)))  # goes on with what is sound
+    found = {x["layout"]: x for x in read_status(tmp_path)["systems"][0]["layouts"]}
+    assert found["2x2"]["complete"]
+    path.write_text(path.read_text().rstrip()[:40])  # a kill in the first line
+    assert starts(small(tmp_path, layouts=(ONE, TWO)))[0].complete
 
 
 @pytest.mark.parametrize("damage", [truncated, lambda p: p.write_text('{"schema": "x"}\n')])

@@ -12,9 +12,10 @@ from stretto.campaign.elimination import Policy, shape_of
 from stretto.campaign.layout import Layout
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.times import Shape
-from stretto.errors import StrettoError
+from stretto.errors import EXIT_FAULT, StrettoError
 from stretto.files.bench import Header, read_header
 from stretto.files.identity import Identity
+from stretto.files.results import ENDING
 from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import choice_problem, has_interposer, own_choices, resolve
@@ -184,7 +185,12 @@ def header_of(plan: LayoutPlan, identity: Identity, command: list[str]) -> Heade
 
 def check_plan(path: Path, plan: LayoutPlan, identity: Identity) -> None:
     """Refuse a plan that differs from that of a layout's results, if there are any."""
-    before = read_header(path)
+    try:
+        before = read_header(path)
+    except StrettoError as error:
+        if error.exit_code != EXIT_FAULT:
+            raise
+        return  # damaged: the layout is left out when it is its turn
     if before is not None:
         refuse_other(before, header_of(plan, identity, []), path)
 
@@ -257,8 +263,31 @@ def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
             batches=BATCHES,
         )
         return LayoutPlan(layout, settings, {}, value["eliminate"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise StrettoError(f"these are no results of a campaign: {error!r}", place) from error
+
+
+def refuse_elimination(base: Path, eliminate: bool) -> None:
+    """Refuse a start whose `eliminate` is not that of the layouts begun before."""
+    for path in sorted(base.glob(f"[!.]*{ENDING}")):
+        try:
+            before = read_header(path)
+        except StrettoError:
+            continue  # damaged: it is left out
+        if before is not None and before.settings.get("eliminate", eliminate) != eliminate:
+            raise StrettoError(
+                f"the campaign was begun with eliminate = {str(not eliminate).lower()}", path,
+                f"{_FIXED['eliminate']}, or name another directory (out = ...)",
+            )  # fmt: skip
+
+
+def refuse_renamed(path: Path, plan: LayoutPlan) -> None:
+    """Refuse results whose file has another name than their layout has."""
+    if path.name.removesuffix(ENDING) != plan.layout.name:
+        raise StrettoError(
+            f"these are results of {plan.layout.name}", path,
+            "give them their name again, or take them away",
+        )  # fmt: skip
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:

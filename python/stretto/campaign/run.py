@@ -22,7 +22,7 @@ from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.outlook import budget_lines, plan_json, plan_lines
 from stretto.campaign.parallel import side_by_side
-from stretto.campaign.plan import LayoutPlan, check_plan, make_plan
+from stretto.campaign.plan import LayoutPlan, check_plan, make_plan, refuse_elimination
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.site import Standing, results_of
 from stretto.campaign.status import ahead
@@ -65,7 +65,11 @@ class CampaignMPI:
         """What was measured already."""
         found = Standing(self.plans, self.base, self.identity, self.policy)
         for site in [] if self.away else found.all():
-            site.read()
+            try:
+                site.read()
+            except StrettoError as error:  # the worker leaves this layout out, and says so
+                if error.exit_code != EXIT_FAULT:
+                    raise
         return found
 
     @property
@@ -124,6 +128,8 @@ def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> 
         refuse_held(request.out, nodes or (os.uname().nodename,))
     names: Sequence[str | None] = list(request.mpis) or [None]
     systems = [system_of(request, name, say, ask_nodes) for name in names]
+    for system in systems:
+        refuse_elimination(system.base, request.eliminate)
     measured = [(x.plan, x.bench.records) for s in systems for x in s.standing.all()]
     factor = pace(measured, systems[0].policy)
     for system in systems:

@@ -23,7 +23,14 @@ from stretto.campaign.plan import LayoutPlan, header_of, refuse_other
 from stretto.campaign.times import Medians, medians, until
 from stretto.counted import counted
 from stretto.errors import StrettoError
-from stretto.files.bench import Bench, Excluded, Sample, read_bench, standing_exclusions
+from stretto.files.bench import (
+    Bench,
+    Excluded,
+    Sample,
+    read_bench,
+    read_header,
+    standing_exclusions,
+)
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, now
 from stretto.files.io import dump_json, write_atomic
@@ -83,7 +90,10 @@ class Site:
         """Read the results if there are more than before."""
         size = self.path.stat().st_size if self.path.exists() else 0
         if size != self._size:
-            self.bench = read_bench(self.path)
+            if size and read_header(self.path) is None:
+                size = 0  # a kill cut the first line off: the layout is begun anew
+            else:
+                self.bench = read_bench(self.path)
             self._size, self.turn = size, 0
 
     def opened(self, identity: Identity, command: list[str]) -> BenchWriter:

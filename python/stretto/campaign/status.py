@@ -11,7 +11,7 @@ from stretto.campaign.conclude import system_name, table_place
 from stretto.campaign.elimination import Policy, State
 from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.layout import ordered
-from stretto.campaign.plan import LayoutPlan, plan_of, round_s
+from stretto.campaign.plan import LayoutPlan, plan_of, refuse_renamed, round_s
 from stretto.campaign.site import (
     Site,
     Standing,
@@ -64,6 +64,7 @@ def _standing(
             if header is None:
                 continue
             plan = plan_of(header, about.launches(name, layout, 1), path)
+            refuse_renamed(path, plan)
         except StrettoError as error:
             damaged.append(str(error))
             continue

@@ -84,13 +84,17 @@ def seconds(text: str) -> int:
     return total
 
 
+#: -t, -N, -a, and what Slurm takes for --time, --nodes and --array
+_OURS = re.compile(r"-[tNa]|--(t|ti|tim|time|time-min|nodes|ar|arr|arra|array)(=|$)")
+
+
 def refuse_job(request: Request, job: SlurmJob) -> None:
     for text in job.options:
         if not text.startswith("-") or "\n" in text:
             raise UsageError(f"{text!r} is no option", "--sbatch", "write '--partition=hpc'")
         more = re.fullmatch(r"(?:-N *|--nodes[= ])([0-9]{1,6})", text)
         enough = more is not None and int(more[1]) >= _nodes(request)
-        if not enough and re.match(r"-[tNa]|--(time|nodes|array)\b", text):
+        if not enough and any(_OURS.match(word) for word in shlex.split(text)):
             raise UsageError(
                 f"{text!r} is what Stretto asks for itself",
                 "--sbatch",

@@ -96,6 +96,7 @@ class Worker(Standing):
         """
         with Progress(self.title, quiet=self.quiet, before=self.progress()[0]) as progress:
             progress.word = "ended"
+            waited = False
             while True:
                 self._busy = worked = False
                 for site in self.mine:
@@ -110,6 +111,9 @@ class Worker(Standing):
                 if not worked and not self._busy:
                     return False
                 if not worked:
+                    if not waited:
+                        waited = True
+                        self.say("stretto: waiting: other processes measure all that is left")
                     self.stopping.wait(self.poll_s)
 
     @property

@@ -81,6 +81,8 @@ class CountFile:
                 mine.append(NativeRow(place, collective, first, None, size, None, settings(), only))
             if not mine:
                 raise self.fault(f"{ranks} ranks have no rows")
+        if not sizes:
+            raise self.fault(f"{collective} has no communicator sizes")
         for mine, last in zip(sizes.values(), _ends(list(sizes)), strict=True):
             for row, high in zip(mine, _ends([r.low for r in mine]), strict=True):
                 yield replace(row, last=last, high=high)

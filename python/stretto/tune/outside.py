@@ -105,7 +105,7 @@ def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place)
             f"there, and not into a copy: {', '.join(named)}"
         )
     if lacking := uncopied(place):
-        out.append(f"in no copy (sockets, pipes, devices): {', '.join(lacking)}")
+        out.append(f"in no copy (sockets, devices): {', '.join(lacking)}")
     return out
 
 

@@ -33,8 +33,9 @@ KINDS = (
     ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
     ".table.applied", ".verdict.json", ".settings.json",
 )  # fmt: skip
-#: what is in a copy (0: `shutil.copytree` says itself what is wrong)
-_COPIED = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
+#: what `shutil.copytree` copies as it is (0: it says itself what is wrong), and what is made anew
+_AS_FILES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
+_COPIED = (*_AS_FILES, stat.S_IFIFO)
 #: a pipe that is silent for so long before its end is none that can be read to its end
 SILENCE_S = 10.0
 MOST_INPUT_BYTES = 1 << 30
@@ -154,7 +155,7 @@ def case_files(place: Place, directory: Path) -> Iterator[Path]:
 
 
 def uncopied(place: Place) -> list[str]:
-    """Return the sockets, pipes and devices that no copy has, relative to the directory.
+    """Return the sockets and devices that no copy has, relative to the directory.
 
     A socket leads to the process that listens on it, whichever directory it is found in, and a
     device may have no end.
@@ -176,9 +177,21 @@ def _kind(path: Path) -> int:
 def _copy(place: Place, target: Path) -> None:
     def left_out(where: str, names: list[str]) -> list[str]:
         paths = [Path(where) / n for n in names]
-        return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _COPIED]
+        return [p.name for p in paths if place.written_by_us(p) or _kind(p) not in _AS_FILES]
 
     shutil.copytree(place.base, target, symlinks=True, ignore=left_out)
+    for path in case_files(place, place.base):
+        if _kind(path) == stat.S_IFIFO:
+            os.mkfifo(target / path.relative_to(place.base), stat.S_IMODE(path.lstat().st_mode))
+
+
+def _why(error: OSError) -> str:
+    """Return why a copy failed, in words; `shutil.Error` holds a list of all that it could not."""
+    if not isinstance(error, shutil.Error):
+        return str(error)
+    failed = error.args[0]
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{failed[0][0]}: {failed[0][2]}{more}"
 
 
 def _mend_links(base: Path, copy: Path) -> None:
@@ -282,7 +295,7 @@ def fresh(place: Place) -> Iterator[Path]:
             _mend_links(place.base, target)
         except OSError as error:
             raise StrettoError(
-                f"the directory cannot be copied: {str(error)[:300]}",
+                f"the directory cannot be copied: {_why(error)[:300]}",
                 place.base,
                 "free space, or give --reset-command or --in-place",
             ) from error

@@ -8,6 +8,7 @@ with it) leaves its place to the best that was known without its last part.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 
 from stretto.files.settings import NATIVE, Tried
@@ -119,8 +120,13 @@ def _confirm(runs: SettingRuns, tried: Tried, rounds: int, progress: Progress) -
     gained = "" if tried.gain is None else f" ({gain_words(tried.gain)})"
     runs.say(f"stretto: {tried.name}{gained} is confirmed by {2 * rounds} fresh runs")
 
+    first = len(runs.file.runs)
+    if not any(r.confirming and r.beside == tried.name for r in runs.file.runs):
+        # what earlier runs put out, perhaps of another program
+        shutil.rmtree(runs.outputs(tried.name).directory, ignore_errors=True)
+
     def failure() -> str | None:
-        mine = [r for r in runs.file.runs if r.confirming and r.setting == tried.name]
+        mine = [r for r in runs.file.runs[first:] if r.confirming and r.setting == tried.name]
         return next((r.detail for r in mine if r.status != 0), None)
 
     runs.turns(
