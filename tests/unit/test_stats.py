@@ -137,3 +137,17 @@ def test_tests_of_very_many_launches_are_normal() -> None:
     p = paired_test([0.99 * x for x in many], many)
     assert p is not None and p < 1e-100
     assert rank_sum_test([1.0] * 300, [1.0] * 300) == 1.0
+
+
+def test_false_claims_stay_rare() -> None:
+    """Twenty comparisons of equal candidates: a claim in hardly any campaign."""
+    random = np.random.default_rng(4)
+    campaigns = 200
+    claims = 0
+    for _ in range(campaigns):
+        ps = [
+            rank_sum_test(list(random.normal(size=6)), list(random.normal(size=6)))
+            for _ in range(20)
+        ]
+        claims += any(q is not None and q < 0.05 for q in benjamini_hochberg(ps))
+    assert claims / campaigns <= 0.07

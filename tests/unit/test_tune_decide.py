@@ -115,6 +115,28 @@ def test_tables_cover_all_sizes_and_only_allow_what_was_faster(
         assert size in part.measured
 
 
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_no_choice_loses_more_than_is_allowed(data: st.DataObject) -> None:
+    options = data.draw(RATIOS)
+    equal = {s: data.draw(st.sets(st.sampled_from(sorted(o)))) if o else set()
+             for s, o in options.items()}  # fmt: skip
+    for size, choice in choose(options, equal).items():
+        best = min(options[size].values(), default=1.0)
+        lost = options[size].get(choice, 1.0) / best - 1
+        assert lost <= (0.06 if choice in equal[size] else 0.02) + 1e-12
+
+
+@given(RATIOS, st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_spans_never_break_the_tiling(options: dict[int, dict[str, float]], width: int) -> None:
+    spans = {s: SizeRange(s >> width, s << width) for s in options}
+    parts = segments(choose(options), spans)
+    assert parts[0].low == 0 and parts[-1].high is None
+    assert all(b.low == (a.high or 0) + 1 for a, b in itertools.pairwise(parts))
+    assert all(p.high is None or p.low <= p.high for p in parts)
+
+
 def one_row(*found: tuple[int, str, float, Outcome]):  # type: ignore[no-untyped-def]
     """The one row for alltoallv, whose choice cannot depend on the size."""
     rows = decide([comparison(*c, collective="alltoallv") for c in found], 1, 2)
