@@ -109,8 +109,9 @@ static double speed(double *times, size_t bytes) {
 static void through_ring(way write, way read, size_t bytes, unsigned char *rings, size_t ring,
                          unsigned char *from, unsigned char *to, bool both) {
     double writing[REPEATS], reading[REPEATS];
-    size_t at = 0;
-    for (int i = 0; i<REPEATS; i++, at = at + 2 * bytes> ring ? 0 : at + bytes) {
+    const size_t places = ring / bytes;
+    for (size_t i = 0; i < REPEATS; i++) {
+        const size_t at = i % places * bytes;
         meet();
         double t = stretto_flag_seconds();
         if (both || side == 0)

@@ -37,12 +37,12 @@ no_registry_hosts() {
 
 if [ "$fix" = --fix ]; then
     "$bin/clang-format" -i "${c_files[@]}"
-    "$bin/ruff" check -q --fix "${python_dirs[@]}"
+    "$bin/ruff" check -q --no-cache --fix "${python_dirs[@]}"
     "$bin/ruff" format -q "${python_dirs[@]}"
 fi
 [ ${#c_files[@]} -eq 0 ] || check clang-format "$bin/clang-format" --dry-run -Werror "${c_files[@]}"
-check "ruff check" "$bin/ruff" check -q "${python_dirs[@]}"
-check "ruff format" "$bin/ruff" format -q --check "${python_dirs[@]}"
+check "ruff check" "$bin/ruff" check -q --no-cache "${python_dirs[@]}"
+check "ruff format" "$bin/ruff" format -q --no-cache --check "${python_dirs[@]}"
 check mypy "$bin/mypy" --no-error-summary
 check import-linter env PYTHONPATH=python "$bin/lint-imports" --no-cache --no-logo
 check weight "$bin/python" tools/weight.py --check

@@ -27,7 +27,7 @@ def library_directories() -> list[Path]:
 
 
 def file_name(kind: Part, abi: Abi, mpi_major: int | None = None) -> str:
-    """Return a part's file name; for the plan library the ABI is of no importance.
+    """Return a part's file name; the plan library ignores `abi`.
 
     `mpi_major`: first number of the MPI's version. Open MPI 4 has a recorder of its own, which does
     not export the persistent collectives that it lacks, and Open MPI 5 an interposer that does. The

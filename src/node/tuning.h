@@ -135,9 +135,9 @@
 #endif
 /* Bytes ahead of a copy from another core's ring at which its lines are asked for. memcpy loads the
  * end of a piece before its middle, which stops the processor's own prefetching. Zen 3, one core
- * reads 64 KiB that another has written: far 6.8 -> 13.5 GB/s, near 21 -> 30, as a loop of growing
- * addresses without any hint; far allgather and alltoall of 64 KiB and 1 MiB on 2 ranks take 0.70
- * to 0.73 of the time, bcast 0.74 to 0.85, near the same. 2048 alike. */
+ * reads 64 KiB that another has written: far 6.8 -> 10 to 13 GB/s, near the same; far allgather and
+ * alltoall of 64 KiB and 1 MiB on 2 ranks take 0.69 to 0.81 of the time, bcast 0.74 to 0.85. 2048
+ * alike. */
 #ifndef STRETTO_NODE_AHEAD
 #define STRETTO_NODE_AHEAD 1024
 #endif

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import under
 from mpis import MPIS, REPOSITORY, Mpi, library, missing
+from programs import under
 
 EXAMPLE = REPOSITORY / "examples" / "c" / "planned_exchange.c"
 INCLUDE = f"-I{REPOSITORY / 'include'}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import SHM, job, same
+from programs import SHM, job, same
 
 LAYERED = "allreduce=shm+recursive_doubling;bcast=shm+knomial(2);reduce=shm+knomial(2)"
 

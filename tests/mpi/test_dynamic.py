@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import job
+from programs import job
 
 COLLECTIVES = ("allreduce", "bcast", "allgather", "alltoallv", "gatherv", "scatterv", "scan")
 SHM = ";".join(f"{c}=shm" for c in (*COLLECTIVES, "barrier"))

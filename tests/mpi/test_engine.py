@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import job, program, same, shim, under
 from mpis import ALL, MPIS, alone_here, library, missing
+from programs import job, program, same, shim, under
 
 COLLECTIVES = ("allreduce", "bcast", "reduce", "allgather", "barrier")
 SHM = ";".join(f"{c}=shm" for c in COLLECTIVES)

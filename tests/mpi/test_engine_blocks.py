@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import job, same
 from mpis import ALL, MPIS, REPOSITORY
+from programs import job, same
 
 NAMES = (
     "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv", "allgatherv",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import job, same
 from mpis import ALL, MPIS
+from programs import job, same
 
 NAMES = ("neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv")
 
@@ -18,7 +18,7 @@ def forced(choice: str) -> str:
 
 
 def equal(name: str, choice: str, ranks: int, *words: str, ppn: int = 2, **more: object) -> None:
-    """Compare calls on random topologies with the MPI's own, and see that ours were compared."""
+    """Compare calls on random topologies with native ones; check that Stretto carried them out."""
     settings = {"choice": forced(choice), "after": 0, "verbose": 1, "fake_ppn": ppn, **more}
     done = job(name, "neighbors", *words, ranks=ranks, **settings)
     assert same(done) == int(words[1]) * int(words[2]) * ranks

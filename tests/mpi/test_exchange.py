@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from jobs import job
 from mpis import MPIS
+from programs import job
 
 
 def run(name: str, words: str, choice: str, ranks: int = 3, **more: object) -> None:

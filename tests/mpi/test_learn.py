@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from jobs import job, program, shim, under
 from mpis import ALL, MPIS
+from programs import job, program, shim, under
 from stretto.files.identity import cpu_model
 from stretto.files.table import read_table
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-import jobs
-from jobs import SHM, job, same, under
+import programs
 from mpis import ALL, MPIS
+from programs import SHM, job, same, under
 
 FLAT = (
     "allreduce=ring;bcast=knomial(3);reduce=knomial(2);allgather=bruck_k(3);"
@@ -46,7 +46,7 @@ def test_results_and_requests(name: str, mode: str, ranks: int, ppn: int, choice
 )
 def test_behind_a_tool_that_looks_at_requests(name: str, program: str) -> None:
     """It hands requests of ours to PMPI_Wait and the like, and leaves what makes them to us."""
-    tool = jobs.program(name, "request_tool", "-shared", "-fPIC")
+    tool = programs.program(name, "request_tool", "-shared", "-fPIC")
     settings = {"nonblocking": "calls", "after": 1, "choice": FLAT, "verbose": 1}
     done = job(name, f"{program} 13 60 4000", in_front=tool, timeout=120, **settings)
     assert ", 0 differences" in done.stdout
@@ -77,7 +77,7 @@ def test_ragged_exchanges_at_once(name: str, mode: str, choices: int) -> None:
 def test_intel_mpi_keeps_its_own() -> None:
     """It fails when two threads are in it; its results are its own affair, and not compared."""
     mpi = ALL["intel"].require()
-    command = [jobs.program("intel", "nonblocking"), "11", "1", "8"]
+    command = [programs.program("intel", "nonblocking"), "11", "1", "8"]
     done = mpi.run(2, command, rank_env=under(mpi, nonblocking="thread", choice=SHM))
     assert "nonblocking collectives stay with the MPI: Intel MPI" in done.stderr
 

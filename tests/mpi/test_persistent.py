@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import PROGRAMS, SHM, job, program, same, under
 from mpis import ALL, DEBIAN_MPICH, library
+from programs import PROGRAMS, SHM, job, program, same, under
 from test_nonblocking import FLAT
 
 HIERARCHY = (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs import SHM, job, same
 from mpis import MPIS, REPOSITORY, have, missing
+from programs import SHM, job, same
 
 TOOLS = REPOSITORY / "tools" / "conformance"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpis import ALL, MPIS, REPOSITORY, Mpi, library, rarely
+from mpis import ALL, MPIS, REPOSITORY, Mpi, library, missing, rarely
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
 from stretto.profile.join import join_run, load_runs
@@ -322,9 +322,9 @@ def test_events_are_thinned_out_alike_and_damaged_files_are_named(tmp_path: Path
 
 
 def apart(tmp_path: Path, ranks: int, unshare: list[str], script: str) -> list[RawFile]:
-    """Run record_counts.c with ranks in namespaces of their own; skip where there are none."""
+    """Run record_counts.c with ranks in namespaces of their own."""
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("namespaces need root and Linux 5.6")
+        missing("namespaces need root and Linux 5.6")
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
     path = tmp_path / "rank.sh"

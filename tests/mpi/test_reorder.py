@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import job, under
 from mpis import MPIS
+from programs import job, under
 
 
 def _compared(name: str, ranks: int, ppn: int, **more: object) -> str:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from jobs import SHM, job, shim
+from programs import SHM, job, shim
 
 LAYERED = "allreduce=shm+recursive_doubling;bcast=shm+knomial(2);barrier=shm+dissemination"
 FLAT = "allreduce=recursive_doubling;bcast=knomial(2);allgather=ring;alltoall=pairwise"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import PROGRAMS, SHM, job
 from mpis import MPIS
+from programs import PROGRAMS, SHM, job
 from stretto.net.cores import chosen, measure_cores, read_cores
 
 WORKS = "XPMEM works among the ranks of this node"

@@ -79,7 +79,7 @@ def small(out: Path, **more: object) -> Request:
 
 
 def stopped_at(cells: int) -> Measures:
-    """What is told to stop after so many measurements."""
+    """Return a backend that sends SIGUSR1 after so many measurements."""
     backend = Measures()
     backend.between = lambda: (
         os.kill(os.getpid(), signal.SIGUSR1) if backend.cells == cells else None

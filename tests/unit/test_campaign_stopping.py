@@ -1,4 +1,4 @@
-"""A campaign that is told to stop, and who measures on a node."""
+"""Stopping a campaign by signals, and one process per node."""
 
 from __future__ import annotations
 

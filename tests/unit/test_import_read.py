@@ -1,4 +1,4 @@
-"""What the readers of print-outs take as tables, and what they name as left out."""
+"""Which tables the readers find in output, and what they report as left out."""
 
 from __future__ import annotations
 

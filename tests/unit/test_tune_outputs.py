@@ -1,4 +1,4 @@
-"""What tuned runs put out against native ones: files and print-outs, and how it is said."""
+"""What tuned runs put out against native ones: files and printed text, and the words for it."""
 
 from __future__ import annotations
 

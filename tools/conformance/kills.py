@@ -27,7 +27,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from choices import sets
-
 from jobs import (
     REPOSITORY,
     Job,
@@ -38,6 +37,7 @@ from jobs import (
     preload,
     words_and_environment,
 )
+
 from mpis import MPIS, Mpi
 
 RANKS = 4

@@ -26,8 +26,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from choices import sets
-
 from jobs import REPOSITORY, Job, Outcome, alone, files_of_stretto, learning, preload, run
+
 from mpis import MPIS, Mpi
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17)

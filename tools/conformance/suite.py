@@ -32,8 +32,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from choices import sets
-
 from jobs import Outcome, files_of_stretto, learning, preload, run
+
 from mpis import MPIS, Mpi
 
 

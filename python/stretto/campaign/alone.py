@@ -51,7 +51,7 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
             job = os.environ.get("SLURM_JOB_ID", "")
             of = f" (Slurm job {job})" if job else ""
             words = f"process {os.getpid()} on {os.uname().nodename}{of}, since {now()}\n"
-            with contextlib.suppress(OSError):  # for others to read; it holds without that, too
+            with contextlib.suppress(OSError):  # for messages only; the lock holds without it
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, words.encode(errors="replace"), 0)
         yield

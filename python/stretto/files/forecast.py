@@ -130,7 +130,7 @@ class ForecastFile:
 
 def _problems(forecast: ForecastFile) -> Iterator[str]:
     if not forecast.scales:
-        yield "the forecast is of no layout"
+        yield "the forecast has no layout"
     for s in forecast.scales:
         if s.nodes < 1 or s.ppn < 1:
             yield f"a layout has {s.nodes} nodes of {s.ppn} ranks"

@@ -1,4 +1,4 @@
-"""Intel MPI Benchmarks' print-outs (IMB-MPI1 Allreduce, Bcast, ...).
+"""Output of the Intel MPI Benchmarks (IMB-MPI1 Allreduce, Bcast, ...).
 
 A block a benchmark and number of processes: ``# Benchmarking Allreduce``, ``# #processes = 4``, a
 line that names the columns, a line a size; the times are over the ranks, per call. Since 2019 calls

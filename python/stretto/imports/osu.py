@@ -1,4 +1,4 @@
-"""The OSU micro-benchmarks' print-outs (osu_allreduce and the other blocking collectives).
+"""Output of the OSU micro-benchmarks (osu_allreduce and the other blocking collectives).
 
 A title (``# OSU MPI Allreduce Latency Test v7.5``), since version 7 a line with the datatype, a
 line that names the columns, and a line a size, each twice the one before; with several datatypes

@@ -273,7 +273,7 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
         return StrettoError(problem, table.place, remedy)
 
     zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
-    if zero:  # said, and no number of any: not the same as unsaid
+    if zero:  # a name that gives 0 is wrong; one without a number only lacks it
         raise refuse(f"{' and '.join(zero)} of 0, as the file's name says, is not a layout")
     if table.exchange is not None and table.tool.startswith("OSU") and table.nranks == 2:
         nodes = 2 if facts.nodes is None and facts.ppn == 1 else facts.nodes

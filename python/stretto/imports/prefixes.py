@@ -85,10 +85,10 @@ def whole_lines(text: str) -> tuple[list[str], str]:
 def _prefixes(
     lines: list[str], mark: re.Pattern[str], place: str, problems: list[str]
 ) -> list[re.Pattern[str]]:
-    """Return the forms of what stands before titles and headings, the longest ones first.
+    """Return patterns of the prefixes of titles and headings, the longest first.
 
-    One without a time must stand before lines that begin with a number as well, and have a sign
-    that is of no word, or each row's first number would be taken for it.
+    A prefix without a time must also precede lines that begin with a number, and must contain a
+    punctuation mark. Otherwise the first number of each row would count as a prefix.
     """
     found: dict[str, bool] = {}
     unknown: str | None = None

@@ -1,4 +1,4 @@
-"""Measurements for a fit, by kind of curve: OSU's print-outs, comma-separated tables, ours.
+"""Measurements for a fit, by kind of curve: OSU's output, comma-separated tables, ours.
 
 Of messages (between two nodes, or within one) and of node collectives. Values are kept as the file
 gives them: microseconds for latencies and collectives, megabytes (10^6) a second for bandwidths.
@@ -28,8 +28,8 @@ WHAT = "measurements"
 #: in MB/s; the others are in us
 BANDWIDTHS = ("bandwidth", "bibandwidth", "multi_pair", "node_bandwidth")
 
-#: titles of print-outs, OSU's and those of bench/pt2pt.c, and what they hold (between nodes); the
-#: names of other benchmarks hold the same words: Allgather Latency Test, Multi Latency Test
+#: titles in the output of OSU and of bench/pt2pt.c, and what they contain (between nodes); the
+#: names of other benchmarks contain the same words: Allgather Latency Test, Multi Latency Test
 _OSU = tuple(
     (re.compile(rf"#\s*(?:OSU MPI(?:-\w+)?|Stretto)\s+{words}", re.IGNORECASE), kind)
     for words, kind in (

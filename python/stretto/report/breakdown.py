@@ -76,7 +76,7 @@ class Breakdown:
 
     @property
     def sampled(self) -> bool:
-        """Return whether waiting was told from transfer anywhere."""
+        """Return whether any call separates waiting from transfer."""
         return any(c.wait_s is not None for c in self.profile.calls if c.kind in COLLECTIVE)
 
     @property

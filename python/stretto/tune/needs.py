@@ -22,7 +22,7 @@ LEAST_SHARE = 0.002
 #: shapes (datatype and operation) of a need that are measured: so much of its time, so many at most
 SHAPES_COVER, MOST_SHAPES = 0.9, 3
 
-#: C types on which stretto-bench measures operations, with their size, and what stands for others
+#: C types that stretto-bench measures, with their size; and the one to measure for another type
 _MEASURED = {name: size for name, size in DATATYPES.items() if size > 1}
 _SAME = {
     "MPI_INTEGER": "MPI_INT", "MPI_INTEGER4": "MPI_INT", "MPI_INT32_T": "MPI_INT",
