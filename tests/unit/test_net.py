@@ -288,7 +288,10 @@ def test_agents_measure_streams_threads_and_latency(agents: Agents) -> None:
     assert not found.failed and len(found.streams) == 3 and len(found.latencies) == 1
     for (_, setting), point in found.streams.items():
         (run,) = point.runs
-        assert run.rate_bytes_s > 0 and len(run.intervals_bytes_s) == 3
+        # an agent that wakes late on a busy machine joins two intervals
+        assert run.rate_bytes_s > 0 and 1 <= len(run.intervals_bytes_s) <= 3
+        least, most = min(run.intervals_bytes_s), max(run.intervals_bytes_s)
+        assert least * 0.999 <= run.rate_bytes_s <= most * 1.001
         assert run.mss > 1000 and 0 <= run.send_thread <= run.send_cores + 1e-9
         assert run.slowest_stream_bytes_s * setting.streams <= run.rate_bytes_s * 1.1
     ((latency,),) = [point.runs for point in found.latencies.values()]
