@@ -115,10 +115,12 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
 
 static void large_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                             const size_t *bytes, size_t largest) {
-    if (stretto_direct_fits(node, largest, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER))
+    const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_GATHERED, largest);
+    if (call.direct)
         stretto_direct_allgather(node, src, dst, at, bytes);
     else
         stretto_chunk_allgather(node, src, dst, at, bytes);
+    stretto_judge_end(node, &call);
 }
 
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {

@@ -34,24 +34,23 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
     if (src == dst) /* a mistake, but nobody may read what is being written */
         src = NULL;
     const bool small = (n - 1) * bytes <= node->small;
-    const bool direct =
-        stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER);
-    if (blocks != into && (small || direct))
-        stretto_copy_tail(into + me * bytes, blocks + me * bytes, bytes);
-    if (n == 1)
-        return;
-    if (small) {
-        small_alltoall(node, blocks, into, bytes);
+    if (n == 1 || small) {
+        if (blocks != into)
+            stretto_copy_tail(into + me * bytes, blocks + me * bytes, bytes);
+        if (n > 1)
+            small_alltoall(node, blocks, into, bytes);
         return;
     }
+    const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_EXCHANGED, bytes);
     size_t at[n], sizes[n];
     for (size_t r = 0; r < n; r++) {
         at[r] = r * bytes;
         sizes[r] = bytes;
     }
-    if (direct)
+    if (call.direct)
         stretto_direct_alltoall(node, src, at, sizes, dst);
     else
         stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, sizes, bytes, 0,
                                stretto_step(node, n - 1));
+    stretto_judge_end(node, &call);
 }

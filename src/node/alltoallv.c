@@ -146,7 +146,7 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
     const bool small = seen.longest <= room;
     const bool direct =
         !seen.in_place &&
-        stretto_direct_fits(node, seen.longest, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_ALLGATHER);
+        stretto_direct_fits(node, seen.longest, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_BLOCK);
     if (own && (small || direct))
         stretto_copy(into + dst_at[me], source + src_at[me], own);
     if (small || (direct && by_copies(node, into, dst_at, fits, &seen, room)))

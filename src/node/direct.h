@@ -10,7 +10,7 @@
  * kernel from so many on. The same on all ranks of the group. */
 static inline bool stretto_direct_fits(const stretto_node *node, size_t bytes, size_t attached,
                                        size_t copied) {
-    return node->attaches ? bytes >= attached : node->wait.cma && bytes >= copied;
+    return node->attaches ? bytes >= attached : node->cma && node->modest && bytes >= copied;
 }
 
 void stretto_direct_bcast(stretto_node *node, void *buffer, size_t bytes, int root);

@@ -3,8 +3,8 @@
 #include "node/chunk.h"
 #include "node/direct.h"
 
-/* Every rank fetches its messages. Where one has them in place, fetching would overwrite what
- * others are still to fetch: then all go through the buffers. */
+/* Every rank copies what it has for itself and fetches its messages. Where one has them in place,
+ * fetching would overwrite what others are still to fetch: then all go through the buffers. */
 void stretto_direct_alltoall(stretto_node *node, const void *src, const size_t *at,
                              const size_t *bytes, void *dst) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me;
@@ -12,6 +12,8 @@ void stretto_direct_alltoall(stretto_node *node, const void *src, const size_t *
     bool in_place = false, ok = true;
     size_t largest = 0;
     stretto_small_allgather(node, &mine, address, sizeof mine);
+    if (src)
+        stretto_copy((unsigned char *)dst + at[me], (const unsigned char *)src + at[me], bytes[me]);
     for (size_t r = 0; r < n; r++) {
         in_place |= address[r] == 0;
         largest = bytes[r] > largest ? bytes[r] : largest;

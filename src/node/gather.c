@@ -100,8 +100,7 @@ void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t 
             stretto_copy(dst, src, bytes);
     } else if (bytes <= node->small) {
         small_gather(node, src, dst, bytes, root);
-    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
-                                   STRETTO_NODE_DIRECT_ALLGATHER)) {
+    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_BLOCK)) {
         stretto_direct_gather(node, src, dst, bytes, root);
     } else {
         stretto_chunk_gather(node, src, dst, bytes, root);
@@ -116,8 +115,7 @@ void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t
             stretto_copy(dst, src, bytes);
     } else if ((size_t)(node->nlocal - 1) * bytes <= node->small) {
         small_scatter(node, src, dst, bytes, root);
-    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH,
-                                   STRETTO_NODE_DIRECT_ALLGATHER)) {
+    } else if (stretto_direct_fits(node, bytes, STRETTO_NODE_ATTACH, STRETTO_NODE_DIRECT_BLOCK)) {
         stretto_direct_scatter(node, src, dst, bytes, root);
     } else {
         stretto_chunk_scatter(node, src, dst, bytes, root);

@@ -51,6 +51,7 @@
 #define STRETTO_NODE_INTERNAL_H
 
 #include "node/copy.h"
+#include "node/judge.h"
 #include "node/node.h"
 #include "node/stores.h"
 #include "node/tuning.h"
@@ -112,9 +113,11 @@ struct stretto_node {
     bool attaches;            /* reaches the others' memory by XPMEM; equal on all ranks */
     stretto_domains *domains; /* NULL: all ranks are as near to one another */
     bool by_domain;           /* messages of all sizes go by domain */
-    bool cma;                 /* as wait.cma when the handle was made */
-    stretto_stores stores;    /* rank 0's; of others only `next`, never reached */
-    stretto_costs_seen *seen; /* rank 0's: [nlocal] */
+    bool cma;                 /* the kernel copies between these ranks; until one copy failed */
+    bool modest;              /* the ring is so small that the kernel's copies are mostly quicker */
+    stretto_judge judges[STRETTO_JUDGE_KINDS][STRETTO_JUDGE_CLASSES];
+    stretto_stores stores;                   /* rank 0's; of others only `next`, never reached */
+    stretto_costs_seen *seen;                /* rank 0's: [nlocal] */
     unsigned char *scratch[STRETTO_SCRATCH]; /* each for the longest small message */
     unsigned char *room; /* where they lie, and `seen` as well; NULL: in short_scratch */
     _Alignas(64) unsigned char short_scratch[STRETTO_SCRATCH][64];

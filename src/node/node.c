@@ -132,18 +132,17 @@ bool stretto_node_reserve(stretto_node *node) {
 }
 
 void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_node_past past) {
-    const bool modest = area <= STRETTO_NODE_AREA_MODEST;
     node->memory = memory;
     node->area = area;
+    node->modest = area <= STRETTO_NODE_AREA_MODEST;
     node->stride = stride_for(area);
     node->tiny = area == STRETTO_NODE_SHORT ? STRETTO_NODE_SHORT_RING : STRETTO_NODE_TINY_RING;
     node->small = STRETTO_SMALL_MAX;
     if (area == STRETTO_NODE_SHORT)
         node->small = STRETTO_LINE_DATA;
-    else if (!modest && node->nlocal <= STRETTO_NODE_FOLD_RANKS)
+    else if (!node->modest && node->nlocal <= STRETTO_NODE_FOLD_RANKS)
         node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
     node->lines = node->nlocal > 1 && !node->by_domain ? node->small : 0;
-    node->wait.cma = node->cma && modest;
     node->seq = node->known = node->last_bulk = past.calls;
     node->chunks = past.chunks;
     stretto_stores_enter(node);

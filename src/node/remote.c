@@ -98,7 +98,7 @@ bool stretto_remote_agree(stretto_node *node, bool yes) {
     if (!all && node->attaches)
         node->attaches = false;
     else if (!all)
-        node->wait.cma = false;
+        node->cma = false;
     return all;
 }
 

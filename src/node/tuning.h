@@ -201,8 +201,30 @@
 #ifndef STRETTO_NODE_DIRECT_ALLREDUCE
 #define STRETTO_NODE_DIRECT_ALLREDUCE (4 * 1024 * 1024)
 #endif
-#ifndef STRETTO_NODE_DIRECT_ALLGATHER /* of a block */
-#define STRETTO_NODE_DIRECT_ALLGATHER (512 * 1024)
+#ifndef STRETTO_NODE_DIRECT_BLOCK
+#define STRETTO_NODE_DIRECT_BLOCK (512 * 1024)
+#endif
+/* Blocks from so many bytes on in allgather and alltoall: which way is found out by trying
+ * (judge.h), so many calls by each, first after some calls. A trial that changed nothing is
+ * followed by 4 times as many calls without one, up to a limit. */
+#ifndef STRETTO_NODE_JUDGE
+#define STRETTO_NODE_JUDGE (512 * 1024)
+#endif
+#ifndef STRETTO_NODE_JUDGE_CALLS
+#define STRETTO_NODE_JUDGE_CALLS 4
+#endif
+#ifndef STRETTO_NODE_JUDGE_AFTER
+#define STRETTO_NODE_JUDGE_AFTER 8
+#endif
+#ifndef STRETTO_NODE_JUDGE_STAY
+#define STRETTO_NODE_JUDGE_STAY 128
+#endif
+#ifndef STRETTO_NODE_JUDGE_MOST
+#define STRETTO_NODE_JUDGE_MOST 8192
+#endif
+/* The other way is taken where it needs less time by one part of so many. */
+#ifndef STRETTO_NODE_JUDGE_GAIN
+#define STRETTO_NODE_JUDGE_GAIN 20
 #endif
 /* With XPMEM, whatever the ring: bytes of a vector or of a block. One copy instead of two, and
  * operands read where they lie, for two more exchanges of a line; not measured on a machine with
