@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mpis import ALL, library
@@ -193,20 +192,20 @@ def test_without_the_library_its_choices_are_refused(tmp_path: Path) -> None:
 
 
 def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
-    """Rank 1's clock is half a second off and runs 10 % fast: times must not show it."""
+    """Rank 1's clock is half a second off and runs 10 % fast: times must not show it.
+
+    The error is what the program says itself, some us where an exchange of messages was calm. With
+    the drift left in it would be about 20000 more.
+    """
     cases = "case barrier 0 MPI_BYTE MPI_SUM 0\ncandidate bare\n"
     text = job(tmp_path, cases, "fake_clock 500000 100000")
-    for _ in range(5):  # on a busy machine no exchange of messages may be calm
-        (tmp_path / "out").unlink(missing_ok=True)
-        assert bench("openmpi4", tmp_path, text).returncode == 0
-        head, *samples = lines(tmp_path)
-        latency = [s["times_us"] for s in samples if s["mode"] == "latency"]
-        good = bool(latency) and all(0 < np.median(t) < 400000 for t in latency)  # no half second
-        # with the drift left in it is about 20000
-        good = good and head["clock_true_error_us"] < 1000
-        if good:
-            break
-    assert good, (head, latency)
+    assert bench("openmpi4", tmp_path, text).returncode == 0
+    head, *samples = lines(tmp_path)
+    assert 0 < head["clock_true_error_us"] < 1000 + 10 * head["clock_error_us"], head
+    (latency,) = (s for s in samples if s["mode"] == "latency")
+    assert latency["correct"] and latency["missed"] + len(latency["times_us"]) > 0
+    for us in latency["times_us"]:  # no half second
+        assert abs(us) < 400000 + 10 * latency["clock_error_us"], latency
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,9 @@ def test_clocks_that_differ_are_corrected(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_job_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    done = bench("openmpi4", tmp_path, text)
+    mpi = ALL["openmpi4"].require()
+    (tmp_path / "job").write_text(text)
+    done = mpi.alone([str(program(mpi.family)), str(tmp_path / "job")])
     assert done.returncode != 0
     assert words in done.stderr and str(tmp_path / "job") in done.stderr
 

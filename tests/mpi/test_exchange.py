@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,53 +11,34 @@ from mpis import MPIS
 from programs import job
 
 
-def run(name: str, words: str, choice: str, ranks: int = 3, **more: object) -> None:
-    settings = {"choice": f"alltoallv={choice}", "after": int(choice != "aggregated"), **more}
-    done = job(name, f"exchange {words}", ranks=ranks, verbose=1, **settings)  # type: ignore[arg-type]
-    assert "0 faults" in done.stdout
-    assert "(forced)" in done.stderr, done.stderr
+def run(name: str, cases: Sequence[str], ppn: int, ranks: int = 3) -> None:
+    """Carry out choices and what is exchanged, each on a communicator of its own."""
+    done = job(name, "exchange", *cases, ranks=ranks, api=1, after=1, fake_ppn=ppn, verbose=1)
+    for case in cases:
+        assert f"exchange {case}: 0 faults\n" in done.stdout
+        choice = re.escape(case.split()[0])
+        assert re.search(rf"alltoallv of .*: {choice}\S* \(forced\)", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("choice", ["bruck_v(2)", "aggregated"])
+REPEAT = ("bruck_v(2) repeat 11 250", "aggregated repeat 11 250")
+#: by ranks a node. Everybody gets what was sent in this call, whoever's counts change. Too
+#: little room is reported where it is, nothing is written behind it, and nobody hangs.
+CASES = {
+    0: ("shm truncate all", "shm alias"),
+    1: ("linear truncate", "pairwise truncate", "bruck_v(2) retry", "aggregated retry"),
+    2: (*REPEAT, "bruck_v(2) truncate all", "aggregated truncate all", "aggregated known"),
+}
+
+
+@pytest.mark.parametrize("ppn", CASES)
 @pytest.mark.parametrize("name", MPIS)
-def test_counts_that_repeat_and_change(name: str, choice: str) -> None:
-    """Whoever's counts change, and whenever: everybody gets what was sent in this call."""
-    run(name, "repeat 11 250", choice, fake_ppn=2)
+def test_counts_that_repeat_change_or_do_not_fit(name: str, ppn: int) -> None:
+    run(name, CASES[ppn], ppn)
 
 
-@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_repeated_sizes_are_not_told_again(name: str) -> None:
-    run(name, "known", "aggregated", fake_ppn=2)
-
-
-@pytest.mark.parametrize("choice", ["bruck_v(3)", "aggregated"])
 @pytest.mark.parametrize(("ranks", "ppn"), [(5, 2), (7, 3)])
-def test_more_ranks(ranks: int, ppn: int, choice: str) -> None:
-    run("openmpi4", "repeat 5 120", choice, ranks, fake_ppn=ppn)
-
-
-@pytest.mark.parametrize(
-    ("choice", "ppn", "words"),
-    [
-        ("shm", 0, "all"), ("bruck_v(2)", 2, "all"), ("aggregated", 2, "all"), ("linear", 1, ""),
-        ("pairwise", 1, ""),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("name", MPIS)
-def test_too_little_room(name: str, choice: str, ppn: int, words: str) -> None:
-    """It is reported where it happens; nothing is written behind the room, and nobody hangs."""
-    run(name, f"truncate {words}", choice, fake_ppn=ppn)
-
-
-@pytest.mark.parametrize("choice", ["bruck_v(2)", "aggregated"])
-@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_room_made_after_an_error(name: str, choice: str) -> None:
-    run(name, "retry", choice, fake_ppn=1)
-
-
-@pytest.mark.parametrize("name", ["openmpi4", "mpich"])
-def test_one_buffer_for_both(name: str) -> None:
-    run(name, "alias", "shm;alltoall=shm")
+def test_more_ranks(ranks: int, ppn: int) -> None:
+    run("openmpi4", ("bruck_v(3) repeat 5 120", "aggregated repeat 5 120"), ppn, ranks)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS, REPOSITORY, alone_here
+from mpis import MPIS, REPOSITORY, beside_others
+from shm import own_shm
 
 pytestmark = pytest.mark.mpi
 
@@ -34,11 +35,6 @@ def marked(mark: str) -> list[int]:
     return out
 
 
-def shared() -> set[str]:
-    """Return what the MPIs and Stretto have in the machine's shared memory."""
-    return {p.name for p in Path("/dev/shm").iterdir()}
-
-
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mpi = MPIS["openmpi4"].require()
@@ -49,7 +45,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def until_it_listens(process: subprocess.Popen[str]) -> None:
     """Wait until Stretto handles signals: before that it is Python's start that they end."""
     status, bit = Path(f"/proc/{process.pid}/status"), 1 << (signal.SIGTERM - 1)
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 300
     while process.poll() is None and time.monotonic() < deadline:
         caught = re.search(r"^SigCgt:\s*(\w+)", status.read_text(), re.MULTILINE)
         if caught and int(caught.group(1), 16) & bit:
@@ -86,10 +82,9 @@ def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_p
     name, _, value = mark.partition("=")
     temporary = tmp_path / "t"
     temporary.mkdir()
-    with alone_here():
-        before = shared()
+    with beside_others(), own_shm() as (within, shared):
         process = subprocess.Popen(
-            [sys.executable, "-m", "stretto", *command(kind, program)],
+            [*within, sys.executable, "-m", "stretto", *command(kind, program)],
             cwd=tmp_path,
             env=os.environ | {name: value, "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
@@ -102,14 +97,12 @@ def test_nothing_is_left(kind: str, number: signal.Signals, program: Path, tmp_p
         until_it_listens(process)
         time.sleep(after)
         process.send_signal(number)
-        _, said = process.communicate(timeout=200)
-        left, segments = marked(mark), shared() - before
+        _, said = process.communicate(timeout=300)
+        left, segments = marked(mark), list(shared.iterdir())
         end = time.monotonic() + 600
         while (left or segments) and time.monotonic() < end:
             time.sleep(0.1)
-            # jobs of others on this machine come and go meanwhile: what they make is not ours
-            had, left = left, marked(mark)
-            segments = shared() - before if had else segments & shared()
+            left, segments = marked(mark), list(shared.iterdir())
     told = f"{kind} after {after:.3f} s: {said[-1500:]}"
     assert not left, told
     assert not segments, (segments, told)

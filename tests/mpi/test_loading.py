@@ -15,12 +15,13 @@ from mpis import ALL, DEBIAN_MPICH, MPIS, Mpi, beside_others, library, missing
 
 pytestmark = pytest.mark.mpi
 DIALECTS = {"mpif.h": "program.f", "mpi": "program_mpi.f90", "mpi_f08": "program_f08.f90"}
-#: with these, every collective of the programs that can is Stretto's
+#: with these, every collective of the programs that can is Stretto's, after two rounds that it
+#: passes on
 ACT = {
     "STRETTO_CHOICE": ";".join(
         f"{c}=shm" for c in ("allreduce", "bcast", "reduce", "allgather", "barrier")
     ),
-    "STRETTO_AFTER": "1",
+    "STRETTO_AFTER": "13",
     "STRETTO_VERBOSE": "1",
 }
 
@@ -57,7 +58,7 @@ def program_counts(communicators: int, ranks_in_place: int = 1) -> dict[str, int
 
 
 def check_same(mpi: Mpi, command: list[str], probe: Path, expected: dict[str, int]) -> str:
-    """Run plainly, under the probe, and under Stretto, idle and acting; the output is the same."""
+    """Run plainly, under the probe, and under Stretto; the output is the same."""
     plain = mpi.run(2, command)
     assert plain.returncode == 0, plain.stderr
     assert plain.stdout.strip()
@@ -67,8 +68,6 @@ def check_same(mpi: Mpi, command: list[str], probe: Path, expected: dict[str, in
     seen["allreduce"] += seen.pop("large")
     assert {k: seen[k] for k in expected} == expected
     stretto = {"LD_PRELOAD": str(library(mpi.family))}
-    idle = mpi.run(2, command, rank_env=stretto)
-    assert (idle.returncode, idle.stdout) == (0, plain.stdout), idle.stderr
     acting = mpi.run(2, command, rank_env=stretto | ACT)
     assert (acting.returncode, acting.stdout) == (0, plain.stdout), acting.stderr
     for collective in ("allreduce", "bcast", "reduce", "allgather", "barrier"):
@@ -171,12 +170,12 @@ def test_wrong_family(name: str, family: str, tmp_path: Path) -> None:
     mpi = ALL[name].require()
     program = mpi.compile(PROGRAMS / "program.c", tmp_path / "program")
     for kind in ("", "record"):
-        done = mpi.run(2, [str(program)], rank_env={"LD_PRELOAD": str(library(family, kind))})
+        done = mpi.alone([str(program)], {"LD_PRELOAD": str(library(family, kind))})
         assert done.returncode != 0
         assert "stretto: error: this is Stretto's library for" in done.stderr
         assert re.search(rf"but the program uses .*{mpi.libmpi.name}", done.stderr), done.stderr
         assert library(mpi.family, kind).name in done.stderr
-        assert done.stdout.strip() == "" or "Primary job" in done.stdout  # hydra's own words
+        assert done.stdout == ""
 
 
 @pytest.mark.parametrize("name", MPIS)
@@ -197,7 +196,7 @@ def test_script_that_calls_mpirun(name: str, probe: dict[str, Path], tmp_path: P
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
                     text=True,
-                    timeout=120,
+                    timeout=600,
                     check=False,
                 )
             )

@@ -29,7 +29,7 @@ def masks(name: str, words: list[str]) -> list[str]:
     env = mpi.environment | {"I_MPI_PIN": "1"}
     with beside_others():
         done = subprocess.run(
-            [*words, "sh", "-c", SHELL], env=env, capture_output=True, text=True, timeout=60,
+            [*words, "sh", "-c", SHELL], env=env, capture_output=True, text=True, timeout=300,
             check=False,
         )  # fmt: skip
     found = dict(re.findall(r"rank (\d+) \S+\s+(\S+)", done.stdout))

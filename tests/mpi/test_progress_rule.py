@@ -79,7 +79,7 @@ def cases(mpi: Mpi, command: str, ranks: int) -> list[str]:
 def run(mpi: Mpi, command: str, names: list[str], ranks: int, cwd: Path, **rank_env: str) -> str:
     """Run the cases in one job; one that does not end is named. Return what was said."""
     try:
-        done = mpi.run(ranks, [command, *names], rank_env=rank_env, cwd=cwd, timeout=240)
+        done = mpi.run(ranks, [command, *names], rank_env=rank_env, cwd=cwd, timeout=600)
     except subprocess.TimeoutExpired as error:
         said = error.stdout.decode(errors="replace") if error.stdout else ""
         last = re.findall(r"^case (\w+)$", said, flags=re.M)

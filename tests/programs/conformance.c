@@ -303,6 +303,7 @@ int main(int argc, char **argv) {
     read_lines(&shapes_of_rounds, "CONFORMANCE_SHAPES");
     if (shapes_of_rounds.n)
         rounds = shapes_of_rounds.n;
+    long by_set[2][COLLECTIVES] = {{0}}, ours = 0;
     for (int set = 0; set < (sets.n ? sets.n : 1); set++) {
         for (int i = 0; sets.n && i < 3; i++)
             choose_all(comms[i], sets.lines[set]);
@@ -315,10 +316,15 @@ int main(int argc, char **argv) {
         }
         if (differences > before && sets.n)
             fprintf(stderr, "rank %d: with %s\n", rank, sets.lines[set]);
+        long *now = by_set[(set + 1) % 2];
+        memset(now, 0, sizeof *by_set);
+        for (int i = 0; i < 3; i++)
+            count_ours(comms[i], now);
+        if (rank == 0 && sets.n)
+            say_left_out(sets.lines[set], by_set[set % 2], now);
     }
-    long ours = 0;
-    for (int i = 0; i < 3; i++)
-        ours += carried_out(comms[i]);
+    for (int i = 0; i < COLLECTIVES; i++)
+        ours += by_set[(sets.n ? sets.n : 1) % 2][i];
     free_lines(&sets), free_lines(&shapes_of_rounds);
     for (int i = 0; argc > 4 && i < 3; i++)
         at_bottom(comms[i]);

@@ -62,23 +62,35 @@ static void choose_all(MPI_Comm comm, const char *set) {
     free(text);
 }
 
-/* Calls on comm that Stretto carried out. */
-static long carried_out(MPI_Comm comm) {
-    static const char *names[] = {
-        "allreduce",  "bcast",          "reduce",  "allgather",
-        "allgatherv", "gather",         "gatherv", "scatter",
-        "scatterv",   "scan",           "exscan",  "reduce_scatter_block",
-        "alltoall",   "reduce_scatter", "barrier", "alltoallv",
-    };
+enum { COLLECTIVES = 16 };
+
+static const char *const collectives[COLLECTIVES] = {
+    "allreduce", "bcast",          "reduce",   "allgather", "allgatherv", "gather",
+    "gatherv",   "scatter",        "scatterv", "scan",      "exscan",     "reduce_scatter_block",
+    "alltoall",  "reduce_scatter", "barrier",  "alltoallv",
+};
+
+/* Add the calls on comm that Stretto carried out, by collective. */
+static void count_ours(MPI_Comm comm, long *ours) {
     typedef int counters_fn(MPI_Comm, const char *, unsigned long long *, unsigned long long *);
     void *symbol = dlsym(RTLD_DEFAULT, "stretto_counters");
     counters_fn *counters;
     memcpy(&counters, &symbol, sizeof counters);
-    long sum = 0;
-    for (size_t i = 0; counters && i < sizeof names / sizeof *names; i++) {
-        unsigned long long ours = 0;
-        if (counters(comm, names[i], &ours, NULL) == 0)
-            sum += (long)ours;
+    for (int i = 0; counters && i < COLLECTIVES; i++) {
+        unsigned long long n = 0;
+        if (counters(comm, collectives[i], &n, NULL) == 0)
+            ours[i] += (long)n;
     }
-    return sum;
+}
+
+/* Say which of a set's collectives Stretto has not carried out once since `before`. */
+static void say_left_out(const char *set, const long *before, const long *after) {
+    char *text = strdup(set), *rest = NULL;
+    for (char *one = strtok_r(text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
+        one[strcspn(one, "=")] = 0;
+        for (int i = 0; i < COLLECTIVES; i++)
+            if (!strcmp(one, collectives[i]) && after[i] == before[i])
+                printf("conformance: no %s by Stretto with %s\n", one, set);
+    }
+    free(text);
 }

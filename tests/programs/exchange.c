@@ -1,13 +1,15 @@
 /* Irregular exchanges (MPI_Alltoallv, MPI_Alltoallw), with what a receiver has to find there
  * computed and the bytes around it guarded.
  *
- * - exchange repeat SEED CALLS: counts stay, come again in turn, change for one pair, change for
+ * Usage: exchange 'CHOICE WHAT'..., each on a communicator of its own with this choice of Stretto's
+ * API. Prints "exchange CHOICE WHAT: N faults" for each. WHAT is one of
+ * - repeat SEED CALLS: counts stay, come again in turn, change for one pair, change for
  *   all; in place; with derived datatypes, dense and not, on some ranks.
- * - exchange known: an exchange that repeats is not told its sizes again, and says so.
- * - exchange truncate [all]: one rank has less room than is sent to it (all: none): there
+ * - known: an exchange that repeats is not told its sizes again, and says so.
+ * - truncate [all]: one rank has less room than is sent to it (all: none): there
  *   MPI_ERR_TRUNCATE, nowhere else, and nothing written behind the room.
- * - exchange retry: the program goes on after such an error, and makes room.
- * - exchange alias: sendbuf == recvbuf, which is erroneous: it must end, no more.
+ * - retry: the program goes on after such an error, and makes room.
+ * - alias: sendbuf == recvbuf, which is erroneous: it must end, no more.
  */
 #include <mpi.h>
 
@@ -19,6 +21,7 @@
 enum { MOST = 16, GUARD = 8, SETS = 6 };
 
 static int rank, size, wrong;
+static MPI_Comm comm;
 
 static unsigned next_random(unsigned *state) {
     *state = *state * 1664525u + 1013904223u;
@@ -132,7 +135,7 @@ static void exchange(const sizes *s, int call, int in_place, int how) {
             got_at[r] *= (int)sizeof(int);
         }
         rc = MPI_Alltoallw(in_place ? MPI_IN_PLACE : in, sent, sent_at, types, out, got, got_at,
-                           in_place ? types : other, MPI_COMM_WORLD);
+                           in_place ? types : other, comm);
         for (int r = 0; r < size; r++) {
             got_at[r] /= (int)sizeof(int);
             if (rank % 2)
@@ -153,13 +156,13 @@ static void exchange(const sizes *s, int call, int in_place, int how) {
                 apart[2 * (total + i)] = value(rank, r, i, call);
             total += sent[r];
         }
-        rc = MPI_Alltoallv(apart, sent, at, wide, out, got, got_at, MPI_INT, MPI_COMM_WORLD);
+        rc = MPI_Alltoallv(apart, sent, at, wide, out, got, got_at, MPI_INT, comm);
         MPI_Type_free(&gaps);
         MPI_Type_free(&wide);
         free(apart);
     } else {
         rc = MPI_Alltoallv(in_place ? MPI_IN_PLACE : in, sent, sent_at, MPI_INT, out, got, got_at,
-                           MPI_INT, MPI_COMM_WORLD);
+                           MPI_INT, comm);
     }
     if (rc != MPI_SUCCESS && wrong++ < 5)
         printf("rank %d, call %d: error %d\n", rank, call, rc);
@@ -203,7 +206,7 @@ static void expect_known(int known, const char *when) {
     last_function *last = NULL;
     char text[400] = "";
     *(void **)&last = dlsym(NULL, "stretto_last");
-    if (!last || last(MPI_COMM_WORLD, "alltoallv", text, sizeof text) != 0 ||
+    if (!last || last(comm, "alltoallv", text, sizeof text) != 0 ||
         (strstr(text, "sizes known") != NULL) != known) {
         wrong++;
         printf("rank %d, %s: %s\n", rank, when, text);
@@ -249,8 +252,8 @@ static void truncate_one(int n, int less, int call) {
     for (int r = 0; r < size; r++)
         for (int i = 0; i < n; i++)
             in[sent_at[r] + i] = value(rank, r, i, call);
-    int class = class_of(
-        MPI_Alltoallv(in, sent, sent_at, MPI_INT, out, got, got_at, MPI_INT, MPI_COMM_WORLD));
+    int class =
+        class_of(MPI_Alltoallv(in, sent, sent_at, MPI_INT, out, got, got_at, MPI_INT, comm));
     if (class != (short_here ? MPI_ERR_TRUNCATE : MPI_SUCCESS) && wrong++ < 5)
         printf("rank %d, %d elements, %d less: error class %d\n", rank, n, less, class);
     if (short_here) { /* what is in the room too small is not said */
@@ -275,45 +278,75 @@ static void retry(int n) {
     }
 }
 
+static void alias(void) {
+    for (int bytes = 8; bytes <= 1 << 20; bytes *= 8) {
+        char *both = calloc((size_t)size, (size_t)bytes);
+        int counts[MOST], displs[MOST];
+        for (int r = 0; r < size; r++) {
+            counts[r] = bytes;
+            displs[r] = r * bytes;
+        }
+        (void)MPI_Alltoall(both, bytes, MPI_BYTE, both, bytes, MPI_BYTE, comm);
+        (void)MPI_Alltoallv(both, counts, displs, MPI_BYTE, both, counts, displs, MPI_BYTE, comm);
+        free(both);
+    }
+}
+
+/* One rank after another finds that it has too little room; `all`: none. No room at all: a message
+ * of which only the sender knows cannot be received. */
+static void truncated(int all) {
+    const int n[] = {2, 8, 300, 5000, 60000, 400000};
+    for (int i = 0, call = 0; i < 6; i++)
+        for (int again = 0; again < 3; again++, call += 2) {
+            truncate_one(n[i], again % 2 ? n[i] - !all : 1, call);
+            truncate_one(n[i], 0, call + 1);
+        }
+}
+
+static void choose(const char *collective, const char *choice) {
+    typedef int choose_function(MPI_Comm, const char *, const char *, char *, size_t);
+    choose_function *function = NULL;
+    char error[400] = "the library is not there";
+    *(void **)&function = dlsym(NULL, "stretto_choose");
+    if (!function || function(comm, collective, choice, error, sizeof error) != 0) {
+        fprintf(stderr, "exchange: %s: %s\n", choice, error);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+}
+
+static int run(const char *one) {
+    char choice[64] = "", what[32] = "", word[32] = "";
+    int calls = 0, all = 0;
+    sscanf(one, "%63s %31s %31s %d", choice, what, word, &calls);
+    wrong = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    choose("alltoallv", choice);
+    if (!strcmp(what, "known"))
+        known();
+    else if (!strcmp(what, "truncate"))
+        truncated(!strcmp(word, "all"));
+    else if (!strcmp(what, "retry"))
+        for (int n = 20; n < 60000; n *= 50)
+            retry(n);
+    else if (!strcmp(what, "alias"))
+        choose("alltoall", choice), alias();
+    else
+        repeat((unsigned)atoi(word), calls);
+    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, comm);
+    if (rank == 0)
+        printf("exchange %s: %d faults\n", one, all);
+    MPI_Comm_free(&comm);
+    return all != 0;
+}
+
 int main(int argc, char **argv) {
+    int faults = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const char *what = argc > 1 ? argv[1] : "repeat";
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (!strcmp(what, "known")) {
-        known();
-    } else if (!strcmp(what, "truncate")) {
-        /* no room at all: a message of which only the sender knows cannot be received */
-        const int all = argc > 2 && !strcmp(argv[2], "all"), n[] = {2, 8, 300, 5000, 60000, 400000};
-        for (int i = 0, call = 0; i < 6; i++)
-            for (int again = 0; again < 3; again++, call += 2) {
-                truncate_one(n[i], again % 2 ? n[i] - !all : 1, call);
-                truncate_one(n[i], 0, call + 1);
-            }
-    } else if (!strcmp(what, "retry")) {
-        for (int n = 20; n < 60000; n *= 50)
-            retry(n);
-    } else if (!strcmp(what, "alias")) {
-        for (int bytes = 8; bytes <= 1 << 20; bytes *= 8) {
-            char *both = calloc((size_t)size, (size_t)bytes);
-            int counts[MOST], displs[MOST];
-            for (int r = 0; r < size; r++) {
-                counts[r] = bytes;
-                displs[r] = r * bytes;
-            }
-            (void)MPI_Alltoall(both, bytes, MPI_BYTE, both, bytes, MPI_BYTE, MPI_COMM_WORLD);
-            (void)MPI_Alltoallv(both, counts, displs, MPI_BYTE, both, counts, displs, MPI_BYTE,
-                                MPI_COMM_WORLD);
-            free(both);
-        }
-    } else {
-        repeat(argc > 2 ? (unsigned)atoi(argv[2]) : 1, argc > 3 ? atoi(argv[3]) : 300);
-    }
-    int all = 0;
-    MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)
-        printf("exchange %s: %d faults\n", what, all);
+    for (int i = 1; i < argc; i++)
+        faults |= run(argv[i]);
     MPI_Finalize();
-    return all != 0;
+    return faults;
 }

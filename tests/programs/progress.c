@@ -1,8 +1,8 @@
 /* Programs that are correct under the MPI's progress rule and hang under a careless library: each
  * leaves something pending that only this process can push on, and then waits in a collective.
  *
- * Usage: progress CASE (see main). Prints "progress CASE: done". Any number of ranks from 2; large
- * messages, so that they need the sender's help.
+ * Usage: progress CASE... (see run). Prints "progress CASE: done" for each. Any number of ranks
+ * from 2; large messages, so that they need the sender's help.
  */
 #include <mpi.h>
 
@@ -145,10 +145,8 @@ static void *run_thread(void *arg) {
     return NULL;
 }
 
-static void threads(int provided) {
+static void threads(void) {
     pthread_t other;
-    if (provided < MPI_THREAD_MULTIPLE)
-        return;
     MPI_Comm_dup(MPI_COMM_WORLD, &thread_comm[0]);
     MPI_Comm_dup(MPI_COMM_WORLD, &thread_comm[1]);
     pthread_create(&other, NULL, run_thread, &thread_comm[1]);
@@ -191,36 +189,44 @@ static void many(void) {
         MPI_Comm_free(&comms[i]);
 }
 
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {{"rma", rma},         {"nonblocking", nonblocking},     {"chain", chain},
+             {"threads", threads}, {"communicators", communicators}, {"many", many}};
+
+static int run(const char *name) {
+    static const char *collectives[] = {"barrier",   "allreduce",       "reduce",     "bcast",
+                                        "allgather", "large_allreduce", "large_bcast"};
+    for (int i = 0; i < 7; i++)
+        if (!strcmp(name, collectives[i]))
+            return isend_then(i), 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(name, cases[i].name))
+            return cases[i].run(), 1;
+    return 0;
+}
+
 int main(int argc, char **argv) {
-    int provided;
-    const char *name = argc > 1 ? argv[1] : "";
-    MPI_Init_thread(&argc, &argv, strcmp(name, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE,
-                    &provided);
+    int wanted = MPI_THREAD_SINGLE, provided, known = 1;
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "threads"))
+            wanted = MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(&argc, &argv, wanted, &provided);
+    if (provided < wanted)
+        MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     data = calloc(LARGE, 1);
     warm(MPI_COMM_WORLD);
-    static const char *collectives[] = {"barrier",   "allreduce",       "reduce",     "bcast",
-                                        "allgather", "large_allreduce", "large_bcast"};
-    int known = 0;
-    for (int i = 0; i < 7; i++)
-        if (!strcmp(name, collectives[i]))
-            isend_then(i), known = 1;
-    if (!strcmp(name, "rma"))
-        rma(), known = 1;
-    if (!strcmp(name, "nonblocking"))
-        nonblocking(), known = 1;
-    if (!strcmp(name, "chain"))
-        chain(), known = 1;
-    if (!strcmp(name, "threads"))
-        threads(provided), known = 1;
-    if (!strcmp(name, "communicators"))
-        communicators(), known = 1;
-    if (!strcmp(name, "many"))
-        many(), known = 1;
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0 && known)
-        printf("progress %s: done\n", name);
+    for (int i = 1; i < argc && known; i++) {
+        known = run(argv[i]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0 && known) {
+            printf("progress %s: done\n", argv[i]);
+            fflush(stdout);
+        }
+    }
     free(data);
     MPI_Finalize();
     return !known;

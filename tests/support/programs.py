@@ -48,6 +48,7 @@ def job(
     options: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
+    within: Sequence[str] = (),
     in_front: object = None,
     timeout: float = 600,
     fails: bool = False,
@@ -56,7 +57,8 @@ def job(
     """Run a program under Stretto's library; `command`: its name, and words without blanks.
 
     `words`: more of them. `options`: of the compiler. `env`: more variables of the ranks. `before`:
-    words before the program, as ``sh -c SCRIPT``. `in_front`: a library that is preloaded, too.
+    words before the program, as ``sh -c SCRIPT``. `within`: words before the launcher.
+    `in_front`: a library that is preloaded, too.
     """
     mpi = ALL[name].require()
     rank_env = under(mpi, **settings) | dict(env or {})
@@ -64,7 +66,7 @@ def job(
         rank_env["LD_PRELOAD"] = f"{in_front}:{rank_env['LD_PRELOAD']}"
     source, *first = command.split()
     argv = [*before, program(name, source, *options), *first, *words]
-    done = mpi.run(ranks, argv, rank_env=rank_env, timeout=timeout)
+    done = mpi.run(ranks, argv, rank_env=rank_env, timeout=timeout, within=within)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done
 

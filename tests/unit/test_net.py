@@ -295,7 +295,7 @@ def test_agents_measure_streams_threads_and_latency(agents: Agents) -> None:
         assert run.mss > 1000 and 0 <= run.send_thread <= run.send_cores + 1e-9
         assert run.slowest_stream_bytes_s * setting.streams <= run.rate_bytes_s * 1.1
     ((latency,),) = [point.runs for point in found.latencies.values()]
-    assert latency.count > 1 and 0 < latency.min_us <= latency.median_us <= latency.p99_us
+    assert latency.count > 0 and 0 < latency.min_us <= latency.median_us <= latency.p99_us
     both = plan_of(NetSetting(2, 1, 65536), both=True)
     found = measure(agents, both, lambda done, note: None)
     assert [point.pair for point in found.streams.values()] == [("a", "b"), ("b", "a")]
@@ -310,16 +310,27 @@ def test_agents_whose_peer_dies_or_stops_end_within_seconds(
     plan = plan_of(NetSetting(2, 1, 131072), seconds=900)
     results = NetResults(plan)
     peer = agents.by_name["b"].process.pid
-    stop = threading.Timer(1, os.kill, (peer, number))
+
+    def used() -> int:
+        """Ticks of a core that the peer has had: with bytes it needs some, and to listen none."""
+        words = Path(f"/proc/{peer}/stat").read_text().rpartition(")")[2].split()
+        return int(words[11]) + int(words[12])
+
+    def once_bytes_pass(before: int, until: float) -> None:
+        while used() < before + 10 and time.monotonic() < until:
+            time.sleep(0.05)
+        os.kill(peer, number)
+
+    stop = threading.Thread(target=once_bytes_pass, args=(used(), time.monotonic() + 300))
     stop.start()
     begin = time.monotonic()
     try:
         step(agents, plan, results, [("a", "b")], plan.settings[0])
     finally:
-        stop.cancel()
+        stop.join()
         agents.by_name["b"].process.kill()
     ((_, failed),) = results.failed.items()
-    assert time.monotonic() - begin < 400 and failed.remedy
+    assert time.monotonic() - begin < 800 and failed.remedy
     assert any(word in failed.reason for word in reason.split("|")), failed.reason
     step(agents, plan, results, [("a", "b")], plan.settings[0])  # it is not tried again
 
@@ -334,7 +345,7 @@ def test_agent_serves_nobody_who_lacks_the_token_or_has_another_version(agents: 
         ("GET / HTTP/1.1", b""),
         ("x" * 600, b""),
     ):
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+        with socket.create_connection(("127.0.0.1", port), timeout=300) as peer:
             peer.sendall(line.encode() + b"\n")
             try:
                 found = peer.recv(200)
@@ -342,7 +353,7 @@ def test_agent_serves_nobody_who_lacks_the_token_or_has_another_version(agents: 
                 found = b""
             assert found.startswith(reply) and bool(found) == bool(reply), line
     with pytest.raises(OSError):  # it listens on its address only
-        socket.create_connection(("127.0.0.2", port), timeout=30)
+        socket.create_connection(("127.0.0.2", port), timeout=300)
     results = measure(agents, plan_of(NetSetting(1, 1, 1024)), lambda done, note: None)
     assert not results.failed
 
@@ -385,7 +396,7 @@ def test_agent_on_a_port_that_is_taken_names_it(monkeypatch: pytest.MonkeyPatch)
 def test_agent_ends_with_its_input_and_refuses_foreign_lines() -> None:
     for text in ("", "run id=1\n", "token short\n", "token 0123456789abcdef\nnonsense\n"):
         done = subprocess.run(
-            [net_program()], input=text, capture_output=True, text=True, timeout=60, check=False
+            [net_program()], input=text, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0 and done.stdout.count("\n") == 1, text
 

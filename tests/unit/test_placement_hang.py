@@ -53,7 +53,7 @@ def ended(mark: Path) -> bool:
     """Whether both have been there and are gone, which may take them a moment."""
     processes = mark.read_text().split()
     assert len(processes) == 2
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while any(map(alive, processes)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not any(map(alive, processes))

@@ -1,0 +1,34 @@
+"""A /dev/shm that only one test's processes see, without what others on this machine make there."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+#: keeps the namespace until its input ends
+HOLD = "mount -t tmpfs tmpfs /dev/shm && echo ready && read line"
+
+
+@contextlib.contextmanager
+def own_shm() -> Iterator[tuple[list[str], Path]]:
+    """Words that start a command with such a folder, and where this process sees the same folder.
+
+    Where this user may not mount, no words, and the machine's.
+    """
+    holder = subprocess.Popen(
+        ["unshare", "-m", "sh", "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert holder.stdout is not None
+    try:
+        if holder.stdout.readline() == "ready\n":
+            yield (
+                ["nsenter", "-m", "-t", str(holder.pid), "--wd=."],
+                Path(f"/proc/{holder.pid}/root/dev/shm"),
+            )
+        else:
+            yield [], Path("/dev/shm")
+    finally:
+        holder.communicate()
