@@ -67,7 +67,8 @@ def _parse(path: Path, read: Callable[[int, int], bytes], end: int) -> Dynamic |
         return None
     wide = head[4] == 2
     width = 8 if wide else 4
-    order: Order = {1: "little", 2: "big"}[head[5]]
+    orders: dict[int, Order] = {1: "little", 2: "big"}
+    order = orders[head[5]]
 
     def number(data: bytes, at: int, size: int) -> int:
         return int.from_bytes(data[at : at + size], order)
