@@ -4,9 +4,7 @@ Inside an MPI program (see `stretto.api`): `choose`, `last`, `counters`, `Alltoa
 In a notebook (see `stretto.notebook`): `open_bench`, `open_profile`, `open_net`.
 """
 
-import importlib
-
-from stretto.light import TYPE_CHECKING
+from stretto.light import TYPE_CHECKING, module
 from stretto.version import __version__
 
 if TYPE_CHECKING:
@@ -22,6 +20,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load a module when one of its names is asked for: the commands do not need them."""
     if name in __all__:
-        module = "stretto.notebook" if name.startswith("open_") else "stretto.api"
-        return getattr(importlib.import_module(module), name)
+        home = "stretto.notebook" if name.startswith("open_") else "stretto.api"
+        return getattr(module(home), name)
     raise AttributeError(f"module 'stretto' has no attribute {name!r}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import site
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.light import TYPE_CHECKING
+from stretto.paths import Path
 
 if TYPE_CHECKING:
     from stretto.kinds import Abi, Part

@@ -6,10 +6,13 @@ lines and exits with its code. Any other exception is a defect of Stretto.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-from collections.abc import Iterator
-from pathlib import Path
+
+from stretto.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
 
 EXIT_DONE = 0
 EXIT_FAULT = 1
@@ -102,18 +105,23 @@ class Interrupted(KeyboardInterrupt):
         self.kept = kept
 
 
-@contextlib.contextmanager
-def keeping(kept: str) -> Iterator[None]:
+class keeping:
     """Say `kept` to the user when Ctrl-C ends the block.
 
     A sentence such as ``"measurements so far are in x.bench.jsonl; the same command goes on"``.
     """
-    try:
-        yield
-    except Interrupted:
-        raise
-    except KeyboardInterrupt as interrupt:
-        raise Interrupted(kept) from interrupt
+
+    def __init__(self, kept: str) -> None:
+        self.kept = kept
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, KeyboardInterrupt) and not isinstance(error, Interrupted):
+            raise Interrupted(self.kept) from error
 
 
 def from_oserror(error: OSError, doing: str, place: str | Path | None = None) -> StrettoError:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from stretto.light import TYPE_CHECKING
+from stretto.paths import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def home() -> Path:

@@ -1,4 +1,4 @@
-"""What `dataclasses`, `typing` and whole modules do for ``stretto run``, without loading them.
+"""What `dataclasses`, `functools` and others do for ``stretto run``, without loading them.
 
 ``stretto run`` stands in front of every start of a job, and its time is that of its imports: the
 library's `dataclasses` alone, with `inspect` behind it, takes as long as all of Stretto's modules.
@@ -8,18 +8,33 @@ dataclass everywhere (`dataclasses.fields`, `replace`, `asdict`).
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # true for mypy, by its name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import suppress
     from dataclasses import dataclass, field, replace
+    from functools import cache
     from typing import Any
 
-__all__ = ["TYPE_CHECKING", "dataclass", "field", "later", "replace"]
+__all__ = [
+    "TYPE_CHECKING", "cache", "dataclass", "field", "later", "module", "replace", "suppress",
+]  # fmt: skip
+
+#: whether this process is ``stretto run -- CMD``, which becomes CMD in a moment
+starting = False
+
+
+def module(name: str) -> Any:
+    """Load a module, as `importlib.import_module` does."""
+    __import__(name)
+    return sys.modules[name]
 
 
 def later(name: str) -> Any:
-    """A module of the standard library that is loaded when something of it is used."""
+    """A module that is loaded when something of it is used."""
     return _Later(name)
 
 
@@ -28,7 +43,7 @@ class _Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(__import__(self._name), name)
+        return getattr(module(self._name), name)
 
 
 class _Made:
@@ -58,6 +73,30 @@ class _Known:
 
 
 if not TYPE_CHECKING:
+
+    class suppress:
+        """As `contextlib.suppress`."""
+
+        def __init__(self, *errors):
+            self.errors = errors
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, kind, error, trace):
+            return kind is not None and issubclass(kind, self.errors)
+
+    def cache(function):
+        """Do as `functools.cache`."""
+        known = {}
+
+        def ask(*given, **named):
+            key = (given, *named.items())
+            if key not in known:
+                known[key] = function(*given, **named)
+            return known[key]
+
+        return ask
 
     def field(*, default_factory):
         return _Made(default_factory)

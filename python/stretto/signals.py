@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Iterator
-
-from stretto.light import TYPE_CHECKING
+from stretto.light import TYPE_CHECKING, module
 
 if TYPE_CHECKING:
+    import signal
     from types import FrameType
+else:
+    signal = module("_signal")  # what `signal` is made of, without enum
 
 
 class Signalled(KeyboardInterrupt):
@@ -25,26 +24,32 @@ def number_of(interrupt: KeyboardInterrupt) -> int:
     return interrupt.number if isinstance(interrupt, Signalled) else int(signal.SIGINT)
 
 
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
+class interruptible:
     """Turn SIGTERM and SIGHUP into KeyboardInterrupt (in the main thread).
 
     One that is ignored stays so: `nohup` means it.
     """
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise Signalled(number)
+    def __enter__(self) -> None:
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            raise Signalled(number)
 
-    heard = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
-    try:
-        old = {n: signal.signal(n, interrupt) for n in heard}
-    except ValueError:  # another thread: signals are for the main one
-        old = {}
-    try:
-        yield
-    finally:
-        for number, before in old.items():
+        both = (signal.SIGTERM, signal.SIGHUP)
+        heard = [n for n in both if signal.getsignal(n) != signal.SIG_IGN]
+        try:
+            self.old = {n: signal.signal(n, interrupt) for n in heard}
+        except ValueError:  # another thread: signals are for the main one
+            self.old = {}
+
+    def __exit__(self, *raised: object) -> None:
+        for number, before in self.old.items():
             signal.signal(number, before)
+
+
+def unignore() -> None:
+    """Undo what Python does as it starts: a command that it becomes would ignore these, too."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Stopped(Exception):

@@ -1,6 +1,7 @@
 """The command line's entry, and the one place where errors are shown.
 
-What takes long to load is loaded when it is needed: `stretto run -- CMD` needs no Typer.
+What takes long to load is loaded when it is needed: `stretto run -- CMD` needs no Typer, and
+`stretto --version` needs nothing (docs/decisions/0031-start-up.md).
 
 How to add one: a module `stretto.cli.NAME` with
 
@@ -18,15 +19,12 @@ one JSON document and nothing else, by `stretto.output.print_json`), all other w
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import importlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from io import TextIOWrapper  # not the module: `stretto.cli.io` is a command
-from pathlib import Path
 
+from stretto import light
 from stretto.errors import (
     EXIT_DONE,
     EXIT_FAULT,
@@ -39,6 +37,10 @@ from stretto.errors import (
 )
 from stretto.output import say
 from stretto.signals import Stopped, interruptible
+from stretto.version import __version__
+
+if light.TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 #: what the system may refuse anywhere, and a person can mend; everything else is a defect
 MENDABLE = (
@@ -51,10 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         with interruptible():
-            if arguments[:2] == ["run", "--"]:  # without options there is nothing to parse
-                result = importlib.import_module("stretto.cli.start").start(arguments[2:])
+            result: object = None
+            if arguments == ["--version"]:
+                print(f"stretto {__version__}")
+            elif (read := _plain_start(arguments)) is not None:
+                light.starting = True
+                light.module("stretto.cli.start").start(**read)
             else:
-                result = importlib.import_module("stretto.cli.app").run(arguments)
+                result = light.module("stretto.cli.app").run(arguments)
         sys.stdout.flush()
         return result if isinstance(result, int) else EXIT_DONE
     except (KeyboardInterrupt, Stopped) as error:
@@ -65,11 +71,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error)
 
 
+#: what `run` and `learn` need no Typer for, as parameters of `start`
+_FLAGS = {"--verbose": "verbose", "-v": "verbose"}
+_VALUES = {
+    "run": {"--table", "--choice", "--settings", "--mpi"},
+    "learn": {"--table", "--mpi"},
+}
+
+
+def _plain_start(arguments: Sequence[str]) -> dict[str, object] | None:
+    """Read ``run [OPTION VALUE]... -- CMD`` as Typer does; None where that is to read it itself."""
+    name, *words = arguments or [""]
+    read: dict[str, object] = {"learn": True} if name == "learn" else {}
+    while name in _VALUES and words:
+        word = words.pop(0)
+        if word == "--":
+            return {**read, "words": words}
+        if word in _FLAGS:
+            read[_FLAGS[word]] = True
+        elif word in _VALUES[name] and words and words[0][:1] != "-":
+            read[word.removeprefix("--")] = words.pop(0)
+        else:
+            break
+    return None
+
+
 def _failed(error: Exception) -> int:
     """Show an error, and return the exit code."""
     if isinstance(error, BrokenPipeError) and error.errno != errno.ESHUTDOWN:
         # the reader of our output has gone (as in `stretto ... | head`): there is nobody to tell
-        with contextlib.suppress(OSError):
+        with light.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAULT
     show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
@@ -84,7 +115,7 @@ def _failed(error: Exception) -> int:
         return known.exit_code
     if any(isinstance(cause, KeyboardInterrupt) for cause in _causes(error)):
         return _interrupted(error)  # in an extension module's import it becomes an ImportError
-    importlib.import_module("stretto.cli.defect").report(error)
+    light.module("stretto.cli.defect").report(error)
     return EXIT_FAULT
 
 
@@ -122,7 +153,7 @@ def _standard_streams() -> None:
 
 def _directory_has_gone() -> bool:
     try:
-        Path.cwd()
+        os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
         return True
     return False

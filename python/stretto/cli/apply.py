@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from pathlib import Path
-
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.identity import other_model, this_cpu
 from stretto.files.locate import find_table, table_path
+from stretto.files.rows import Table
 from stretto.files.trust import distrust
 from stretto.launch.inject import Applied
 from stretto.launch.job import Job
-from stretto.launch.library import library_for
-from stretto.launch.naming import INTERPRETER, app_name, learned_table, tuned_directory
-from stretto.light import TYPE_CHECKING, later, replace
+from stretto.launch.naming import app_name, interpreter, learned_table, tuned_directory
+from stretto.light import TYPE_CHECKING, cache, later, replace
+from stretto.mpi.library import cached
 from stretto.output import say
+from stretto.paths import Path
 
 if TYPE_CHECKING:
     import shlex
+    from collections.abc import Sequence
+    from typing import Any
 
-    from stretto.files.rows import Table
     from stretto.files.settings import SettingsFile
 else:
     shlex = later("shlex")
@@ -122,7 +121,7 @@ def _same_text(tried: Sequence[str], job: Job) -> bool:
         if application.program is None:
             continue
         name = Path(words[application.program]).name
-        if name == app_name(job) and INTERPRETER.match(name):
+        if name == app_name(job) and interpreter(name):
             arguments = list(words[application.program + 1 : application.end])
             return list(tried[len(tried) - len(arguments) :]) == arguments
     return True
@@ -180,9 +179,7 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     variables = dict(switches)
     parts = [f"{name}={value}" for name, value in switches.items()]
     if path is not None:
-        from stretto.files.table import read_table
-
-        found = read_table(path)
+        found = _table(path)
         _check_fits(found, path, job)
         _note_cpu(path, found.cpu)
         variables["STRETTO_TABLE"] = str(path.resolve())
@@ -194,6 +191,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     if verbose:
         variables["STRETTO_VERBOSE"] = "1"
     words = f"{job.mpi.name} with {' and '.join(parts)}"
+    from stretto.launch.library import library_for
+
     return Applied([library_for("interposer", job.mpi)], variables, words, settings)
 
 
@@ -218,25 +217,55 @@ def _own_table(job: Job) -> Path | None:
     if why is not None:
         say(f"stretto: note: {path} is not used: {why}; name it with --table if you trust it")
         return None
-    from stretto.files.table import read_table
-    from stretto.files.verdict import read_verdict
-
-    differences = read_table(path).mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
+    found = _table(path)
+    differences = found.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
     if differences:
         say(f"stretto: note: {path} is not used: {differences[0]}")
         return None
     verdict = directory / f"{app_name(job)}.verdict.json"
     if verdict.is_file():
-        found = read_verdict(verdict)
-        if not _same_text(found.command, job):
-            made = shlex.join(found.command)
+        command, slower = _verdict(verdict)
+        if not _same_text(command, job):
+            made = shlex.join(command)
             say(f"stretto: note: {path} is not used: it was made with another program: {made}")
             return None
-        gain = found.measured
-        if gain is not None and gain.p is not None and gain.p < 0.05 and gain.high < 0:
+        if slower:
             say(f"stretto: note: {path} is not used: it made the job slower ({verdict})")
             return None
     return path
+
+
+def _table(path: Path) -> Table:
+    """Return a table without its rows, which a file's first reading has checked."""
+
+    def ask() -> tuple[str, bool]:
+        from stretto.files.table import read_table
+
+        head = vars(read_table(path))
+        return "\n".join(str(head[name] or "") for name in _HEAD), True
+
+    kept = (cached("table", path.absolute(), ask) if path.is_file() else ask()[0]).split("\n")
+    head: dict[str, Any] = dict(zip(_HEAD, kept, strict=True))
+    return Table(**{**head, **{n: int(head[n]) if head[n] else None for n in ("nodes", "ppn")}})
+
+
+_HEAD = ("family", "mpi_version", "nodes", "ppn", "created", "stretto", "host", "cpu")
+
+
+def _verdict(path: Path) -> tuple[list[str], bool]:
+    """Return the command that a verdict is of, and whether tuning made it slower."""
+
+    def ask() -> tuple[str, bool]:
+        from stretto.files.verdict import read_verdict
+
+        found = read_verdict(path)
+        gain = found.measured
+        slower = gain is not None and gain.p is not None and gain.p < 0.05 and gain.high < 0
+        text = "\0".join([str(slower), *found.command])
+        return text, "\\ud" not in ascii(text)  # a file of text cannot keep words that are no text
+
+    slower, *command = cached("verdict", path.absolute(), ask).split("\0")
+    return command, slower == str(True)
 
 
 def _layout(table: Table) -> str:
@@ -266,7 +295,7 @@ def _check_fits(table: Table, path: Path, job: Job) -> None:
         say(f"stretto: note: {path}: {difference}")
 
 
-@functools.cache  # once: `stretto scale` asks for every point
+@cache  # once: `stretto scale` asks for every point
 def _note_cpu(path: Path, cpu: str) -> None:
     """Say when a file was made on another CPU than this machine's; it is applied all the same.
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
 
 from stretto.cli.apply import applied_to
 from stretto.errors import EXIT_COMMAND, StrettoError, from_oserror
 from stretto.launch.inject import prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.naming import learned_table
-from stretto.light import replace
+from stretto.light import TYPE_CHECKING, replace
 from stretto.output import say
+from stretto.paths import Path
+from stretto.signals import unignore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def start(
     words: Sequence[str],
-    table: Path | None = None,
+    table: Path | str | None = None,
     choice: str | None = None,
-    settings: Path | None = None,
+    settings: Path | str | None = None,
     mpi: str | None = None,
     verbose: bool = False,
     learn: bool = False,
@@ -36,7 +39,8 @@ def start(
         job = _learning(job, out, fixed)
     for note in job.notes:
         say(f"stretto: note: {note}")
-    applied = applied_to(job, table, choice, verbose, settings)
+    files = [None if name is None else Path(name) for name in (table, settings)]
+    applied = applied_to(job, files[0], choice, verbose, files[1])
     if applied.libraries and job.between:
         say(
             f"stretto: requested: {applied.words}; it may have no effect through "
@@ -53,7 +57,7 @@ def _learning(job: Job, out: Path | None, fixed: bool) -> Job:
     """Return the job with the variables by which the library learns."""
     path = job.cwd / (out or learned_table(job))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        os.makedirs(path.parent, exist_ok=True)  # noqa: PTH103
     except OSError as error:
         raise from_oserror(error, "cannot make the directory", path.parent) from error
     more = {"STRETTO_LEARN": "1", "STRETTO_LEARN_TABLE": str(path)}
@@ -64,6 +68,7 @@ def _learning(job: Job, out: Path | None, fixed: bool) -> Job:
 
 def execute(argv: list[str], environ: dict[str, str]) -> None:
     """Become the command: its exit code, its terminal, its signals."""
+    unignore()
     try:
         os.execvpe(argv[0], argv, environ)
     except OSError as error:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import time
-from pathlib import Path
 
-from stretto.light import TYPE_CHECKING, dataclass
+from stretto.light import TYPE_CHECKING, dataclass, later
+from stretto.paths import Path
 from stretto.version import __version__
 
 if TYPE_CHECKING:
+    import re
+
     from stretto.kinds import Abi, Family
+else:
+    re = later("re")
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,26 @@ def collect_host(root: Path = Path("/")) -> Host:
 
 
 def this_cpu(root: Path = Path("/")) -> str:
-    return cpu_model(_read(root / "proc/cpuinfo"))
+    return cpu_model(_cpuinfo(root / "proc/cpuinfo"))
+
+
+def _cpuinfo(path: Path) -> str:
+    """Return what is said of the first processor where that names the model, else the whole.
+
+    The kernel asks each processor for its clock rate: with hundreds of them, that takes a while.
+    """
+    lines: list[str] = []
+    named = False
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                lines.append(line)
+                named |= line.startswith("model name")
+                if named and not line.strip():
+                    break
+    except OSError:
+        return ""
+    return "".join(lines)
 
 
 def _read(path: Path) -> str:
@@ -120,7 +142,7 @@ def cpu_model(cpuinfo: str) -> str:
         if key in fields:
             name = fields[key].replace('"', "'")
             # on x86-64 these two tell generations apart
-            if key == "model name" and not re.search(r"\d", name) and "cpu family" in fields:
+            if key == "model name" and not any(map(str.isdecimal, name)) and "cpu family" in fields:
                 name += f" (family {fields['cpu family']}, model {fields.get('model', '?')})"
             return name
     if "CPU implementer" in fields and "CPU part" in fields:
@@ -168,19 +190,32 @@ def cpu_slug(cpu: str) -> str:
 
     Marketing marks and the clock rate, which do not tell machines apart, are dropped.
     """
-    text = re.sub(r"\((r|tm|c)\)", " ", cpu.lower())
-    text = re.sub(r"@.*$|\b\d+-core\b|\bprocessor\b|\bcpu\b", " ", text)
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-") or UNKNOWN_CPU
+    text = cpu.lower()
+    for mark in ("(r)", "(tm)", "(c)"):
+        text = text.replace(mark, " ")
+    text = text.partition("@")[0]
+    kept: list[str] = []
+    for word in "".join(c if c.isalnum() or c in "_-" else " " for c in text).split():
+        parts = word.split("-")
+        for at, part in enumerate(parts):
+            cores = part == "core" and at and parts[at - 1].isdecimal()
+            if cores:
+                kept.pop()
+            elif part not in ("processor", "cpu"):
+                kept.append(part)
+    plain = "".join(c if c in _PLAIN else " " for c in " ".join(kept))
+    return "-".join(plain.split()) or UNKNOWN_CPU
 
 
-#: how MVAPICH's MPI_Get_library_version begins; it is made of MPICH
-_MVAPICH = re.compile(r"\s*MVAPICH", re.IGNORECASE)
+_PLAIN = "abcdefghijklmnopqrstuvwxyz0123456789"
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI", "mvapich": "MVAPICH"}
 
 
 def product_of(family: str, library: str) -> str:
     """Return ``mvapich`` where the library says that it is this, else the family."""
-    return "mvapich" if family == "mpich" and _MVAPICH.match(library) else family
+    # it is made of MPICH
+    told = library.lstrip().upper().startswith("MVAPICH")
+    return "mvapich" if family == "mpich" and told else family
 
 
 def product(mpi: MPIIdentity) -> str:

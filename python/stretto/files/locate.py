@@ -8,14 +8,14 @@ first. ``any`` stands for any number of nodes or ranks.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from pathlib import Path
 
 from stretto.files.identity import cpu_slug
 from stretto.home import home
 from stretto.light import TYPE_CHECKING
+from stretto.paths import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Protocol
 
     class HasVersion(Protocol):

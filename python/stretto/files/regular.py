@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from pathlib import Path
+
+from stretto.paths import Path
 
 #: the largest file that is read as a whole
 MOST_BYTES = 512 << 20
@@ -19,12 +19,14 @@ MOST_SMALL_BYTES = 16 << 20
 _PIECE = 1 << 20
 _ALWAYS = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 #: what a shell hands over in place of a file's name: ``<(zcat a.log.gz)``
-_HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/[0-9]+)|/proc/self/fd/[0-9]+")
+_HANDED_OVER = ("/dev/fd", "/proc/self/fd")
 
 
 def handed_over(path: Path) -> bool:
     """Tell whether a shell gives this name to what it has opened itself."""
-    return _HANDED_OVER.fullmatch(path.as_posix()) is not None
+    text = path.as_posix()
+    head, _, number = text.rpartition("/")
+    return text == "/dev/stdin" or (head in _HANDED_OVER and number.isascii() and number.isdigit())
 
 
 def open_to_read(path: Path) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from stretto.light import TYPE_CHECKING, dataclass, field
 
-from stretto.files.identity import MPIIdentity
-from stretto.kinds import Family
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stretto.files.identity import MPIIdentity
+    from stretto.kinds import Family
 
 LARGEST_SIZE = 2**64 - 1
 
@@ -35,7 +36,7 @@ class Row:
             value = float(self.evidence[key])
         except (KeyError, ValueError):
             return None
-        return value if math.isfinite(value) else None
+        return value if abs(value) < float("inf") else None  # nor NaN
 
     @property
     def ratio(self) -> float | None:
@@ -52,7 +53,7 @@ class Row:
         return self.source == "simulated"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Table:
     """A whole table and where it comes from; `nodes` and `ppn` None mean any layout."""
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
 import stat
-from pathlib import Path
+
+from stretto.light import TYPE_CHECKING, later
+from stretto.paths import Path
+
+if TYPE_CHECKING:
+    import grp
+    import pwd
+else:
+    grp, pwd = later("grp"), later("pwd")
 
 
 def distrust(path: Path) -> str | None:

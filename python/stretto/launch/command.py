@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from stretto.errors import UsageError
 from stretto.launch.options import HYDRA, OPENMPI, SRUN, SRUN_OPTIONAL, WRAPPERS, words_of
 from stretto.light import TYPE_CHECKING, dataclass, field
 from stretto.mpi.detect import LAUNCHER_NAMES, identify_launcher, is_launcher, which
+from stretto.paths import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stretto.kinds import LauncherKind
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _TABLES: dict[LauncherKind, dict[str, int]] = {
     "openmpi": OPENMPI, "mpich": HYDRA, "intel": HYDRA, "slurm": SRUN,
 }  # fmt: skip
@@ -95,6 +93,12 @@ class Command:
         return [o.values for o in self.options if o.name in names and o.values]
 
 
+def _assigns(word: str) -> bool:
+    """Tell whether a word is ``NAME=VALUE``."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isascii() and name.isidentifier()
+
+
 def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | None, dict[str, str]]:
     """Find the program behind ``env A=B``, ``numactl ...``, ``time`` and their like.
 
@@ -104,7 +108,7 @@ def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | Non
     assignments: dict[str, str] = {}
     while at < end:
         name = Path(words[at]).name
-        if _ASSIGNMENT.match(words[at]) and at == start:
+        if _assigns(words[at]) and at == start:
             key, _, value = words[at].partition("=")
             assignments[key] = value
             at = start = at + 1
@@ -118,7 +122,7 @@ def skip_wrappers(words: Sequence[str], start: int, end: int) -> tuple[int | Non
             if word == "--":
                 at += 1
                 break
-            if name == "env" and _ASSIGNMENT.match(word):
+            if name == "env" and _assigns(word):
                 key, _, value = word.partition("=")
                 assignments[key] = value
                 at += 1
@@ -143,7 +147,7 @@ def parse_command(
             None,
             "give it after --, the launcher included: -- mpirun -n 64 ./app",
         )
-    if _ASSIGNMENT.match(words[0]):
+    if _assigns(words[0]):
         words = ["env", *words]  # what a shell makes of A=B before a command
     at, assignments = skip_wrappers(words, 0, len(words))
     if at is None:

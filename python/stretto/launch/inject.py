@@ -7,17 +7,18 @@ each launcher does was found by running it; see `stretto.mpi.openmpi` and `stret
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.launch.command import Command, Option
 from stretto.launch.job import Job
 from stretto.launch.reach import dropping, obstacles
 from stretto.launch.tools import SANITIZER_OPTION
-from stretto.light import dataclass, field, replace
+from stretto.light import TYPE_CHECKING, dataclass, field, replace
 from stretto.mpi.openmpi import DELIMITER, env_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ _OURS = ("STRETTO_DEBUG", "STRETTO_LIB_DIR", "STRETTO_SITE_TABLES")
 
 def join_preload(*values: str) -> str:
     """Return one LD_PRELOAD value of several, each library once, in order."""
-    words = [w for value in values for w in re.split(r"[:\s]+", value) if w]
+    words = [w for value in values for w in value.replace(":", " ").split()]
     return ":".join(dict.fromkeys(words))
 
 
@@ -61,7 +62,7 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
                 "write it without",
             )
     for lib in libs:
-        if re.search(r"[:;\s,]", str(lib)):
+        if any(c in ":;," or c.isspace() for c in str(lib)):
             raise StrettoError(
                 "a library to preload cannot lie in a path with a blank, colon, semicolon or comma",
                 lib,

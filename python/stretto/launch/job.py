@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.regular import open_to_read
@@ -30,14 +27,15 @@ from stretto.mpi.detect import (
 )
 from stretto.mpi.elf import is_elf
 from stretto.mpi.library import LIBRARY_NAMES, abi_of_name
+from stretto.paths import Path
 
 if TYPE_CHECKING:
+    import re
     import shlex
-
+    from collections.abc import Mapping, Sequence
 else:
-    shlex = later("shlex")
+    re, shlex = later("re"), later("shlex")
 
-_PYTHON = re.compile(r"python(\d+(\.\d+)?)?\Z")
 _SCRIPT_LIMIT = 1 << 20
 
 #: s: nobody runs a longer job a dozen times to tune it
@@ -287,7 +285,7 @@ class _Search:
             if needed is not None:
                 return needed.name, needed.path
         preloaded = self.environ.get("LD_PRELOAD", "")
-        for word in re.split(r"[:\s]+", preloaded):
+        for word in preloaded.replace(":", " ").split():
             if Path(word).name.startswith(LIBRARY_NAMES):
                 return Path(word).name, Path(word)
         return None
@@ -346,9 +344,17 @@ def _abi_words(abi: str) -> str:
     return {"openmpi": TITLES["openmpi"], "mpich": "MPICH", "mpi5": "MPI-5 standard ABI"}[abi]
 
 
+def _is_python(name: str) -> bool:
+    """Tell whether a program's name is that of a Python: ``python``, ``python3.12``."""
+    version = name.removeprefix("python")
+    parts = version.split(".")
+    numbered = version != name and len(parts) <= 2 and all(map(str.isdecimal, parts))
+    return name == "python" or numbered
+
+
 def _python_of(path: Path) -> Path | None:
     """Return the interpreter when `path` is a Python, or a script that one runs."""
-    if _PYTHON.match(path.name) or _PYTHON.match(path.resolve().name):
+    if _is_python(path.name) or _is_python(path.resolve().name):
         return path
     try:
         with path.open("rb") as stream:
@@ -362,7 +368,7 @@ def _python_of(path: Path) -> Path | None:
         words = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
         found = which(words[0], os.environ) if words else None
         words = [str(found)] if found else []
-    if words and _PYTHON.match(Path(words[0]).name):
+    if words and _is_python(Path(words[0]).name):
         return Path(words[0])
     return None
 

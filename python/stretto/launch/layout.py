@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from stretto.files.regular import MOST_SMALL_BYTES, read_regular
 from stretto.launch.command import Command, Option
-from stretto.light import dataclass
+from stretto.light import TYPE_CHECKING, dataclass, later
+from stretto.paths import Path
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Mapping, Sequence
+else:
+    re = later("re")
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,13 @@ _HOSTFILES: dict[str, tuple[str, ...]] = {
 
 
 def _int(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch(r"[1-9][0-9]{0,8}", text) else None
+    known = text is not None and text.isascii() and text.isdigit()
+    return int(text) if text is not None and known and text[0] != "0" and len(text) < 10 else None
 
 
 def _slurm_ppn(text: str | None) -> int | None:
     """Return the largest number in Slurm's ``2(x3),1``."""
-    numbers = [int(n) for n in re.findall(r"(?:^|,)(\d+)", text or "")]
+    numbers = [int(n) for n in re.findall(r"(?:^|,)(\d+)", text)] if text else []
     return max(numbers, default=None)
 
 

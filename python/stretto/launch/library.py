@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from stretto.built import library
 from stretto.light import TYPE_CHECKING
-from stretto.mpi.base import MPIInstallation
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stretto.kinds import Part
+    from stretto.mpi.base import MPIInstallation
 
 
 def library_for(kind: Part, mpi: MPIInstallation) -> Path:

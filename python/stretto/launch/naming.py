@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
-from collections.abc import Sequence
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.launch.command import Command, parse_command
 from stretto.launch.job import Job
+from stretto.light import TYPE_CHECKING, later
+from stretto.paths import Path
 
-#: programs that run another one, which stands in their arguments
-INTERPRETER = re.compile(r"(python|perl|bash|sh)[0-9.]*(-.*)?\Z")
-#: behind it stands the program's text, not its file (``bash -e`` is no such option)
-_TEXT = {"perl": re.compile(r"-\w*[eE]\Z"), "": re.compile(r"-\w*c\Z")}
+if TYPE_CHECKING:
+    import shlex
+    from collections.abc import Sequence
+else:
+    shlex = later("shlex")
+
+
+def interpreter(name: str) -> str | None:
+    """Return which program runs another one, in its arguments: ``python`` for ``python3.12``."""
+    for kind in ("python", "perl", "bash", "sh"):
+        following = name.removeprefix(kind).lstrip("0123456789.")
+        if name.startswith(kind) and (not following or following.startswith("-")):
+            return kind
+    return None
+
+
+def _is_text(kind: str, word: str) -> bool:
+    """Tell whether the program's text comes after a word (``bash -e`` is no such option)."""
+    letters = "eE" if kind == "perl" else "c"
+    return word[:1] == "-" and word[-1] in letters and word[1:].replace("_", "c").isalnum()
 
 
 def app_name(job: Job) -> str:
@@ -32,7 +46,10 @@ def command_name(command: Command) -> str:
     script = at is not None and command.words[at] != word
     name = Path(word).stem if script else Path(word).name
     # it stands in names of files, in lists of variables and in commands to type
-    return re.sub(r"[^\w.-]+", "_", name) or "job"
+    plain = "".join(c if c.isalnum() or c in "_.-" else " " for c in name)
+    while "  " in plain:
+        plain = plain.replace("  ", " ")
+    return plain.replace(" ", "_") or "job"
 
 
 def program_word(command: Command) -> str | None:
@@ -43,11 +60,10 @@ def program_word(command: Command) -> str | None:
     application = applications[0]
     assert application.program is not None
     words = command.words
-    found = INTERPRETER.match(Path(words[application.program]).name)
-    if found is not None:
-        text = _TEXT.get(found[1], _TEXT[""])
+    kind = interpreter(Path(words[application.program]).name)
+    if kind is not None:
         for word in words[application.program + 1 : application.end]:
-            if text.match(word):
+            if _is_text(kind, word):
                 break
             if not word.startswith("-") and Path(word).suffix:
                 return word

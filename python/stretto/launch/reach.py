@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from stretto.launch.command import Application, Command
 from stretto.launch.options import WRAPPERS
-from stretto.light import dataclass
+from stretto.light import TYPE_CHECKING, dataclass, later
+from stretto.paths import Path
+
+if TYPE_CHECKING:
+    import re
+else:
+    re = later("re")
 
 #: start programs elsewhere, without this environment
 _REMOTE = ("ssh", "rsh", "pdsh", "clush", "docker", "podman", "nerdctl", "kubectl")
@@ -26,6 +29,11 @@ class Obstacle:
     certain: bool
 
 
+def _ignoring(word: str) -> bool:
+    """Tell whether an option of `env` begins as ``-i``, ``-0i`` or ``-vi`` does."""
+    return word[:1] == "-" and word[1:].lstrip("0v")[:1] == "i"
+
+
 def dropping(words: list[str]) -> str | None:
     """Return what of the words before a program drops LD_PRELOAD, None where nothing does."""
     wrapper = ""
@@ -37,7 +45,7 @@ def dropping(words: list[str]) -> str | None:
         if wrapper != "env":
             continue
         following = words[at + 1] if at + 1 < len(words) else ""
-        if word in ("-", "--ignore-environment") or re.match(r"-[0v]*i", word):
+        if word in ("-", "--ignore-environment") or _ignoring(word):
             return f"env {word}"
         if word in ("-u", "--unset") and following == "LD_PRELOAD":
             return f"env {word} LD_PRELOAD"

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-
 from stretto.launch.command import Command
 from stretto.launch.reach import preloads
-from stretto.light import dataclass
+from stretto.light import TYPE_CHECKING, dataclass, later
 from stretto.mpi.detect import which
 from stretto.mpi.elf import defines, find_library, is_elf, needed_by, read_dynamic
+from stretto.paths import Path
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Mapping, Sequence
+else:
+    re = later("re")
 
 #: the libraries of an MPI, Fortran's and C++'s among them, and ours
-_OWN = re.compile(
-    r"lib(mpi|mpich(fort|cxx|f90)?|mpicxx|mpifort\w*|open-\w+|stretto[-\w]*"
-    r"|mpi_(mpifh|usempi\w*|cxx|cray|gnu\w*|abi|ilp64|java|intel\w*|ibm\w*))\.so"
-)
+_OWN = (
+    "mpi", "mpich", "mpichfort", "mpichcxx", "mpichf90", "mpicxx", "mpi_mpifh", "mpi_cxx",
+    "mpi_cray", "mpi_abi", "mpi_ilp64", "mpi_java",
+)  # fmt: skip
+#: beginnings of others
+_OWN_FAMILIES = ("mpifort", "open-", "mpi_usempi", "mpi_gnu", "mpi_intel", "mpi_ibm")
 #: libraries of AddressSanitizer, which ends a program when another library is preloaded
 _SANITIZER = ("libasan.so", "libclang_rt.asan")
 #: what it needs then
 SANITIZER_OPTION = "verify_asan_link_order=0"
-_PRELOAD = re.compile(r"\bLD_PRELOAD=([^,;]*)")
+_PRELOAD = r"\bLD_PRELOAD=([^,;]*)"
 
 
 @dataclass(frozen=True)
@@ -97,11 +102,20 @@ def _preloaded(
         i for a in command.applications if a.program is not None for i in range(a.program, a.end)
     }
     for at, word in enumerate(command.words):
-        if at not in arguments:
-            values += _PRELOAD.findall(word)
+        if at not in arguments and "LD_PRELOAD=" in word:
+            values += re.findall(_PRELOAD, word)
     values += [value for text in scripts for value in preloads(text)]
     for value in values:
-        yield from (word for word in re.split(r"[:\s]+", value) if word and "$" not in word)
+        yield from (word for word in value.replace(":", " ").split() if "$" not in word)
+
+
+def _own(name: str) -> bool:
+    """Tell whether a library's name is one of an MPI's or of ours."""
+    stem, dot, _ = name.partition(".so")
+    stem = stem.removeprefix("lib")
+    family = stem.startswith(_OWN_FAMILIES) and "-" not in stem.removeprefix("open-")
+    own = stem in _OWN or stem.startswith("stretto") or family
+    return own and bool(dot) and name.startswith("lib")
 
 
 def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
@@ -109,7 +123,7 @@ def _exports(word: str, environ: Mapping[str, str], cwd: Path) -> bool:
     if "/" not in word:
         own = read_dynamic(Path("/proc/self/exe").resolve())  # any program of this machine
         path = find_library(word, [own], environ) if own is not None else None
-    if path is None or _OWN.match(path.name):
+    if path is None or _own(path.name):
         return False
     return _takes(path)
 
@@ -124,13 +138,13 @@ def _linked(command: Command, environ: Mapping[str, str], cwd: Path) -> Iterator
     seen: set[int] = set()
     for number, word, path in _binaries(command, environ, cwd):
         libraries = [] if number in seen else needed_by(path, environ)
-        if not any(_OWN.match(n.name) for n in libraries):
+        if not any(_own(n.name) for n in libraries):
             continue  # a wrapper, or data
         seen.add(number)
         if _takes(path):
             yield word
         for library in libraries:
-            if _OWN.match(library.name):
+            if _own(library.name):
                 break  # what comes behind the MPI takes nothing
             if library.path is not None and _takes(library.path):
                 yield library.name

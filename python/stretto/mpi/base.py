@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity, titled
 from stretto.light import TYPE_CHECKING, dataclass, replace
+from stretto.paths import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stretto.kinds import Abi, Binding, Family
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.identity import TITLES as PRODUCTS
@@ -15,16 +12,26 @@ from stretto.light import TYPE_CHECKING, dataclass, later
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.elf import Needed, find_needed, is_elf, system_directories
 from stretto.mpi.intel import IntelMPI
-from stretto.mpi.library import LIBRARY_NAMES, asked, identify_library, launcher_words, require
+from stretto.mpi.library import (
+    LIBRARY_NAMES,
+    asked,
+    cached,
+    identify_library,
+    launcher_words,
+    require,
+)
 from stretto.mpi.mpich import MPICH
 from stretto.mpi.openmpi import OpenMPI
+from stretto.paths import Path
 
 if TYPE_CHECKING:
     import json
+    import re
+    from collections.abc import Iterator, Mapping
 
     from stretto.kinds import Abi, Family, LauncherKind
 else:
-    json = later("json")
+    json, re = later("json"), later("re")
 
 CLASSES: dict[Family, type[MPIInstallation]] = {
     "openmpi": OpenMPI,
@@ -67,23 +74,26 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
     An srun that does not say (Slurm is not configured here) is Slurm's by its name; `need_slurm`
     refuses it.
     """
+
+    def ask() -> tuple[str, bool]:
+        words, succeeded = launcher_words(path, environ)
+        if (told := _kind(words)) is not None:
+            kind, version = told
+            return f"{kind} {version or ''}", succeeded
+        first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
+        raise StrettoError(
+            f"this is not a launcher of a kind that Stretto knows; its --version prints: {first}",
+            path,
+            "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
+        )
+
     try:
-        words = launcher_words(path, environ, lambda words: _kind(words) is not None)
+        kind, _, version = cached("launcher", path, ask).partition(" ")
     except StrettoError:
         if path.name == "srun" and path.is_file():
             return Launcher(path, "slurm", None)
         raise
-    told = _kind(words)
-    if told is not None:
-        return Launcher(path, *told)
-    if path.name == "srun":
-        return Launcher(path, "slurm", None)
-    first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
-    raise StrettoError(
-        f"this is not a launcher of a kind that Stretto knows; its --version prints: {first}",
-        path,
-        "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
-    )
+    return Launcher(path, kind, version or None)  # type: ignore[arg-type]
 
 
 def is_launcher(path: Path) -> bool:
@@ -100,8 +110,10 @@ def is_launcher(path: Path) -> bool:
         path = path.parent / path.readlink()
     if not is_elf(path):
         return False
-    if re.match(r"(mpirun|mpiexec)(?![A-Za-z0-9])", path.name):
-        return True
+    for name in ("mpirun", "mpiexec"):
+        following = path.name.removeprefix(name)[:1]
+        if path.name.startswith(name) and not (following.isascii() and following.isalnum()):
+            return True
     runtime = find_needed(path, ("libopen-rte.so", "libprrte.so", *LIBRARY_NAMES), {})
     return bool(runtime) and not any(n.name.startswith(LIBRARY_NAMES) for n in runtime)
 
@@ -134,7 +146,7 @@ def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
     """Refuse an srun that finds no Slurm: it would start nothing."""
     if identify_launcher(path, environ).version is not None:
         return
-    words = launcher_words(path, environ, lambda _: False)
+    words, _ = launcher_words(path, environ)
     lines = [w.strip() for w in words.splitlines() if w.strip()]
     told = next((w for w in lines if "fatal" in w), lines[0] if lines else "nothing")
     raise StrettoError(
@@ -184,8 +196,11 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
 def _make(
     identity: MPIIdentity, prefix: Path, libmpi: Path | None, launcher: Path | None
 ) -> MPIInstallation:
-    private = libmpi is not None and not any(
-        libmpi.parent.resolve() == d.resolve() for d in system_directories()
+    system = system_directories()
+    private = (
+        libmpi is not None
+        and libmpi.parent not in system
+        and libmpi.parent.resolve() not in [d.resolve() for d in system]
     )
     return CLASSES[identity.family](
         identity.family, identity.abi, identity.version, identity.library, prefix, libmpi, launcher,
@@ -269,9 +284,10 @@ def which(name: str, environ: Mapping[str, str], cwd: Path | None = None) -> Pat
         path = (cwd or Path.cwd()) / name
         return path if os.access(path, os.X_OK) and path.is_file() else None
     for directory in environ.get("PATH", os.defpath).split(":"):
-        path = Path(directory or ".") / name
-        if os.access(path, os.X_OK) and path.is_file():
-            return path
+        if os.access(f"{directory or '.'}/{name}", os.X_OK):
+            path = Path(directory or ".") / name
+            if path.is_file():
+                return path
     return None
 
 

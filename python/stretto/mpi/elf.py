@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import mmap
-import struct
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
+import os
 
-from stretto.light import TYPE_CHECKING, dataclass, later
+from stretto.light import TYPE_CHECKING, cache, dataclass, later
+from stretto.paths import Path
 
 if TYPE_CHECKING:
     import glob
+    import mmap
+    import struct
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Literal
+
+    Order = Literal["little", "big"]
 else:
-    glob = later("glob")
+    glob, mmap, struct = later("glob"), later("mmap"), later("struct")
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _SHT_DYNSYM, _STT_FUNC = 11, 2
@@ -43,40 +46,53 @@ def is_elf(path: Path) -> bool:
 def read_dynamic(path: Path) -> Dynamic | None:
     """Read a file's dynamic section; None when it is no ELF file, or is damaged."""
     try:
-        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as m:
-            return _parse(path, m)
-    except (OSError, ValueError, KeyError, IndexError, OverflowError, struct.error):
+        with path.open("rb", buffering=0) as stream:
+            handle = stream.fileno()
+            end = os.fstat(handle).st_size
+
+            def read(at: int, size: int) -> bytes:
+                if not 0 <= at <= at + size <= end:
+                    raise ValueError("it is cut off")
+                return os.pread(handle, size, at)
+
+            return _parse(path, read, end)
+    except (OSError, ValueError, KeyError):
         return None
 
 
-def _parse(path: Path, data: mmap.mmap) -> Dynamic | None:
+def _parse(path: Path, read: Callable[[int, int], bytes], end: int) -> Dynamic | None:
     """Read program headers, dynamic segment and its strings (System V ABI, chapters 4 and 5)."""
-    if data[:4] != b"\x7fELF":
+    head = read(0, 52)
+    if head[:4] != b"\x7fELF":
         return None
-    wide = data[4] == 2
-    order = {1: "<", 2: ">"}[data[5]]
-    machine = struct.unpack_from(order + "H", data, 18)[0]
-    if wide:
-        table, size, count = _fields(order + "32xQ14xHH", data, 0)
-        header, entry = order + "I4xQQ8xQ", order + "qQ"
-    else:
-        table, size, count = _fields(order + "28xI10xHH", data, 0)
-        header, entry = order + "III4xI", order + "iI"
+    wide = head[4] == 2
+    width = 8 if wide else 4
+    orders: dict[int, Order] = {1: "little", 2: "big"}
+    order = orders[head[5]]
+
+    def number(data: bytes, at: int, size: int) -> int:
+        return int.from_bytes(data[at : at + size], order)
+
+    head = read(0, 64) if wide else head
+    machine = number(head, 18, 2)
+    table = number(head, 24 + width, width)
+    sizes = 54 if wide else 42
+    size, count = number(head, sizes, 2), number(head, sizes + 2, 2)
+    headers = read(table, size * count)
     loads: list[tuple[int, int, int]] = []
-    dynamic: tuple[int, int] | None = None
-    for index in range(count):
-        at = table + index * size
-        kind, offset, virtual, length = _fields(header, data, at)
+    dynamic: bytes | None = None
+    for at in range(0, size * count, size or 1):
+        kind = number(headers, at, 4)
+        offset, virtual, length = (number(headers, at + n * width, width) for n in (1, 2, 4))
         if kind == _PT_LOAD:
             loads.append((virtual, length, offset))
         elif kind == _PT_DYNAMIC:
-            dynamic = (offset, length)
+            dynamic = read(offset, length)
     if dynamic is None:
         return Dynamic(path, "", (), (), (), (machine, wide))
-    step = struct.calcsize(entry)
     tags: list[tuple[int, int]] = []
-    for at in range(dynamic[0], dynamic[0] + dynamic[1] - step + 1, step):
-        tag, value = _fields(entry, data, at)
+    for at in range(0, len(dynamic) - 2 * width + 1, 2 * width):
+        tag, value = number(dynamic, at, width), number(dynamic, at + width, width)
         if tag == 0:
             break
         tags.append((tag, value))
@@ -86,12 +102,17 @@ def _parse(path: Path, data: mmap.mmap) -> Dynamic | None:
         if where is not None and virtual <= where < virtual + length:
             strings = where - virtual + offset
 
+    def text_at(at: int) -> bytes:
+        text = b""
+        while b"\0" not in text and at + len(text) < end:
+            text += read(at + len(text), min(256, end - at - len(text)))
+        return text.partition(b"\0")[0]
+
     def texts(wanted: int) -> list[str]:
         out = []
         for tag, value in tags:
             if tag == wanted and strings >= 0:
-                end = data.find(b"\0", strings + value)
-                out.append(data[strings + value : max(end, 0)].decode("utf-8", "surrogateescape"))
+                out.append(text_at(strings + value).decode("utf-8", "surrogateescape"))
         return out
 
     def paths(wanted: int) -> tuple[str, ...]:
@@ -130,11 +151,28 @@ def _conf(path: Path, depth: int) -> list[Path]:
         words = line.partition("#")[0].split()
         if words[:1] == ["include"] and depth < 5:
             for pattern in words[1:]:
-                for name in sorted(glob.glob(str(path.parent / pattern))):
-                    out += _conf(Path(name), depth + 1)
+                for name in _matching(path.parent / pattern):
+                    out += _conf(name, depth + 1)
         elif words:
             out.append(Path(words[0]))
     return out
+
+
+def _matching(pattern: Path) -> list[Path]:
+    """Return the files of a pattern, in order; one like ``/etc/ld.so.conf.d/*.conf`` by itself."""
+    before, star, after = pattern.name.partition("*")
+    if not star or any(c in f"{pattern.parent}{before}{after}" for c in "*?["):
+        return [Path(name) for name in sorted(glob.glob(str(pattern)))]
+    try:
+        names = os.listdir(pattern.parent)  # noqa: PTH208
+    except OSError:
+        return []
+    return [
+        pattern.parent / name
+        for name in sorted(names)
+        if name.startswith(before) and name.removeprefix(before).endswith(after)
+        and (before or not name.startswith("."))
+    ]  # fmt: skip
 
 
 def _expand(text: str, origin: Path) -> Path | None:

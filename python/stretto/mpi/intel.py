@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 from stretto.light import TYPE_CHECKING
 from stretto.mpi.base import prepend_path
 from stretto.mpi.mpich import Hydra
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stretto.kinds import Binding
 
 _BY_SLURM = {"I_MPI_HYDRA_BOOTSTRAP": "slurm"}

@@ -6,27 +6,26 @@ was said on failing is not: it may be of a module that is not loaded yet.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import sys
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
-from stretto.files.io import write_atomic
 from stretto.files.regular import read_regular
 from stretto.home import home
-from stretto.light import TYPE_CHECKING, later
+from stretto.light import TYPE_CHECKING, later, suppress
+from stretto.paths import Path
+from stretto.version import __version__
 
 if TYPE_CHECKING:
+    import re
     import subprocess
+    from collections.abc import Callable, Mapping, Sequence
 
+    from stretto.files import io
     from stretto.kinds import Abi, Family
 else:
-    subprocess = later("subprocess")
+    io, re, subprocess = later("stretto.files.io"), later("re"), later("subprocess")
 
 #: what ranks and tools of an MPI look for; the beginnings of the libraries' names
 LIBRARY_NAMES = (
@@ -56,13 +55,12 @@ def abi_of_name(name: str) -> Abi | None:
         return "mpi5"
     if name.startswith(("libmpich.so", "libmpi_cray.so", "libmpi_gnu")):
         return "mpich"
-    found = re.match(r"libmpi\.so\.(\d+)", name)
-    if found is None:
+    number = name.removeprefix("libmpi.so.").partition(".")[0]
+    if number == name or not number.isdecimal():
         return None
-    number = int(found.group(1))
-    if number == 12:
+    if int(number) == 12:
         return "mpich"
-    return "openmpi" if number >= 40 else None
+    return "openmpi" if int(number) >= 40 else None
 
 
 def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity:
@@ -121,33 +119,22 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
         argv = [sys.executable, "-I", "-c", _ASK, str(real)]
         what = "the MPI library could not be loaded"
         text = require(asked(argv, environ, what, libmpi), what, libmpi, LOADS)
-        return text, bool(text.strip())
+        found = parse_library_version(text, None, str(libmpi))
+        return f"{found.family} {found.abi} {found.version} {found.library}", True
 
-    text = cached("library", real, ask)
+    family, own, version, library = cached("library", real, ask).split(" ", 3)
     # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
-    abi = abi_of_name(real.name) or abi_of_name(libmpi.name)
-    return parse_library_version(text, abi, str(libmpi))
+    abi = abi_of_name(real.name) or abi_of_name(libmpi.name) or own
+    return MPIIdentity(family, abi, version, library)  # type: ignore[arg-type]
 
 
-def launcher_words(
-    launcher: Path,
-    environ: Mapping[str, str] | None = None,
-    understood: Callable[[str], bool] = bool,
-) -> str:
-    """Return what ``LAUNCHER --version`` prints.
-
-    `understood`: whether words tell what it is: others are not kept.
-    """
-
-    def ask() -> tuple[str, bool]:
-        env = dict(os.environ if environ is None else environ)
-        # Intel's mpirun is a script that looks for mpiexec.hydra along PATH.
-        env["PATH"] = f"{launcher.parent}:{env.get('PATH', os.defpath)}"
-        done = asked([str(launcher), "--version"], env, "the launcher does not answer", launcher)
-        words = f"{done.stdout}\n{done.stderr}"
-        return words, done.returncode == 0 and bool(words.strip()) and understood(words)
-
-    return cached("launcher", launcher, ask)
+def launcher_words(launcher: Path, environ: Mapping[str, str] | None = None) -> tuple[str, bool]:
+    """Return what ``LAUNCHER --version`` prints, and whether it succeeded."""
+    env = dict(os.environ if environ is None else environ)
+    # Intel's mpirun is a script that looks for mpiexec.hydra along PATH.
+    env["PATH"] = f"{launcher.parent}:{env.get('PATH', os.defpath)}"
+    done = asked([str(launcher), "--version"], env, "the launcher does not answer", launcher)
+    return f"{done.stdout}\n{done.stderr}", done.returncode == 0
 
 
 def _cache_directory() -> Path:
@@ -165,16 +152,16 @@ def cached(kind: str, path: Path, ask: Callable[[], tuple[str, bool]]) -> str:
         facts = path.resolve().stat()
     except OSError as error:
         raise StrettoError("there is no such file", path) from error
-    stamp = repr([kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino])
-    file = _cache_directory() / f"{zlib.crc32(stamp.encode()):08x}.txt"
-    with contextlib.suppress(OSError, ValueError):
-        if file.is_file():
-            known, _, kept = read_regular(file).decode().partition("\n")
-            if known == stamp:
-                return kept
+    key = [__version__, kind, str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino]
+    stamp = repr(key)
+    file = _cache_directory() / f"{kind}{str(path).replace('/', '-')[-150:]}.txt"
+    with suppress(OSError, ValueError):
+        known, _, kept = read_regular(file).decode().partition("\n")
+        if known == stamp:
+            return kept
     text, keep = ask()
     if not keep:
         return text
-    with contextlib.suppress(StrettoError):
-        write_atomic(file, f"{stamp}\n{text}", "the cache")
+    with suppress(StrettoError):
+        io.write_atomic(file, f"{stamp}\n{text}", "the cache")
     return text

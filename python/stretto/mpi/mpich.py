@@ -6,12 +6,12 @@ only, all applications of ``A : B`` included, and holds even with ``-genvnone`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from stretto.light import TYPE_CHECKING
 from stretto.mpi.base import MPIInstallation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stretto.kinds import Binding
 
 

@@ -11,16 +11,15 @@ another, and a name listed without value reaches local ranks only.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from stretto.errors import StrettoError
 from stretto.files.regular import read_regular
 from stretto.light import TYPE_CHECKING
 from stretto.mpi.base import MPIInstallation
+from stretto.paths import Path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from stretto.kinds import Binding
 
 ENV_LIST = "OMPI_MCA_mca_base_env_list"
@@ -90,15 +89,17 @@ class OpenMPI(MPIInstallation):
         files = [Path(base.get("HOME", "/")) / ".openmpi" / "mca-params.conf"]
         files += [at / name for p in parents for at in (p / "etc", p / "etc" / "openmpi")]
         if _FILES in base:
-            files = [Path(word) for word in re.split("[,:]", base[_FILES]) if word]
-        wanted = re.escape(variable.removeprefix("OMPI_MCA_"))
+            files = [Path(word) for word in base[_FILES].replace(",", ":").split(":") if word]
+        wanted = variable.removeprefix("OMPI_MCA_")
         for file in files:
             try:
                 text = read_regular(file).decode("utf-8", "replace")
             except OSError:
                 continue
-            if found := re.findall(rf"(?m)^[ \t]*{wanted}[ \t]*=[ \t]*(\S.*?)[ \t]*$", text):
-                return str(found[-1]).strip("\"'")
+            pairs = (line.partition("=") for line in text.split("\n"))
+            found = [value.strip() for name, _, value in pairs if name.strip() == wanted]
+            if any(found):
+                return next(filter(None, reversed(found))).strip("\"'")
         return ""
 
     def launch_options(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.launch.job import Job
-from stretto.launch.naming import INTERPRETER
+from stretto.launch.naming import interpreter
 from stretto.mpi.detect import which
 from stretto.mpi.surroundings import deciding, differing
 
@@ -28,7 +28,7 @@ def program_files(job: Job) -> list[Path]:
         found = which(words[application.program], environ, job.cwd)
         if found is not None:
             out.append(job.cwd / found)
-        if INTERPRETER.match(Path(words[application.program]).name):
+        if interpreter(Path(words[application.program]).name):
             arguments = words[application.program + 1 : application.end]
             script = job.cwd / next((w for w in arguments if not w.startswith("-")), "")
             with suppress(OSError):  # the text of `sh -c TEXT` may be no name at all
