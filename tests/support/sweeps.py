@@ -85,7 +85,9 @@ class Fake:
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
         return self.cpu
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
+    def measure(
+        self, settings: Settings, launch: int, writer: BenchWriter, stop_at: float | None = None
+    ) -> bool:
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         self.launches.append((layout.name, launch))
         ledger = Ledger(settings, writer.previous.records)

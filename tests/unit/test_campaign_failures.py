@@ -152,7 +152,7 @@ class Stuck(sweeps.Fake):
         super().__init__()
         self.layouts, self.status, self.after = layouts, status, after
 
-    def measure(self, settings, launch: int, writer: BenchWriter) -> bool:  # type: ignore[no-untyped-def]
+    def measure(self, settings, launch: int, writer: BenchWriter, stop_at=None) -> bool:  # type: ignore[no-untyped-def]
         name = f"{settings.nranks // (settings.ppn or 1)}x{settings.ppn}"
         seen = sum(x == name for x, _ in self.launches)
         if name not in self.layouts or seen < self.after:

@@ -88,7 +88,9 @@ class Launches:
         self.dead |= set(lost)
         return bool(lost)
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
+    def measure(
+        self, settings: Settings, launch: int, writer: BenchWriter, stop_at: float | None = None
+    ) -> bool:
         """Start the launch, and again as long as that brings something new."""
         layout = Layout(
             -(-settings.nranks // (settings.ppn or settings.nranks)),
@@ -99,7 +101,7 @@ class Launches:
         here = replace(settings, hosts=hosts)
         campaign = Campaign(
             here, self.installation, writer, self._once, quiet=True, start=starter,
-            anew="a new directory (--out)",
+            stop_at=stop_at, anew="a new directory (--out)",
         )  # fmt: skip
         cells = sum(len(c.candidates) for c in campaign.pending(launch))
         seconds = cells * BATCH_S * settings.batches[1]

@@ -198,7 +198,7 @@ class Standing:
         return {
             k: f"{end.status}: {end.detail}"
             for k, end in sorted(site.bench.ends.items())
-            if end.status != "ok" and self.lacks(site, k, ledger)
+            if end.at_fault and self.lacks(site, k, ledger)
         }
 
     def cases(self, site: Site, turn: int) -> State:

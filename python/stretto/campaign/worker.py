@@ -21,7 +21,7 @@ from stretto.files.append import BusyError
 from stretto.files.bench import Bench, Excluded
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, titled
-from stretto.measure.settings import Settings
+from stretto.measure.settings import STARTUP_S, Settings
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.progress import Progress
 
@@ -44,8 +44,13 @@ class Backend(Protocol):
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
         """Make sure that the ranks come to lie as the layout says; return the nodes' processor."""
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
-        """Measure what is missing of a launch into `writer`; return whether all of it is there."""
+    def measure(
+        self, settings: Settings, launch: int, writer: BenchWriter, stop_at: float | None
+    ) -> bool:
+        """Measure what is missing of a launch into `writer`; return whether all of it is there.
+
+        `stop_at`: when the launch is ended, by `time.monotonic`.
+        """
 
 
 class Worker(Standing):
@@ -121,9 +126,12 @@ class Worker(Standing):
         return f"measuring {titled(self.identity.mpi)}"
 
     def enough(self) -> bool:
+        return self._late() or self.stopping.is_set() or self.ended.is_set()
+
+    def _late(self) -> bool:
         # the next launch takes about as long as the longest so far
-        late = self.stop_at is not None and time.monotonic() + self.longest_s >= self.stop_at
-        return late or self.stopping.is_set() or self.ended.is_set()
+        ahead = max(self.longest_s, STARTUP_S)
+        return self.stop_at is not None and time.monotonic() + ahead >= self.stop_at
 
     def look(self, site: Site) -> None:
         """As in `Standing`, unless another process measures there."""
@@ -181,7 +189,9 @@ class Worker(Standing):
         found: State = self.cases(site, turn)
         settings = site.plan.in_round(turn, found.cases, self.policy)
         known = gains(site.bench)
-        done = self.backend.measure(settings, launch, writer)
+        done = self.backend.measure(settings, launch, writer, self.stop_at)
+        if not done and self._late():  # nobody's fault
+            return
         gained = gains(site.bench) > known
         out = [] if done or gained else refused(settings, launch, site.bench)
         for record in out:
@@ -206,7 +216,7 @@ class Worker(Standing):
             self._close(site, StrettoError(words))
 
     def _prepare(self, site: Site) -> bool:
-        layout, cpu = site.plan.layout, self.identity.host.cpu
+        layout, cpu, began = site.plan.layout, self.identity.host.cpu, time.monotonic()
         try:
             found = self.backend.prepare(layout, site.plan.settings.oversubscribed)
             if found != cpu:
@@ -214,6 +224,7 @@ class Worker(Standing):
         except StrettoError as error:
             self._close(site, error)
             return False
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
         site.prepared = True
         site.take_up()
         return True
@@ -242,7 +253,7 @@ def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:
     ends = bench.ends
     if not kind.startswith(PREFIX) or launch not in ends:
         return []
-    ended = [k for k in ends if settings.variant_of(k) == kind]
+    ended = [k for k, e in ends.items() if settings.variant_of(k) == kind and e.at_fault]
     measured = {s.launch for s in bench.samples}
     if len(ended) < FAILED or not measured or measured.intersection(ended):
         return []

@@ -110,6 +110,10 @@ class Excluded:
     detail: str = ""
 
 
+#: detail of a launch that the budget cut off: nobody's fault
+BUDGET_ENDED = "the budget ended"
+
+
 @dataclass
 class LaunchEnd:
     """How a launch ended, and how many seconds it took, start and end of the job included.
@@ -122,6 +126,10 @@ class LaunchEnd:
     detail: str = ""
     seconds: float | None = None
     usage: Usage | None = None
+
+    @property
+    def at_fault(self) -> bool:
+        return self.status != "ok" and self.detail != BUDGET_ENDED
 
 
 Record = Launch | Sample | Excluded | LaunchEnd

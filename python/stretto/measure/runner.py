@@ -18,6 +18,7 @@ from typing import Literal
 from stretto.counted import counted, duration
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
+    BUDGET_ENDED,
     CRASHES,
     Bench,
     Excluded,
@@ -44,6 +45,8 @@ from stretto.progress import Progress
 
 #: a launch is given up after so many starts that brought nothing new
 TRIES = 2
+#: of the budget: a launch that lasts so much longer is ended
+SLACK = 0.05
 RETRY = "the same command tries it again, once; {anew} measures all anew"
 
 
@@ -62,7 +65,7 @@ class Campaign:
     anew: str = "--restart"
     ledger: Ledger = field(init=False)
     _never_began: bool = field(init=False, default=False)
-    #: the shortest time that starting and ending a launch took (s)
+    #: how long starting and ending the last launch took (s); a guess before the first
     _start_s: float = field(init=False, default=STARTUP_S)
 
     def __post_init__(self) -> None:
@@ -124,7 +127,9 @@ class Campaign:
 
     @property
     def over(self) -> bool:
-        return self.stop_at is not None and time.monotonic() >= self.stop_at
+        # launches are planned to end with the budget: one that does by a hair is not cut off
+        slack = SLACK * (self.settings.budget_s or 0.0)
+        return self.stop_at is not None and time.monotonic() >= self.stop_at + slack
 
     def _tries(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
         """Start a launch as long as that brings something new; False when the time was over."""
@@ -145,7 +150,7 @@ class Campaign:
     def _share(self, left: int) -> float:
         if self.stop_at is None:
             return 0.0
-        return max(0.05, (self.stop_at - time.monotonic()) / left - STARTUP_S)
+        return max(0.05, (self.stop_at - time.monotonic()) / left - self._start_s)
 
     def _start(self, launch: int, budget_s: float, progress: Progress) -> None:
         cases = self.pending(launch)
@@ -187,11 +192,10 @@ class Campaign:
         if ended.status == 0 and not ended.stopped:
             self._end(LaunchEnd(launch, "ok", "", round(seconds, 2)), reader)
             if reader.usage is not None:
-                took = max(seconds - reader.usage.wall_s, 0.0)
-                self._start_s = min(self._start_s, took)
+                self._start_s = max(seconds - reader.usage.wall_s, 0.0)
             return
         if ended.stopped and self.over:  # nobody's fault: what is missing is measured another time
-            self._end(LaunchEnd(launch, "timeout", "the budget ended", round(seconds, 2)), reader)
+            self._end(LaunchEnd(launch, "timeout", BUDGET_ENDED, round(seconds, 2)), reader)
             return
         at = reader.status()
         words = telling(ended.output)

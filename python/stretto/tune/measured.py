@@ -153,7 +153,7 @@ def state_cost(session: Tuning, needs: Needs) -> None:
     """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
     seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
-    runs = 2 * pairs * session.run_s
+    runs = 2 * pairs * session.whole_s
     if session.o.budget_s is not None and session.o.pairs is None:
         runs = min(runs, max(0.0, session.left_s() - seconds))
     session.say(
@@ -172,7 +172,7 @@ def _bench_budget(session: Tuning) -> float | None:
     if session.o.budget_s is None:
         return None
     left = session.left_s()
-    trials = 2 * PAIRS * 1.1 * session.run_s
+    trials = 2 * PAIRS * 1.1 * session.whole_s
     return min(max(left - trials, 0.35 * left, FEWEST_LAUNCHES * STARTUP_S), max(left, 0.0))
 
 

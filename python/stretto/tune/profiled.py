@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,6 +76,7 @@ def profile_of(session: Tuning) -> Profile:
     session.programs = [take(p) for p in program_files(session.job)]
     _wall_file(session).unlink(missing_ok=True)  # written again when the run has ended well
     title = f"one run of {session.name}, recorded"
+    began = time.monotonic()
     with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
         recorded = record(
             session.run_words(cwd),
@@ -85,6 +87,7 @@ def profile_of(session: Tuning) -> Profile:
             environ=session.run_environ(cwd),
             typed=session.o.words,
         )
+    took = time.monotonic() - began
     session.require_in_budget(recorded.result)
     try:
         check_result(recorded)
@@ -106,6 +109,7 @@ def profile_of(session: Tuning) -> Profile:
     session.since = found.created
     write_profile(found, path)
     session.run_s = recorded.result.wall_s
+    session.beside_s = took - session.run_s
     text = f"{session.run_s}\n{_asked_layout(session)}\n"
     write_atomic(_wall_file(session), text, "the profiled run's time")
     _check_metric(session, recorded.result)

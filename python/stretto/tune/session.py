@@ -74,6 +74,8 @@ class Tuning:
         self.job = understand(options.words, mpi=options.mpi)
         self.name = app_name(self.job)
         self.run_s = 0.0
+        #: what a run takes besides: the copy of its directory, its outputs
+        self.beside_s = 0.0
         #: what earlier runs were of, and when they began; None: not known
         self.programs: list[ProgramFile] | None = None
         self.since = ""
@@ -100,6 +102,11 @@ class Tuning:
         """Return how long a run of CMD may take: the limit, or what is left of the budget."""
         most = min(math.inf if limit is None else limit, max(self.left_s(), 0.1))
         return None if most == math.inf else most
+
+    @property
+    def whole_s(self) -> float:
+        """About how long the next run takes, all told."""
+        return self.run_s + self.beside_s
 
     @property
     def over(self) -> bool:
@@ -138,10 +145,11 @@ class Tuning:
         """
         self.require_unchanged()
         evidence = (self.o.out / "outputs" / "evidence").resolve()
-        limit = self.within(self.o.timeout_s or longest_s(self.run_s))
+        began = time.monotonic()
         with fresh(self.o.place) as cwd:
             before = stamps(cwd, case_files(self.o.place, cwd))
             words = self.run_words(cwd)
+            limit = self.within(self.o.timeout_s or longest_s(self.run_s))
             trial = once(
                 change(words) if change else words, cwd, libraries, dict(variables or {}),
                 evidence, limit, self.o.mpi, settings, watch=watch,
@@ -149,6 +157,7 @@ class Tuning:
             )  # fmt: skip
             if kept is not None:
                 kept.keep(draft, trial.result, cwd, before, case_files(self.o.place, cwd))
+        self.beside_s = time.monotonic() - began - trial.result.wall_s
         return None if trial.result.timed_out and self.over else trial
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:

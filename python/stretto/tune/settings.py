@@ -226,9 +226,9 @@ def _out(runs: SettingRuns, name: str, number: int) -> bool:
 
 def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None:
     alive = sum(not _out(runs, s.name, 0) for s in candidates)
-    first = (min(SCREENING, rounds) - 1) * (1 + alive) * runs.run_s
-    most = (rounds - 1) * (1 + alive) * runs.run_s + 2 * rounds * runs.run_s
-    most += most_runs(alive, rounds) * runs.run_s
+    first = (min(SCREENING, rounds) - 1) * (1 + alive) * runs.whole_s
+    most = (rounds - 1) * (1 + alive) * runs.whole_s + 2 * rounds * runs.whole_s
+    most += most_runs(alive, rounds) * runs.whole_s
     runs.say(
         f"stretto: cost: a run takes about {duration(runs.run_s)}; {duration(first)} to "
         f"{duration(most)} are to come, by how many settings look faster at first"

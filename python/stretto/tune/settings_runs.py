@@ -146,7 +146,7 @@ class SettingRuns(Tuning):
         return self._run(draft, order, environment)
 
     def _run(self, draft: SettingRun, order: Run, environment: Environment) -> SettingRun:
-        if self.left_s() < 1.1 * self.run_s:
+        if self.left_s() < 1.1 * self.whole_s:
             raise Spent
         kept = self.outputs(draft.beside or "") if draft.confirming else None
         # a setting must be the ranks'; native runs are watched like the others

@@ -193,7 +193,7 @@ def _take_turns(
     if plan:
         session.say(
             f"stretto: CMD now runs {counted(len(plan), 'time')}, about "
-            f"{len(plan) * session.run_s:.0f} s"
+            f"{len(plan) * session.whole_s:.0f} s"
         )
     elif runs:
         session.say(
@@ -210,7 +210,7 @@ def _take_turns(
     with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
         for kind in plan:
             progress.update(progress.done, kind)
-            if session.left_s() < session.run_s:
+            if session.left_s() < session.whole_s:
                 break
             try:
                 run = one(kind, len(runs))
@@ -218,6 +218,7 @@ def _take_turns(
                     break
                 runs.append(run)
                 session.written = None
+                session.run_s = statistics.median(r.wall_s for r in runs)
             except Interrupted as stop:
                 raise Interrupted(f"{stop.kept}; {kept}") from stop
             save(f"{len(runs)} of {2 * pairs} runs made")
@@ -254,7 +255,7 @@ def _earlier(session: Tuning, known: str) -> list[Run]:
 def _affordable(session: Tuning) -> int:
     if session.o.budget_s is None:
         return PAIRS
-    return max(0, min(MOST_PAIRS, int(session.left_s() / (2.1 * max(session.run_s, 0.05)))))
+    return max(0, min(MOST_PAIRS, int(session.left_s() / (2.1 * max(session.whole_s, 0.05)))))
 
 
 def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
@@ -262,7 +263,7 @@ def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
     wanted = max(pairs, PAIRS)
     if found.tested or session.o.budget_s is None or made >= 2 * wanted:
         return found
-    more = duration((2 * wanted - made) * session.run_s)
+    more = duration((2 * wanted - made) * session.whole_s)
     missing = f"{found.missing}, about {more} more of --budget"
     return replace(found, why=f"the budget ended: {found.why}", missing=missing)
 
