@@ -141,8 +141,8 @@ NAMES = {
         MINE,
         "the file's name says openmpi@4.0.5, and --mpi says",
     ),
-    "several numbers of ranks": (("np16.log", "np32.log"), MINE, "like the size of the job"),
-    "several layouts": (("2x8/a.log", "4x8/a.log"), MINE, "like the size of the job"),
+    "several numbers of ranks": (("np16.log", "np32.log"), MINE, "32 ranks are named, and 2 x 8"),
+    "several layouts": (("2x8/a.log", "4x8/a.log"), MINE, "the size of the job differs"),
     "several numbers of nodes": (("bcast-2nodes.log", "bcast-4nodes.log"), MINE, "of the job"),
 }
 

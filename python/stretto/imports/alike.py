@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from stretto.errors import StrettoError
 from stretto.imports.evidence import Context, Said
@@ -25,13 +26,16 @@ _SAME = (
 
 def refuse_unlike(items: Sequence[Item]) -> None:
     """Refuse tables that would be launches of one candidate although the log says otherwise."""
+    layouts: dict[object, list[Item]] = defaultdict(list)
     groups: dict[object, list[Item]] = defaultdict(list)
     for item in items:
         _check_size(item)
         t = item.table
+        layouts[item.layout].append(item)
         groups[item.layout, item.collective, item.candidate, t.datatype, t.mode].append(item)
-    for group in groups.values():
+    for group in layouts.values():
         _check("the size of the job", group, lambda c: c.size, _SIZES)
+    for group in groups.values():
         free = [i for i in group if not i.said]
         _check("the algorithm", free, lambda c: c.algorithm,
                f"--setting '{default_for(group[0].layout.mpi)}' says which setting chose it; if "
@@ -42,8 +46,7 @@ def refuse_unlike(items: Sequence[Item]) -> None:
         for item in free:
             by_file[file_of(item.table.place)].append(item)
         for one in by_file.values():
-            _check("the heading line", one, lambda c: c.headline, _SAME)
-            _check("the line before the table", one, lambda c: c.before, _SAME)
+            _check_lines(one)
 
 
 def _check_size(item: Item) -> None:
@@ -52,10 +55,11 @@ def _check_size(item: Item) -> None:
     ranks = re.search(r"nranks (\d+)", said.value) if said else None
     if said and ranks and item.table.nranks is None and ranks[1] != str(item.layout.nranks):
         raise StrettoError(
-            f"the log says {ranks[1]} ranks, and {item.layout.nodes} x {item.layout.ppn} with "
+            f"{ranks[1]} ranks are named, and {item.layout.nodes} x {item.layout.ppn} with "
             f"{item.layout.nranks} ranks is given for the table at {item.table.place}",
             said.place,
-            "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
+            said.remedy
+            or "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
         )
 
 
@@ -74,13 +78,25 @@ def _check(
             found.setdefault(one.value, one)
         elif alone:
             found.setdefault("nothing", Said("nothing", item.table.place))
-    if len(found) < 2:
-        return
-    one, two = list(found.values())[:2]
-    raise StrettoError(
+    if len(found) > 1:
+        raise _differs(what, group[0], list(found.values()), remedy)
+
+
+def _check_lines(group: Sequence[Item]) -> None:
+    """Refuse tables before each of which a line stands that does not stand before the other."""
+    before = {tuple(i.table.context.lines): i.table.context.lines for i in group}
+    for one, two in combinations(before.values(), 2):
+        mine, other = ([a[k] for k in a if k not in b] for a, b in ((one, two), (two, one)))
+        if mine and other:
+            raise _differs("the text before the table", group[0], [mine[-1], other[-1]], _SAME)
+
+
+def _differs(what: str, item: Item, found: Sequence[Said], remedy: str) -> StrettoError:
+    one, two = found[:2]
+    return StrettoError(
         f"{what} differs between tables that would be launches of one candidate of "
-        f"{group[0].collective} ({group[0].candidate}): {one.value} ({one.place}), {two.value} "
-        f"({two.place})", one.place, remedy,
+        f"{item.collective} ({item.candidate}): {one.value} ({one.place}), {two.value} "
+        f"({two.place})", one.place, next((s.remedy for s in found if s.remedy), remedy),
     )  # fmt: skip
 
 

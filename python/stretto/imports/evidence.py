@@ -7,9 +7,10 @@ What is said of a table behind it cannot be told from what is said of the next o
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from stretto.imports.launches import VARIABLE, LaunchLine, launch_in, matters
@@ -67,13 +68,6 @@ _MAY_SIZE = re.compile(
 )
 _COMPILED = tuple((kind, re.compile(form, re.IGNORECASE)) for kind, form in _SIZES)
 
-#: lines that head what follows: decorated, or with words of one who announces something
-_DECORATED = re.compile(r"\s*(?:[=#*~<>-]{2,}|#+\s)\s*\S.*|.*\S\s*(?:[=*~-]{2,}|:)\s*")
-_ANNOUNCED = re.compile(
-    r"\s*\W*(?:running|run|testing|test|using|with|case|config\w*|benchmark\w*|mode|now|start\w*"
-    r"|measuring)\b",
-    re.IGNORECASE,
-)
 _COUNTS = (
     "run|rep|repeat|repetition|iteration|iter|trial|launch|pass|attempt|try|round|loop|sample|job"
     "|jobid|pid|step|seed|experiment"
@@ -89,6 +83,7 @@ _CHANGING = re.compile(
     r"|\b(?:first|second|third|fourth|fifth|sixth|last|\d+(?:st|nd|rd|th))\b"
     r"|\b\d+(?:\.\d+)?\s*(?:s|sec|seconds|min|minutes|h|hours)\b"
     r"|\b(?:host(?:name|s)?|node(?:list|s)?)\s*[:=]\s*\S+|\bip(?:-\d+){4}\b"
+    r"|\bon\s+[a-z][\w.-]*\[[\d,-]+\]"
     r"|\bon\s+(?:node\s+|host\s+)?[a-z][\w.-]*\d[\w.-]*|\w*(?:job_?id|pid)\w*\s*[=:]?\s*\d+"
     rf"|\b(?:{_COUNTS}|[a-z]+-?(?:node|host|cn|gpu|cpu|compute)|node|host|cn|compute)[_-]?\d+\b",
 )
@@ -96,7 +91,7 @@ _TIMED = re.compile(r"elapsed|\btime\b|took|duration|load|walltime|finished|comp
 ALGORITHM_NAMES = frozenset(
     word for names in (*TUNED.values(), *HAN.values()) for word in names.split()
 )
-#: so many lines before a table are looked at for one that heads it
+#: so many lines before a table are compared with those before others
 MOST_LINES = 30
 #: so much of a line is looked at, for commands and for words
 LONGEST, LONGEST_WORDS = 10_000, 300
@@ -106,18 +101,19 @@ _BY_ITSELF = re.compile(rf"\b(?:{'|'.join(DEFAULT_WORDS[:2])}|baseline)\b", re.I
 
 @dataclass(frozen=True)
 class Said:
-    """What a line says, and where it stands."""
+    """What a line or a file's name says, and where it stands; `remedy`: how to say it, if known."""
 
     value: str
     place: str
+    remedy: str = ""
 
 
 @dataclass
 class Context:
     """All that was said before a table.
 
-    `headline`, `before`: a line that heads the table, and the last other one before it. `unclear`:
-    why it cannot be told what was said of this table, with the place.
+    `lines`: those since the table before it, by what of them lasts. `unclear`: why it cannot be
+    told what was said of this table, with the place.
     """
 
     mpis: tuple[Said, ...] = ()
@@ -126,8 +122,7 @@ class Context:
     place: str = ""
     algorithm: Said | None = None
     size: Said | None = None
-    headline: Said | None = None
-    before: Said | None = None
+    lines: Mapping[str, Said] = field(default_factory=dict)
     unclear: Said | None = None
 
     @property
@@ -156,8 +151,7 @@ class StreamEvidence:
         self._fresh: set[str] = set()
         self._given: list[Context] = []
         self._begun = ""
-        self._heads: deque[Said] = deque(maxlen=MOST_LINES)
-        self._others: deque[Said] = deque(maxlen=MOST_LINES)
+        self._lines: deque[Said] = deque(maxlen=MOST_LINES)
 
     def line(self, text: str, place: str) -> None:
         text = f"{self._begun}{text.strip()}"[:LONGEST]
@@ -232,25 +226,20 @@ class StreamEvidence:
         if word := _WORD.search(text):
             self._fresh.add("algorithm")
             self._now = replace(self._now, algorithm=Said(word[1].lower(), place))
-        elif _BY_ITSELF.search(text) and (_DECORATED.fullmatch(text) or len(text.split()) < 4):
+        elif _BY_ITSELF.search(text) and len(re.findall(r"\w+", text)) < 4:
             self._fresh.add("algorithm")
             self._now = replace(self._now, algorithm=Said("default", place))
         if words := sizes_in(text) or _hosts_in(text):
             self._now = replace(self._now, size=Said(words, place))
-        self._headline(text, place)
-
-    def _headline(self, text: str, place: str) -> None:
-        """Keep a line that heads what follows, or may."""
-        heads = _DECORATED.fullmatch(text) or _ANNOUNCED.match(text)
-        (self._heads if heads else self._others).append(Said(text, place))
+        self._lines.append(Said(text, place))
 
     def number(self, text: str, place: str) -> None:
         """Take a line that is a number alone and no table's: what it counts is not known."""
-        self._heads.append(Said(text.strip(), place))
+        self._lines.append(Said(text.strip(), place))
 
     def at_table(self, collective: str | None) -> Context:
         """Return what holds for a table, whose first line of numbers was read."""
-        context = replace(self._now, headline=_last(self._heads), before=_last(self._others))
+        context = replace(self._now, lines=_telling(self._lines))
         command, unclear = self._command(collective)
         settings = {**self._environment, **self._words}
         if command is not None:
@@ -275,8 +264,7 @@ class StreamEvidence:
         """Begin a new gap: a table, taken or not, ends what was said for it."""
         self._gap += 1
         self._fresh = set()
-        self._heads.clear()
-        self._others.clear()
+        self._lines.clear()
 
     def _command(self, collective: str | None) -> tuple[_Command | None, Said | None]:
         mine = [c for c in self._commands if _may_print(c.launch.program, collective)]
@@ -299,8 +287,8 @@ class StreamEvidence:
             behind = next((s for n, s in after.items() if last.settings.get(n) != s), None)
         if "algorithm" in self._fresh and first.algorithm is None:
             behind = behind or self._now.algorithm
-        if not (first.headline or first.before):
-            behind = behind or _alike(last.headline or last.before, self._heads, self._others)
+        if not first.lines:
+            behind = behind or _alike(last.lines, _telling(self._lines))
         if behind is not None:
             for context in self._given:
                 context.unclear = replace(behind, value="whether it stands before or behind its "
@@ -312,30 +300,30 @@ class StreamEvidence:
                 context.unclear = Said("which command printed it", self._given[at].place)
 
 
-def _alike(said: Said | None, *behind: deque[Said]) -> Said | None:
-    """Return a line behind the last table that differs in a word from the one before it."""
-    words = said.value.split() if said else []
-    for other in filter(None, map(_last, behind)):
-        pairs = list(zip(words, other.value.split(), strict=False))
-        unlike = sum(one != two for one, two in pairs)
-        if len(pairs) == len(words) == len(other.value.split()) and 0 < unlike < len(pairs):
-            return other
+def _alike(before: Mapping[str, Said], behind: Mapping[str, Said]) -> Said | None:
+    """Return a line behind the last table that differs in a word from one before it."""
+    for one, (other, said) in itertools.product(before, behind.items()):
+        words, others = one.split(), other.split()
+        unlike = sum(a != b for a, b in zip(words, others, strict=False))
+        if len(words) == len(others) and 0 < unlike < len(words):
+            return said
     return None
 
 
-def _last(lines: deque[Said]) -> Said | None:
-    """Return the last line that says something, without what differs between launches."""
-    for said in reversed(lines):
-        if said.value.isdecimal():
-            return said
-        lasting = _CHANGING.sub(" ", said.value.lower())
+def _telling(lines: Iterable[Said]) -> dict[str, Said]:
+    """Return the lines that say something, by their words without what differs between launches."""
+    out: dict[str, Said] = {}
+    for said in lines:
+        lasting = said.value.lower()
+        if not lasting.isdecimal():
+            lasting = _CHANGING.sub(" ", lasting)
         if _TIMED.search(lasting):
             lasting = re.sub(r"\d[\d.:]*", "", lasting)
         words = " ".join(re.findall(r"[\w.+@%/]+", lasting))
         # of openmpi@4.1.5%gcc@12 the compiler counts, too
         if re.search(r"\w", words) and ("%" in words or not named_in(said.value)):
-            return replace(said, value=words)
-    return None
+            out.setdefault(words, replace(said, value=words))
+    return out
 
 
 def _may_print(program: str, collective: str | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.counted import counted
@@ -17,11 +17,11 @@ from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.imports.alike import copied, refuse_unlike
 from stretto.imports.mpis import written
+from stretto.imports.names import algorithm_in, refuse_other_mpi, shown, size_in
 from stretto.imports.natives import Naming, NoSuchAlgorithm
 from stretto.imports.pattern import FileFacts, match, misfit
 from stretto.imports.placing import Asked, Item, Placing
 from stretto.imports.printed import Printed, Reading, file_of
-from stretto.imports.unsaid import refuse_other_mpi, refuse_unlike_sizes, refuse_unsaid
 from stretto.imports.walk import MOST_BYTES, Packed, files_in, text_of
 
 
@@ -45,15 +45,6 @@ class _File:
     def every(self) -> list[Printed]:
         return [*self.kinds[0], *self.kinds[1]]
 
-    @property
-    def shows_choice(self) -> bool:
-        return any(t.context.settings or t.context.algorithm for t in self.kinds[0])
-
-    @property
-    def shows_size(self) -> bool:
-        launches = (t.context.launch for t in self.kinds[0])
-        return any(t.nranks for t in self.kinds[0]) or any(x and x.nranks for x in launches)
-
 
 def gather(
     paths: Sequence[Path],
@@ -64,16 +55,9 @@ def gather(
 ) -> Gathered:
     found = _read_all(paths, read, asked, left_out)
     _keep_wanted(found, asked.facts.collective, left_out)
-    tabled = [f for f in found if f.kinds[0]]
-    if asked.facts.algorithm is None:
-        unsaid = [f.path for f in tabled if f.facts.algorithm is None and not f.shows_choice]
-        refuse_unsaid(unsaid, paths, naming.note)
-    if not asked.patterns:
-        for file in found:
-            if not any(t.context.mpis for t in file.every):
-                refuse_other_mpi(file.path, paths, asked.mpi)
-        refuse_unlike_sizes([f.path for f in tabled if not f.shows_size], paths)
     _drop_copies(found, left_out)
+    for file in found:
+        _take_name(file, paths, asked)
     placing = Placing(asked, naming)
     unknown: dict[str, list[NoSuchAlgorithm]] = defaultdict(list)
     for file in found:
@@ -186,6 +170,25 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
         f"{t.place}: of {t.collective} by its title, and --collective says {wanted}; left out"
         for t in others
     ]
+
+
+def _take_name(file: _File, paths: Sequence[Path], asked: Asked) -> None:
+    """Let a file's name count for its tables as far as neither they nor a pattern say as much."""
+    name = shown(file.path, paths)
+    tables = file.kinds[0]
+    if not any(t.context.settings or t.context.algorithm for t in tables):
+        algorithm = algorithm_in(name, file.path)
+        for t in tables:
+            t.context = replace(t.context, algorithm=algorithm)
+    if asked.patterns:
+        return
+    if not any(t.context.mpis for t in file.every):
+        refuse_other_mpi(name, file.path, asked.mpi)
+    launches = (t.context.launch for t in tables)
+    if not any(t.nranks for t in tables) and not any(x and x.nranks for x in launches):
+        size = size_in(name, file.path)
+        for t in tables:
+            t.context = replace(t.context, size=t.context.size or size)
 
 
 def _drop_copies(found: Sequence[_File], left_out: list[str]) -> None:

@@ -21,7 +21,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
@@ -32,7 +31,7 @@ from stretto.imports.printed import (
     StreamReader,
     TableLine,
     count,
-    foreign,
+    read_streams,
     row_of,
 )
 
@@ -87,16 +86,7 @@ _WINDOW = re.compile(r"#\s*window_size\s*=\s*(\d+)")
 
 
 def read(text: str, place: str) -> Reading:
-    out = Reading(foreign=foreign(text, "imb"))
-    if out.foreign is not None:
-        return out
-    for stream in streams(text, place, _MARK, out.problems):
-        reader = _Reader(out)
-        for at, line in stream:
-            reader.line(line, f"{place}:{at}")
-        reader.evidence.finish()
-    out.part()
-    return out
+    return read_streams(text, place, "imb", _MARK, _Reader)
 
 
 @dataclass
@@ -151,20 +141,19 @@ class _Reader(StreamReader):
         return True
 
     def _begin(self, name: str, place: str) -> None:
-        self.table, self.columns, self.ended = None, None, False
+        self.begin(None)
         collective = name.lower()
         why = _why_not(collective, self.facts, self._words)
         if why is not None:
             self.problem(place, f"{name}: {why}; left out")
             return
         reduces = collective in REDUCTIONS
-        self.table = Printed(
+        self.begin(Printed(
             collective, None, self.facts.get("reductions" if reduces else "datatype"),
             _mode(collective, self.facts, self._words), f"IMB {self.facts.get('tool', '')}".strip(),
             place, kernel=self.facts.get("kernel"), date=self.facts.get("date"),
             cold=bool(_COLD.search(self._words)), exchange=_PAIRS.get(collective),
-        )  # fmt: skip
-        self.out.tables.append(self.table)
+        ))  # fmt: skip
 
     def _check_ranks(self, table: Printed, line: str, place: str) -> None:
         """Take the number of threads; leave out what is no pairs of ranks, or of one thread."""
@@ -185,28 +174,19 @@ class _Reader(StreamReader):
 
     def _row(self, line: str, place: str) -> bool:
         """Take a line of a table, or the empty one behind it; return whether it is one."""
-        if self.table is None or self.columns is None or self.ended:
-            if self.table is not None and self.columns and self._line(self.table, line):
-                self.behind(place, line)
-                self.table = None
-            return not line.strip()
+        table = self.table
         if not line.strip():
             # tables of several groups (-multi) have an empty line before each size
-            self.ended = bool(self.table.lines) and "Group" not in self.columns
+            groups = "Group" in (self.columns or ())
+            if table is not None and table.lines and not groups and not self.ended:
+                self.end()
             return True
-        if not re.match(r"\s*\d", line):
+        if table is None or self.columns is None or not re.match(r"\s*\d", line):
             return False
-        self.first(self.table)
-        row = self._line(self.table, line)
-        if self.table.exchange is not None and re.match(r"\s*0\s", line) and row is None:
-            return True  # no bandwidth of no bytes
-        if row is None or self.table.is_cut(row):
-            self.broken(place, line)
-        elif self.table.goes_on_with(row, bool(_SIZES.search(self._words))):
-            self.table.lines.append(replace(row, place=place))
-        else:
-            self.behind(place, line)
-            self.table = None
+        found = self._line(table, line)
+        nothing = table.exchange is not None and re.match(r"\s*0\s", line)
+        if found is not None or not nothing:  # no bandwidth of no bytes
+            self.row(line, found, place, bool(_SIZES.search(self._words)))
         return True
 
     def _line(self, table: Printed, line: str) -> TableLine | None:

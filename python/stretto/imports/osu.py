@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stretto.imports.prefixes import streams
 from stretto.imports.printed import (
     REDUCTIONS,
     SAME_SIZES,
@@ -23,7 +22,7 @@ from stretto.imports.printed import (
     Reading,
     StreamReader,
     TableLine,
-    foreign,
+    read_streams,
     row_of,
 )
 
@@ -74,13 +73,11 @@ class _Reader(StreamReader):
     """`run`: what the last title says, for as long as its program goes on printing.
 
     That is a table for each datatype; None: there was no title. `skipping`: what is printed is of a
-    benchmark, or of a kind, that is not taken. `ended`: the last table has, and neither a title nor
-    a heading followed; `told`: its first line was reported.
+    benchmark, or of a kind, that is not taken.
     """
 
     run: Printed | None = None
     skipping: bool = False
-    told: bool = False
 
     def line(self, line: str, place: str) -> None:
         text = line.strip()
@@ -94,8 +91,8 @@ class _Reader(StreamReader):
             if not self._heading(text, place):
                 self.evidence.line(text, place)
         elif not text:
-            if self.table is not None and self.table.lines:
-                self._end()
+            if self.table is not None and self.table.lines and not self.ended:
+                self.end()
         elif text[0].isdecimal() and text[0].isascii() and not self.skipping:
             self._numbers(line, place)
         else:
@@ -121,11 +118,7 @@ class _Reader(StreamReader):
         self._begin(self.run, place)
 
     def _begin(self, like: Printed | None, place: str) -> None:
-        """Begin a table; one without a title is begun by its first line."""
-        self.table = None if like is None else replace(like, place=place, lines=[])
-        self.columns, self.ended, self.told = None, False, False
-        if self.table is not None:
-            self.out.tables.append(self.table)
+        self.begin(None if like is None else replace(like, place=place, lines=[]))
 
     def _pairs_facts(self, text: str) -> bool:
         """Take what a program prints of its pairs, its window and its threads."""
@@ -146,9 +139,6 @@ class _Reader(StreamReader):
         self.skipping = True
         self.evidence.passed()
         self.problem(place, problem)
-
-    def _end(self) -> None:
-        self.table, self.ended = None, True
 
     def _datatype(self, name: str, place: str) -> None:
         """Since version 7 a program prints a table for each datatype, and its title but once."""
@@ -187,58 +177,22 @@ class _Reader(StreamReader):
         return True
 
     def _numbers(self, line: str, place: str) -> None:
-        words = line.split()
-        if self.ended:
-            if _line(words, self.columns) is None:
-                self._other(line, place)
-            elif not self.told:
-                self.behind(place, line)
-                self.told = True
-            return
-        if self.columns is None:
-            self._other(line, place)
-            return
-        if self.table is None:
-            self.table = _untitled(place, None)
-            self.out.tables.append(self.table)
-        if not self.table.lines:
-            self.first(self.table)
-        found = _line(words, self.columns)
-        if found is None or self.table.is_cut(found):
-            if _WORDS.search(line):
-                self.evidence.line(line, place)
-                return
-            if len(words) == 1 and words[0].isdecimal():
-                self.evidence.number(line, place)
-            self.broken(place, line)
-        elif self.table.goes_on_with(found):
-            self.table.lines.append(replace(found, place=place))
-        else:
-            self._end()
-            self._numbers(line, place)
-
-    def _other(self, line: str, place: str) -> None:
-        """Take a line that begins with a number and is no table's."""
-        if line.strip().isdecimal():
+        found = _line(line.split(), self.columns)
+        taken = self.columns is not None and not self.ended
+        if found is None and line.strip().isdecimal():
             self.evidence.number(line, place)
-        else:
+        elif found is None and (not taken or _WORDS.search(line)):
             self.evidence.line(line, place)
+            return
+        if taken and self.table is None:
+            columns = self.columns
+            self.begin(_untitled(place, None))
+            self.columns = columns
+        self.row(line, found, place)
 
 
 def read(text: str, place: str) -> Reading:
-    """Read all tables in a text: a job's output may hold several, and other lines between them."""
-    out = Reading(foreign=foreign(text, "osu"))
-    if out.foreign is not None:
-        return out
-    for stream in streams(text, place, _MARK, out.problems):
-        reader = _Reader(out)
-        for at, line in stream:
-            reader.line(line, f"{place}:{at}")
-        reader.evidence.finish()
-    taken = (None, *SAME_SIZES)
-    out.tables = [t for t in out.tables if t.exchange is not None or t.collective in taken]
-    out.part()
-    return out
+    return read_streams(text, place, "osu", _MARK, _Reader)
 
 
 def _untitled(place: str, datatype: str | None) -> Printed:

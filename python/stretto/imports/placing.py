@@ -124,6 +124,7 @@ class Placing:
         self._asked = asked
         self._naming = naming
         self._items: list[Item] = []
+        self._uncounted: list[tuple[Said, str]] = []
 
     def add(self, table: Printed, own: FileFacts) -> None:
         everywhere = self._asked.facts
@@ -144,6 +145,13 @@ class Placing:
 
     def items(self) -> list[Item]:
         """Return all items; settings that not all tables of an MPI have are part of a candidate."""
+        for said, setting in self._uncounted[:1]:
+            more = f" and {len(self._uncounted) - 1} more" if len(self._uncounted) > 1 else ""
+            self._naming.note(
+                f"{said.place}{more}: algorithm {said.value} is named, and this counts as what the "
+                f"MPI does by itself; say what chose it: --setting '{setting}', or --algorithm "
+                "default"
+            )
         around: dict[MPIIdentity, list[set[tuple[str, str]]]] = defaultdict(list)
         for item in self._items:
             around[item.layout.mpi].append(set(item.around))
@@ -188,11 +196,7 @@ class Placing:
         if said is not None and self._naming.has_settings(mpi, facts.mpi):
             word = said.value
         elif said is not None and said.value not in (*DEFAULT_WORDS, "0"):
-            self._naming.note(
-                f"{said.place}: the log says algorithm {said.value}, and what follows counts as "
-                f"what the MPI does by itself; say what chose it: --setting '{default_for(mpi)}', "
-                "or --algorithm default"
-            )
+            self._uncounted.append((said, default_for(mpi)))
         return self._naming.candidate(mpi, collective, word, facts.mpi), chosen.around
 
 

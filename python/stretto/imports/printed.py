@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from stretto.imports.evidence import Context, StreamEvidence
+from stretto.imports.prefixes import streams
 
 #: whose sizes other benchmarks count as Stretto does (type size x count; of one block for
 #: allgather, alltoall, gather and scatter)
@@ -131,17 +132,6 @@ class Printed:
     context: Context = field(default_factory=Context)
     exchange: MessageKind | None = None
 
-    def goes_on_with(self, line: TableLine, any_order: bool = False) -> bool:
-        """Return whether a line can be this table's next: benchmarks print sizes that rise.
-
-        `any_order`: the user of the benchmark chose the sizes: they may stand in any order.
-        """
-        return any_order or not self.lines or self.lines[-1].bytes < line.bytes
-
-    def is_cut(self, line: TableLine) -> bool:
-        """Return whether a number's end is missing: another file's begin gave it a line feed."""
-        return bool(self.lines) and line.decimals < self.lines[0].decimals
-
 
 def file_of(place: str) -> str:
     """Return the file of ``FILE:LINE``."""
@@ -176,25 +166,66 @@ class StreamReader:
     table: Printed | None = None
     columns: Sequence[str] | None = None
     ended: bool = False
-    begun: Printed | None = None
+    told: bool = False
+
+    def line(self, line: str, place: str) -> None:
+        raise NotImplementedError
 
     def problem(self, place: str, words: str) -> None:
         self.out.problems.append(f"{place}: {words}")
 
-    def behind(self, place: str, line: str) -> None:
-        self.problem(
-            place, "the table before it has ended (by an empty line, or as the sizes no longer "
-            f"rise); this and what follows is left out: {line.strip()[:60]}",
-        )  # fmt: skip
+    def begin(self, table: Printed | None) -> None:
+        """Begin a table; None: what follows is left out."""
+        self.table, self.columns, self.ended, self.told = table, None, False, False
+        if table is not None:
+            self.out.tables.append(table)
 
-    def broken(self, place: str, line: str) -> None:
-        self.problem(place, f"this line of the table is broken: {line[:60]}")
+    def row(self, line: str, found: TableLine | None, place: str, any_order: bool = False) -> None:
+        """Take a line of numbers behind a heading; `found`: what it says, None: it is none.
 
-    def first(self, table: Printed) -> None:
-        """Take what was said before a table, once."""
-        if table is not self.begun:
-            self.begun = table
-            table.context = self.evidence.at_table(table.collective)
+        `any_order`: the user of the benchmark chose the sizes; otherwise they rise.
+        """
+        if self.table is not None and not self.ended:
+            lines = self.table.lines
+            if not lines and not self.told:  # what was said before a table, once
+                self.told = True
+                self.table.context = self.evidence.at_table(self.table.collective)
+            # digits that are missing: another file's begin gave a cut line its end
+            if found is None or (lines and found.decimals < lines[0].decimals):
+                self.problem(place, f"this line of the table is broken: {line[:60]}")
+                return
+            if any_order or not lines or lines[-1].bytes < found.bytes:
+                lines.append(replace(found, place=place))
+                return
+            self.end()
+        if self.ended and found is not None and not self.told:
+            self.told = True
+            self.problem(
+                place, "the table before it has ended (by an empty line, or as the sizes no longer "
+                f"rise); this and what follows is left out: {line.strip()[:60]}",
+            )  # fmt: skip
+
+    def end(self) -> None:
+        self.ended, self.told = True, False
+
+
+def read_streams(
+    text: str,
+    place: str,
+    form: Form,
+    mark: re.Pattern[str],
+    reader: Callable[[Reading], StreamReader],
+) -> Reading:
+    """Read all tables in a text: a job's output may hold several, and other lines between them."""
+    out = Reading(foreign=foreign(text, form))
+    if out.foreign is None:
+        for stream in streams(text, place, mark, out.problems):
+            one = reader(out)
+            for at, line in stream:
+                one.line(line, f"{place}:{at}")
+            one.evidence.finish()
+        out.part()
+    return out
 
 
 def number(word: str) -> float | None:
