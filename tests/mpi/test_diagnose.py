@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from inprocess import stretto as here
 from mpis import MPIS, REPOSITORY
 from stretto.diagnose import MINOR
 from stretto.files.profile import read_profile
@@ -59,7 +60,7 @@ def test_programs_made_for_each_cause(
         kept.write_text(
             json.dumps(json.loads(kept.read_text()) | {"core_wait_s": None, "cpu_s": None})
         )
-        done = stretto(mpi, "diagnose", "--profile", str(kept), "--json")
+        done = here("diagnose", "--profile", str(kept), "--json")
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)
         causes = [c for c in found["causes"] if c["name"] != "interruption"]
@@ -82,9 +83,9 @@ def test_programs_made_for_each_cause(
         assert causes[0]["tuning_s"] > 0
         assert causes[0]["next_command"].startswith("stretto tune -- ")
     # the profile is there for a second look, which says the same
-    again = stretto(mpi, "diagnose", "--profile", str(tmp_path / "x.profile.json"), "--json")
+    again = here("diagnose", "--profile", str(kept), "--json")
     assert json.loads(again.stdout)["causes"] == found["causes"]
-    told = stretto(mpi, "diagnose", "--profile", str(tmp_path / "x.profile.json"))
+    told = here("diagnose", "--profile", str(kept))
     assert "next: stretto " in told.stdout
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS
+from mpis import MPIS, REPOSITORY
 from stretto.errors import StrettoError
 from stretto.imports import imb, osu
 from stretto.imports.mpis import identity_of
 from stretto.imports.natives import Naming
 from stretto.imports.printed import Reading
+from stretto.model.measurements import read_series
 
 OSU = """
 # OSU MPI Allreduce Latency Test v7.4
@@ -104,3 +105,19 @@ def test_osu_reader_of_real_launchers_tags_takes_each_ranks_tables(
         "allreduce", "allreduce", "barrier", "barrier",
     ]  # fmt: skip
     assert all(t.lines == expected[t.collective] for t in reading.tables)
+
+
+def test_our_own_measurements_are_read(tmp_path: Path) -> None:
+    """bench/pt2pt.c prints as OSU's benchmarks do; its figures on a busy machine mean nothing."""
+    mpi = MPIS["openmpi4"].require()
+    program = mpi.compile(REPOSITORY / "bench" / "pt2pt.c", tmp_path / "pt2pt", "-O2")
+    for ranks, mode, kind in (
+        (2, "latency", "latency"),
+        (2, "bandwidth", "bandwidth"),
+        (4, "bandwidth", "multi_pair"),
+    ):
+        path = tmp_path / f"{kind}.txt"
+        path.write_text(mpi.run(ranks, [str(program), mode, "8"]).stdout)
+        series = read_series(path, None, None, None)
+        assert (series.kind, series.pairs, series.window) == (kind, ranks // 2, 64)
+        assert [n for n, _ in series.points] == [1, 2, 4, 8]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,11 +12,8 @@ import pytest
 from mpis import MPIS, beside_others
 from stretto.built import library
 from stretto.cli import main
-from stretto.errors import StrettoError
-from stretto.files.identity import Host, MPIIdentity
-from stretto.files.storage import IoFile, Way, read_io, write_io
+from stretto.files.storage import read_io
 from stretto.storage.measure import READ, WRITE, read_launch
-from stretto.storage.show import answer, cache_words, change_lines, page
 
 
 @pytest.mark.parametrize(
@@ -82,70 +78,3 @@ def test_io_with_a_file_that_cannot_be_is_refused(
     mpi = MPIS["openmpi4"].require()
     assert main(["io", "--mpi", str(mpi.prefix), *words]) == 2
     assert problem in capsys.readouterr().err
-
-
-def result(**times: tuple[float, float]) -> IoFile:
-    """Return a result of six launches; of each way: seconds, and the cached part before it."""
-    ways = [
-        Way(name.replace("_", "-"), [[seconds * (1 + i / 100)] for i in range(6)], [[cached]] * 6)
-        for name, (seconds, cached) in times.items()
-    ]
-    return IoFile(
-        "0", "", Host("h", "c", 2, "k", 1), [], MPIIdentity("openmpi", "openmpi", "4.1.4"),
-        ["h", "i"], "/d/in.nc", False, True, 2 << 30, "lustre", {"ROMIO_HINTS": "hints"}, ways,
-    )  # fmt: skip
-
-
-SLOW = {"read_all": (14.0, 0.0), "read_whole": (14.0, 0.0), "read_parts": (2.0, 0.0)}
-
-
-@pytest.mark.parametrize(
-    ("found", "said", "changes", "cache"),
-    [
-        (result(**SLOW, read_bcast=(3.5, 0.0)),
-         "14.4 s; one rank reads it, MPI_Bcast: 3.59 s, 4 times faster (4 to 4).",
-         ["read it on rank 0", "MPI_File_read_at_all of the part of each rank"], "cold"),
-        (result(read_all=(1.0, 0.5), read_bcast=(1.0, 0.5)),
-         "no other way with the same result is faster", [], "WARM: it held up to 50 %"),
-        (result(read_all=(1.0, -1), read_bcast=(2.0, -1)), "no other way", [], "NOT KNOWN"),
-        (replace(result(read_all=(1.0, 1.0)), own=False), "nothing else was measured", [],
-         "another user's file is not dropped"),
-        (result(write_gather=(8.0, -1), write_own=(1.0, -1), write_parts=(2.0, -1)),
-         "To write 2 GiB on lustre: one rank receives and writes all of it (POSIX): 8.2 s; every "
-         "rank writes a file of its own (POSIX): 1.02 s, 8 times faster", ["one file for each"],
-         None),
-    ],
-)  # fmt: skip
-def test_io_page_says_what_was_tested_and_where_it_came_from(
-    found: IoFile, said: str, changes: list[str], cache: str | None
-) -> None:
-    assert said in " ".join(answer(found))
-    lines = list(change_lines(found))
-    assert len(lines) == len(changes)
-    assert all(change in line for change, line in zip(changes, lines, strict=True))
-    words = cache_words(found)
-    assert words is None if cache is None else cache in (words or "")
-    text = "\n".join(page(found))
-    assert "2 ranks on 2 nodes" in text and "ROMIO_HINTS=hints" in text
-    few = replace(found, ways=[Way(w.name, w.launches[:3], w.cached[:3]) for w in found.ways])
-    assert "times faster" not in "\n".join(page(few))
-
-
-def test_io_file_with_other_numbers_of_values_is_refused(tmp_path: Path) -> None:
-    good = result(**SLOW)
-    good.ways[0].cached.pop()
-    with pytest.raises(StrettoError, match="the values of read-all do not fit together"):
-        write_io(good, tmp_path / "a.io.json")
-
-
-def test_report_of_io_has_answer_figures_and_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.io.json"
-    write_io(result(**SLOW, read_bcast=(3.5, 0.0)), path)
-    page_at = tmp_path / "p.html"
-    assert main(["report", str(path), "-o", str(page_at), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["figures"] == ["io-reading"]
-    text = page_at.read_text()
-    assert "4 times faster (4 to 4)" in text and "Stretto io" in text
-    assert main(["report", str(path), str(path)]) == 2

@@ -3,20 +3,27 @@
  * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking,
  * neighbours, moving, exchange, empty, threads, of reading same_file (all ranks read all of it) or
  * serial_read (one rank reads it and broadcasts); or one without a cause: compute, overlap, full.
- * With a third argument under MPI_THREAD_MULTIPLE. Steps are long beside a slice of the scheduler
- * (3 ms): where other programs want the same cores, a call that costs 1 us costs a slice, and then
- * that is the cause, which is right but not the case. */
+ * With a third argument under MPI_THREAD_MULTIPLE. Ranks that work sleep: who sleeps wants no core,
+ * and wakes in time where other programs want all of them. Steps are long beside a slice of the
+ * scheduler (3 ms): a call that costs 1 us may then cost a slice, and that would be the cause,
+ * which is right but not the case. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size;
 
 static void work(double seconds) {
+    nanosleep(&(struct timespec){0, (long)(1e9 * seconds)}, NULL);
+}
+
+/* Where threads at work are counted, or computing. */
+static void compute_for(double seconds) {
     double end = MPI_Wtime() + seconds;
     volatile double x = 1;
     while (MPI_Wtime() < end)
@@ -200,7 +207,7 @@ static void overlap(void) {
     for (int i = 0; i < 100; i++) {
         MPI_Irecv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &requests[0]);
         MPI_Isend(&mine, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &requests[1]);
-        work(20e-3);
+        compute_for(20e-3);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
 }
@@ -216,7 +223,7 @@ static void blocks(bool all, int times, double seconds) {
     PMPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < times; i++) {
         if (seconds > 0)
-            work(seconds);
+            compute_for(seconds);
         MPI_Alltoallv(in, counts, at, MPI_INT, out, counts, at, MPI_INT, MPI_COMM_WORLD);
     }
 }
@@ -224,7 +231,7 @@ static void blocks(bool all, int times, double seconds) {
 /* More threads than the machine has cores, all at work until the process ends. */
 static void *thread_works(void *unused) {
     for (;;)
-        work(1.0);
+        compute_for(1.0);
     return unused;
 }
 
@@ -233,7 +240,7 @@ static void threads(void) {
     for (int i = 0; i < 2 * (int)sysconf(_SC_NPROCESSORS_ONLN) / size + 2; i++)
         pthread_create(&one, NULL, thread_works, NULL);
     for (int i = 0; i < 40; i++) {
-        work(40e-3);
+        compute_for(40e-3);
         allreduce();
     }
 }
@@ -241,7 +248,7 @@ static void threads(void) {
 /* Ranks leave MPI_Init apart, which is no imbalance of theirs; not recorded. */
 static void compute(void) {
     PMPI_Barrier(MPI_COMM_WORLD);
-    work(3.0);
+    compute_for(3.0);
     allreduce();
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,20 +16,14 @@ HOLD = "mount -t tmpfs tmpfs /dev/shm && echo ready && read line"
 def own_shm() -> Iterator[tuple[list[str], Path]]:
     """Words that start a command with such a folder, and where this process sees the same folder.
 
-    Where this user may not mount, no words, and the machine's.
+    Where this user may not mount: no words, and an empty folder.
     """
     holder = subprocess.Popen(
         ["unshare", "-m", "sh", "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     assert holder.stdout is not None
-    try:
-        if holder.stdout.readline() == "ready\n":
-            yield (
-                ["nsenter", "-m", "-t", str(holder.pid), "--wd=."],
-                Path(f"/proc/{holder.pid}/root/dev/shm"),
-            )
-        else:
-            yield [], Path("/dev/shm")
-    finally:
-        holder.communicate()
+    words, folder = ["nsenter", "-m", "-t", str(holder.pid), "--wd=."], f"/proc/{holder.pid}/root"
+    with holder, tempfile.TemporaryDirectory() as empty:
+        mounted = holder.stdout.readline() == "ready\n"
+        yield (words, Path(folder, "dev/shm")) if mounted else ([], Path(empty))

@@ -30,7 +30,7 @@ from stretto.check.nodes import SURVEY, Survey, read_survey
 from stretto.check.settings import judge_settings
 from stretto.check.transport import read_transports
 from stretto.launch.job import Job
-from test_launch_inject import job as stand_in
+from test_launch_variables import job as stand_in
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.model.fit import fit, predict
@@ -26,7 +25,6 @@ from stretto.model.price import price
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEXT = (DIRECTORY / "hpc7g.toml").read_text()
-WHY = 'source = "assumed: x" }'
 
 
 def test_all_kinds_of_clusters_are_shipped() -> None:
@@ -266,20 +264,3 @@ def test_this_machine_is_what_its_measurements_give(tmp_path: Path) -> None:
     found = fit("this-machine", curves, shipped_one, "today")
     assert found.platform.numbers() == pytest.approx(shipped_one.numbers(), rel=1e-5)
     assert 1.2 < found.median_factor < 1.35 and len(found.residuals) == 84
-
-
-@pytest.mark.mpi
-def test_our_own_measurements_are_read(tmp_path: Path) -> None:
-    """bench/pt2pt.c prints as OSU's benchmarks do; its figures on a busy machine mean nothing."""
-    mpi = MPIS["openmpi4"].require()
-    program = mpi.compile(REPOSITORY / "bench" / "pt2pt.c", tmp_path / "pt2pt", "-O2")
-    for ranks, mode, kind in (
-        (2, "latency", "latency"),
-        (2, "bandwidth", "bandwidth"),
-        (4, "bandwidth", "multi_pair"),
-    ):
-        path = tmp_path / f"{kind}.txt"
-        path.write_text(mpi.run(ranks, [str(program), mode, "8"]).stdout)
-        series = read_series(path, None, None, None)
-        assert (series.kind, series.pairs, series.window) == (kind, ranks // 2, 64)
-        assert [n for n, _ in series.points] == [1, 2, 4, 8]

@@ -30,7 +30,7 @@ def small(out: Path, **more: object) -> Request:
     return request_of(out, **(values | more))
 
 
-class Cluster:
+class Nodes:
     """Which node measures what, and what was searched at once; lanes may wait to `meet`."""
 
     def __init__(self, meet: threading.Barrier | None = None) -> None:
@@ -55,7 +55,7 @@ class Cluster:
 class Lane(Fake):
     """Measures on some nodes."""
 
-    def __init__(self, cluster: Cluster, hosts: tuple[str, ...], **more: object) -> None:
+    def __init__(self, cluster: Nodes, hosts: tuple[str, ...], **more: object) -> None:
         super().__init__(**more)  # type: ignore[arg-type]
         self.cluster, self.hosts = cluster, hosts
         self.first = True
@@ -78,7 +78,7 @@ class Lane(Fake):
 
 def run(
     request: Request,
-    cluster: Cluster,
+    cluster: Nodes,
     names: tuple[str, ...] = NODES,
     between: Callable[[], None] = lambda: None,
     whole: Worker | None = None,
@@ -126,7 +126,7 @@ def test_the_same_as_one_after_another(tmp_path: Path, eliminate: bool) -> None:
     single = worker_of(alone, Fake())
     assert single.run()
     request = small(tmp_path / "together", eliminate=eliminate)
-    cluster = Cluster(None if eliminate else threading.Barrier(2))
+    cluster = Nodes(None if eliminate else threading.Barrier(2))
     complete, whole, said = run(request, cluster)
     assert complete and not cluster.busy
     assert (frozenset({"2x1", "2x2"}) in cluster.pairs) == (not eliminate)
@@ -137,7 +137,7 @@ def test_the_same_as_one_after_another(tmp_path: Path, eliminate: bool) -> None:
 
 
 def test_layouts_that_fit_nowhere_and_launches_that_fail(tmp_path: Path) -> None:
-    request, cluster = small(tmp_path), Cluster()
+    request, cluster = small(tmp_path), Nodes()
     complete, whole, _ = run(
         request,
         cluster,
@@ -157,7 +157,7 @@ def test_layouts_that_fit_nowhere_and_launches_that_fail(tmp_path: Path) -> None
 def test_an_error_in_a_lane_ends_all_and_nothing_is_lost(
     tmp_path: Path, error: BaseException
 ) -> None:
-    request, cluster, calls = small(tmp_path), Cluster(), itertools.count(1)
+    request, cluster, calls = small(tmp_path), Nodes(), itertools.count(1)
 
     def between() -> None:
         if next(calls) == 60:  # of all lanes, each of which counts in a thread of its own
@@ -173,7 +173,7 @@ def test_an_error_in_a_lane_ends_all_and_nothing_is_lost(
 
 
 def test_told_to_stop(tmp_path: Path) -> None:
-    request, cluster, calls = small(tmp_path), Cluster(), itertools.count(1)
+    request, cluster, calls = small(tmp_path), Nodes(), itertools.count(1)
     whole = worker_of(request, Fake())
 
     def between() -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mpis import MPIS
 from stretto import mpi
 from stretto.errors import StrettoError
-from stretto.launch.job import understand
-from stretto.mpi import detect, library, variables
+from stretto.mpi import detect, variables
+from stretto.mpi import library as asking
 from stretto.mpi.mpich import MPICH
 
 UNCONFIGURED = """srun: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host
@@ -64,18 +63,8 @@ def test_an_srun_without_configuration_is_refused_with_what_to_set(
     detect.need_slurm(tmp_path / "srun", {"SLURM_CONF": "/etc/slurm.conf"})
 
 
-@pytest.mark.mpi
-def test_naming_the_mpi_gets_around_an_srun_without_configuration(tmp_path: Path) -> None:
-    words = [str(srun(tmp_path)), "--mpi=pmix", "-n", "2", str(program(tmp_path / "app.sh", ":"))]
-    with pytest.raises(StrettoError, match="no configured Slurm"):
-        understand(words)
-    known = MPIS["openmpi4"].require()
-    job = understand(words, mpi=str(known.prefix))
-    assert job.command.kind == "slurm" and job.layout.nranks == 2 and job.mpi.family == "openmpi"
-
-
 def test_an_srun_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(asking, "_TIMEOUT_S", 0.2)
     path = program(tmp_path / "srun", "exec sleep 20")
     assert mpi.identify_launcher(path, {}).kind == "slurm"
     with pytest.raises(StrettoError, match="does not answer"):
