@@ -24,6 +24,7 @@ from stretto.files.table import Row, Table, read_table, write_table
 from stretto.measure.compare import open_words
 from stretto.measure.idle import busy_note
 from stretto.measure.ledger import require_layout
+from stretto.progress import Progress
 
 
 @dataclass
@@ -54,7 +55,7 @@ def conclude(
     request: Request, standing: Standing, say: Callable[[str], None], complete: bool
 ) -> Outcome:
     """Make the table of all that is there, one start at a time."""
-    with in_turn(request.out):
+    with in_turn(request.out), Progress("deciding"):
         return _conclude(request, standing, say, complete)
 
 

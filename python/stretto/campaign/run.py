@@ -35,6 +35,7 @@ from stretto.measure.candidates import refuse_unknown, unlisted
 from stretto.measure.request import ask
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
+from stretto.progress import Progress
 
 
 @dataclass
@@ -127,13 +128,14 @@ def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> 
         nodes = wanted(request, lambda sentence: None)
         refuse_held(request.out, nodes or (os.uname().nodename,))
     names: Sequence[str | None] = list(request.mpis) or [None]
-    systems = [system_of(request, name, say, ask_nodes) for name in names]
-    for system in systems:
-        refuse_elimination(system.base, request.eliminate)
-    measured = [(x.plan, x.bench.records) for s in systems for x in s.standing.all()]
-    factor = pace(measured, systems[0].policy)
-    for system in systems:
-        system.pace = factor
+    with Progress("planning"):
+        systems = [system_of(request, name, say, ask_nodes) for name in names]
+        for system in systems:
+            refuse_elimination(system.base, request.eliminate)
+        measured = [(x.plan, x.bench.records) for s in systems for x in s.standing.all()]
+        factor = pace(measured, systems[0].policy)
+        for system in systems:
+            system.pace = factor
     lines = [line for system in systems for line in plan_lines(request, system)]
     for line in [*lines, *budget_lines(request, sum(x.pace * x.left_s for x in systems))]:
         say(f"stretto: {line}")

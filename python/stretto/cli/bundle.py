@@ -13,6 +13,7 @@ from stretto.cli import options as o
 from stretto.cli.complete import files
 from stretto.errors import StrettoError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 EXAMPLE = """\
 stretto bundle
@@ -52,7 +53,8 @@ def command(
     path = out or Path(bundle.default_name())
     if path.exists():
         raise StrettoError("this file is there already", path, "name another one: -o")
-    items = bundle.collect(paths or [], os.environ)
+    with Progress("collecting"):
+        items = bundle.collect(paths or [], os.environ)
     if not as_json:
         for item in items:
             print(f"{len(item.data):9d} bytes  {item.name}  ({item.origin})")

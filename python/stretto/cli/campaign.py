@@ -14,6 +14,7 @@ from stretto.cli import options as o
 from stretto.cli.complete import files, mpis, platforms
 from stretto.errors import UsageError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.campaign.request import Request
@@ -142,7 +143,8 @@ def status(
             "this is a campaign's file, not its directory", str(directory),
             f"stretto campaign status {out}",
         )  # fmt: skip
-    found = read_status(directory)
+    with Progress("reading the results"):
+        found = read_status(directory)
     if as_json:
         print_json(found)
         return

@@ -19,6 +19,7 @@ from stretto.launch.job import understand
 from stretto.mpi.detect import installations
 from stretto.net.cores import cma_works
 from stretto.output import print_json
+from stretto.progress import Progress
 
 EXAMPLE = """\
 stretto check
@@ -55,23 +56,24 @@ def command(
     facts = collect_facts(cma=cma_works())
     if instance is not None:
         facts = replace(facts, product=known_instance(instance).name)
-    job = understand(cmd, mpi=mpi) if cmd else None
-    if job is None:
-        found = installations()
-        findings = [*judge(facts), *judge_installations(found)]
-        nodes = {facts.name: facts}
-    else:
-        found = [job.mpi]
-        started = probe(job) if launch else None
-        nodes = {facts.name: facts}
-        ranks = {facts.name: job.layout.ppn} if job.layout.ppn else {}
-        if isinstance(started, Started) and started.survey.nodes:
-            # facts that only a process on the node itself can find out
-            nodes = {n: replace(f, cma=facts.cma if n.split(".")[0] == facts.name else None,
-                                product=facts.product if instance else f.product)
-                     for n, f in started.survey.nodes.items()}  # fmt: skip
-            ranks = Counter(r.node for r in started.placed)
-        findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
+    with Progress("checking"):
+        job = understand(cmd, mpi=mpi) if cmd else None
+        if job is None:
+            found = installations()
+            findings = [*judge(facts), *judge_installations(found)]
+            nodes = {facts.name: facts}
+        else:
+            found = [job.mpi]
+            started = probe(job) if launch else None
+            nodes = {facts.name: facts}
+            ranks = {facts.name: job.layout.ppn} if job.layout.ppn else {}
+            if isinstance(started, Started) and started.survey.nodes:
+                # facts that only a process on the node itself can find out
+                nodes = {n: replace(f, cma=facts.cma if n.split(".")[0] == facts.name else None,
+                                    product=facts.product if instance else f.product)
+                         for n, f in started.survey.nodes.items()}  # fmt: skip
+                ranks = Counter(r.node for r in started.placed)
+            findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
     findings = by_cost(findings)
     if as_json:
         print_json(

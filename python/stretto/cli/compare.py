@@ -14,6 +14,7 @@ from stretto.cli import options as o
 from stretto.cli.complete import files as completed
 from stretto.errors import StrettoError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do
@@ -94,22 +95,23 @@ def command(
         raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
     names = None if collective is None else parse_collectives(collective)
     wanted = None if sizes is None else parse_sizes(sizes)
-    read = [(p, read_bench(p)) for p in results_in(paths)]
-    for path, bench in read:
-        if bench.truncated:
-            say(f"stretto: note: {path}: the last line is cut off and left out")
-    cold = all_cold(read, "compare each kind by itself: name the files of one")
-    files = sources(read)
-    labels = _labels(files)
-    rankings = [
-        r
-        for r in rank(files, labels, natives_only, mode)
-        if (names is None or r.place.collective in names)
-        and (wanted is None or r.place.bytes in wanted or names == ["barrier"])
-        and (nodes is None or r.place.nodes == nodes)
-        and (ppn is None or r.place.ppn == ppn)
-    ]
-    gone = _gone(files, labels)
+    with Progress("comparing"):
+        read = [(p, read_bench(p)) for p in results_in(paths)]
+        for path, bench in read:
+            if bench.truncated:
+                say(f"stretto: note: {path}: the last line is cut off and left out")
+        cold = all_cold(read, "compare each kind by itself: name the files of one")
+        files = sources(read)
+        labels = _labels(files)
+        rankings = [
+            r
+            for r in rank(files, labels, natives_only, mode)
+            if (names is None or r.place.collective in names)
+            and (wanted is None or r.place.bytes in wanted or names == ["barrier"])
+            and (nodes is None or r.place.nodes == nodes)
+            and (ppn is None or r.place.ppn == ppn)
+        ]
+        gone = _gone(files, labels)
     if not rankings:
         filters = (collective, sizes, nodes, ppn, mode, natives_only or None)
         raise _nothing(paths, any(f is not None for f in filters), gone)

@@ -19,6 +19,7 @@ from stretto.files.profile import read_profile
 from stretto.launch.typed import typed
 from stretto.output import beside_command, print_json, say
 from stretto.profile.record import check_result, record
+from stretto.progress import Progress
 
 EXAMPLE = """\
 stretto diagnose -- mpirun -n 64 ./app input.dat
@@ -66,7 +67,9 @@ def command(
             raise UsageError("--profile runs nothing", remedy="leave either --profile or CMD away")
         _print(diagnose(read_profile(profile), profile, network), as_json, sys.stdout)
         return
-    recorded = record(cmd or [], out, mpi, capture="yes" if as_json else "no")
+    # without --json CMD itself shows on the terminal how far it is
+    with Progress("running the command", quiet=not as_json):
+        recorded = record(cmd or [], out, mpi, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:

@@ -23,6 +23,7 @@ from stretto.cli.export_refusals import (
 from stretto.errors import StrettoError, UsageError
 from stretto.files.export import EXPORT, NAME, OWN, TARGETS
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
@@ -194,7 +195,8 @@ def command(
     if results and to == OWN:
         answer = _write_own(results, out, wishes, as_json)
     elif results:
-        answer, places = _write(results, to, out, wishes, mpi, as_json)
+        with Progress("writing tuning files"):
+            answer, places = _write(results, to, out, wishes, mpi, as_json)
     elif not looks:
         raise UsageError("there are no results", "RESULTS", "name files of stretto bench")
     else:

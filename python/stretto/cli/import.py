@@ -15,6 +15,7 @@ from stretto.cli.complete import collectives, files, mpis
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
+from stretto.progress import Progress
 
 if TYPE_CHECKING:
     from stretto.files.bench import Bench
@@ -202,7 +203,8 @@ def _import(
     naming = natives.Naming(
         templates(setting or [], by_name), lambda text: notes.update({text: None})
     )
-    gathered = gather.gather(paths, read, asked, naming, left_out)
+    with Progress("reading"):
+        gathered = gather.gather(paths, read, asked, naming, left_out)
     items, command = gathered.items, ["stretto", *sys.argv[1:]]
     networks = messages.collect(gathered.messages, asked, command, left_out)
     if any(i.table.cold for i in items):
@@ -223,7 +225,8 @@ def _import(
             None,
             f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
         )
-    found = convert.collect(items, asked, which, form, command)
+    with Progress("converting"):
+        found = convert.collect(items, asked, which, form, command)
     benches = {out / f"{layout.name}.bench.jsonl": bench for layout, bench in found.items()}
     nets = {out / f"{layout.name}.net.json": net for layout, net in networks.items()}
     _write(benches, nets)

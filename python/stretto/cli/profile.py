@@ -16,6 +16,7 @@ from stretto.files.profile import format_profile, read_profile
 from stretto.output import beside_command, print_json, say
 from stretto.profile.record import check_result, record
 from stretto.profile.show import show, wide_console
+from stretto.progress import Progress
 
 EXAMPLE = """\
 stretto profile -- mpirun -n 64 ./app input.dat
@@ -66,7 +67,8 @@ def command(
     applied = None
     if table is not None or choice is not None:
         applied = functools.partial(settings_for, table=table, choice=choice, verbose=False)
-    recorded = record(cmd or [], out, mpi, applied, capture="yes" if as_json else "no")
+    with Progress("running the command", quiet=not as_json):
+        recorded = record(cmd or [], out, mpi, applied, capture="yes" if as_json else "no")
     if as_json:
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
         print_json(json.loads(format_profile(recorded.profile)))

@@ -120,7 +120,8 @@ def decide(
     from stretto.tune.table import decide_from
 
     results = results_in(results)
-    found, table = decide_from(results, out)
+    with Progress("deciding"):
+        found, table = decide_from(results, out)
     if found[0].bench.header.cold:
         say(f"stretto: note: {COLD}")
     labels = [_labels(d) for d in found]

@@ -25,6 +25,7 @@ from stretto.launch.inject import Applied, prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
 from stretto.profile.join import Joined, join_run, load_runs, rank_words
+from stretto.progress import Progress
 
 #: bytes that the recorder of a rank needs at least
 ROOM = 1 << 20
@@ -134,7 +135,9 @@ def record(
         except Interrupted as stop:
             interrupted, result = stop, Result(130, 0.0)
         try:
-            joined = [join_run(files, typed or words) for files in load_runs(raw)]
+            # where the output of the command is hidden, its progress is shown by the caller
+            with Progress("reading what the ranks recorded", quiet=capture == "yes"):
+                joined = [join_run(files, typed or words) for files in load_runs(raw)]
         except StrettoError as error:
             kept = _rescue(raw, path)
             error.remedy = f"{error.remedy}; the recorder's files are kept in {kept}"
