@@ -128,6 +128,6 @@ def test_in_a_slurm_job_rows_are_checked_on_its_nodes(
         (("n1",), []),
         ((), []),
     ):
-        monkeypatch.setattr("stretto.campaign.slurm.allocated", lambda environ, nodes=nodes: nodes)
+        monkeypatch.setattr("stretto.cli.export.allocated", lambda environ, nodes=nodes: nodes)
         assert main(["export", "--check", "--out", str(tmp_path), *words]) == 0
     assert asked == [("n1", "n2"), ("a", "b", "c"), (), ()]

@@ -507,7 +507,7 @@ def test_check_joins_what_reading_and_running_found(
         RowCheck(2, "c", "proven", "run"), RowCheck(None, "calls without a row", "proven", "run"),
         RowCheck(None, "the file", "wrong", "read"),
     ]  # fmt: skip
-    monkeypatch.setattr(check, "check", lambda *_: found)
+    monkeypatch.setattr("stretto.cli.export.check", lambda *_: found)
     capsys.readouterr()
     assert main(["export", "--check", "--out", str(out)]) == 1
     last = capsys.readouterr().out.splitlines()[-1]

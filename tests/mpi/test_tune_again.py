@@ -19,6 +19,7 @@ from stretto.files.profile import (
     Communicator,
     Node,
     Profile,
+    read_profile,
     write_profile,
 )
 from stretto.files.program import take
@@ -31,7 +32,7 @@ from stretto.launch.layout import JobLayout
 from stretto.progress import Progress
 from stretto.tune import settings
 from stretto.tune.place import COPIES, Place
-from stretto.tune.profiled import _asked_layout, _wall_file, profile_of
+from stretto.tune.profiled import _asked_layout, profile_of
 from stretto.tune.session import Options, Tuning
 from stretto.tune.settings_runs import SettingRuns
 from stretto.tune.trials import Trial
@@ -107,9 +108,8 @@ def profiled(made: Tuning, programs: bool) -> None:
     found = profile()
     if programs:
         found.programs = [take(p) for p in program_files(made.job)]
+    found.command_s, found.asked = 1.0, _asked_layout(made)
     write_profile(found, made.path("profile.json"))
-    _wall_file(made).parent.mkdir(exist_ok=True)
-    _wall_file(made).write_text(f"1.0\n{_asked_layout(made)}\n")
 
 
 def test_where_nothing_is_left_to_run_that_is_said(
@@ -203,7 +203,10 @@ def test_a_profile_of_another_layout_is_refused(
     on(made, 2, 4)
     with pytest.raises(StrettoError, match=r"another layout: .*, not 2 x 4 \(nodes x ranks\), 8"):
         profile_of(made)
-    _wall_file(made).write_text(f"1.5\n{_asked_layout(made)}\n")
+    other = dataclasses.replace(
+        read_profile(made.path("profile.json")), asked=_asked_layout(made), command_s=1.5
+    )
+    write_profile(other, made.path("profile.json"))
     profile_of(made)  # what was asked for, whatever came of it
     assert made.run_s == 1.5
     on(made, 4, 4)
@@ -218,9 +221,7 @@ def test_runs_of_another_layout_are_no_part_of_a_verdict(
     runs = Runs()
     made, _ = session(case, monkeypatch, runs)
     verify(made, profile(), table(), None, [])
-    applied = made.path("table.applied")
-    text = applied.read_text()
-    assert text.startswith("layout 1 2 2\n")
+    assert read_verdict(made.path("verdict.json")).applied.startswith("layout 1 2 2\n")
     verify(made, profile(), table(), None, [])
     assert len(runs.commands) == 2
     for number in (4, 4):

@@ -62,7 +62,7 @@ def test_where_cores_are_shared_only_batches_are_timed(
     monkeypatch.setattr(run, "find_installation", lambda name: mpi)
     monkeypatch.setattr(run, "find_hosts", lambda *of: Hosts(("a", "b"), "x", cores=1))
     monkeypatch.setattr(plan, "shared_launches", lambda *of: {})
-    monkeypatch.setattr(plan, "resolve", lambda names, *of: names)
+    monkeypatch.setattr("stretto.measure.candidates.resolve", lambda names, *of: names)
     values = {"nodes": [2], "ppn": [1, 2], "candidates": ["ring"], "collectives": ["allreduce"]}
     for shared in (False, True):
         request = make_request(values | {"shared_cores": shared}, tmp_path / "c", "here")

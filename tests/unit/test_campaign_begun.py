@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from stretto.campaign import run
+from stretto.campaign import begun, run
 from stretto.campaign.alone import alone_on
 from stretto.campaign.begun import CAMPAIGN
 from stretto.campaign.conclude import Outcome
@@ -26,6 +26,7 @@ from stretto.campaign.status import read_status, status_lines
 from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, now
+from stretto.files.lock import holder
 
 ONE, TWO, FOUR = Layout(1, 2), Layout(2, 2), Layout(1, 4)
 
@@ -234,6 +235,21 @@ def test_layout_whose_results_are_damaged_is_named(starts: Starts, tmp_path: Pat
     assert found["2x2"]["complete"]
     path.write_text(path.read_text().rstrip()[:40])  # a kill in the first line
     assert starts(small(tmp_path, layouts=(ONE, TWO)))[0].complete
+
+
+def test_starts_of_one_moment_add_to_the_word_one_by_one(
+    starts: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that read it before either wrote, one's layouts were lost."""
+    held: list[bool] = []
+
+    def read(directory: Path) -> begun.About | None:
+        held.append(any(holder(p) is not None for p in directory.rglob(".tables.lock")))
+        return None
+
+    monkeypatch.setattr(begun, "earlier", read)
+    starts(small(tmp_path))
+    assert held == [True]
 
 
 @pytest.mark.parametrize("damage", [truncated, lambda p: p.write_text('{"schema": "x"}\n')])

@@ -13,6 +13,7 @@ from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.outlook import hopeless, plan_json
 from stretto.campaign.request import make_request
 from stretto.errors import StrettoError
+from stretto.measure import candidates
 from test_measure_runner import FakeMPI, mpi
 
 __all__ = ["mpi"]  # the stand-in of test_measure_runner, as a fixture
@@ -25,7 +26,7 @@ def here(mpi: FakeMPI, monkeypatch: pytest.MonkeyPatch) -> FakeMPI:
     """A login node with one MPI, outside of Slurm."""
     monkeypatch.setattr(run, "find_installation", lambda name: mpi)
     monkeypatch.setattr(plan, "shared_launches", lambda *of: {})
-    monkeypatch.setattr(plan, "resolve", lambda names, *of: names)
+    monkeypatch.setattr(candidates, "resolve", lambda names, *of: names)
     for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
         monkeypatch.delenv(name, raising=False)
     return mpi
@@ -74,7 +75,7 @@ def test_where_there_is_nothing_to_compare_is_said(
     def known(names: list[str], mpi: object, collective: str, nranks: int, nodes: int) -> list[str]:
         return names if collective == "allreduce" or (collective, nodes) == ("gather", 1) else []
 
-    monkeypatch.setattr(plan, "resolve", known)
+    monkeypatch.setattr(candidates, "resolve", known)
     values = {"collectives": ["allreduce", "gather", "alltoall"], "hosts": ["a", "b"]}
     request, system = system_of(values | {"nodes": [1, 2], "ppn": [2]}, tmp_path / "c")
     why = "no candidates but the native choice (candidates)"

@@ -10,7 +10,6 @@ import pytest
 import typer
 
 from stretto import cli
-from stretto.campaign import status
 from stretto.cli import campaign
 from stretto.errors import EXIT_INTERRUPTED, keeping
 
@@ -47,8 +46,7 @@ def test_only_an_interrupt_is_called_one(
         how()
 
     monkeypatch.setattr(stretto.cli.check, "command", how)
-    monkeypatch.setattr(status, "read_status", look)
-    assert campaign.app is not None
+    monkeypatch.setattr(campaign, "read_status", look)
     assert cli.main(words) == EXIT_INTERRUPTED
     error = capsys.readouterr().err
     assert error.strip() == (said or "")

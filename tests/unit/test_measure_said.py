@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stretto import cli
-from stretto.campaign import greeting, run, submit
+from stretto.campaign import greeting, submit
 from stretto.campaign.layout import Layout
 from stretto.errors import StrettoError
 from test_campaign_failures import Stand, mpi, outcome
@@ -51,7 +51,7 @@ def test_commands_can_be_typed(
     quoted = f"stretto campaign status '{tmp_path}/my c.campaign'"
     assert capsys.readouterr().out.endswith(f"next: {quoted}\n")
     found = outcome(complete=False, left_out=["2 x 1: b is dead"], results=[Path("d d/r")])
-    monkeypatch.setattr(run, "run_campaign", lambda *of, **more: [found])
+    monkeypatch.setattr("stretto.cli.campaign.run_campaign", lambda *of, **more: [found])
     assert cli.main(["campaign", "run", str(file)]) == 130
     out, err = capsys.readouterr()
     assert f"`{quoted}`" in err and "interrupted" not in err

@@ -73,7 +73,7 @@ def test_a_fault_is_named_and_fails(
         bad = case.nranks == 3 and case.choice == "dissemination(2)"
         return plan_sweep.Unproven(case, False, "rank 1: because") if bad else None
 
-    monkeypatch.setattr(plan_sweep, "prove", wrong_for_three)
+    monkeypatch.setattr("stretto.cli.plan.prove", wrong_for_three)
     assert main(["plan", "verify", "barrier", "-n", "4"]) == 1
     out, err = capsys.readouterr()
     assert "1 WRONG" in out

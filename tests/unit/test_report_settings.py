@@ -31,8 +31,8 @@ def written(path: Path, version: str = "4.1.4", chosen: bool = True) -> Path:
     )
     fails = Tried("han", "HAN on", {"OMPI_MCA_coll_han_priority": "60"}, "failed", "exit <1>")
     unseen = Tried("links=2", "two links", {"OMPI_MCA_btl_tcp_links": "2"})
-    runs = [SettingRun(s, r, False, 1.0, 1.0, 0) for s in ("native", "eager=1M") for r in range(6)]
-    runs.append(SettingRun("han", 0, False, None, 0.1, 1, "exit <1>"))
+    runs = [SettingRun(s, r, 1.0, 1.0, 0) for s in ("native", "eager=1M") for r in range(6)]
+    runs.append(SettingRun("han", 0, None, 0.1, 1, "exit <1>"))
     found = SettingsFile(
         "1.0", "2026-11-22T00:00:00Z", _host(), mpi, ["mpirun", "-n", "2", "./app <x>"],
         Metric(), 1, 2, [helps, fails, unseen], runs,

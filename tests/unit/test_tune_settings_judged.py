@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from stretto.files.settings import NATIVE, SettingRun, Tried
 from stretto.files.verdict import GainInterval, Metric
 from stretto.mpi.settings import Setting
+from stretto.progress import Progress
 from stretto.tune import settings, settings_together
+from stretto.tune.outputs import Rules
 from stretto.tune.settings_runs import SettingRuns
 
 
@@ -22,8 +25,7 @@ def judging(runs: list[SettingRun], tried: list[Tried]) -> SettingRuns:
 
 def runs_of(name: str, factor: float, rounds: int, beside: str | None = None) -> list[SettingRun]:
     return [
-        SettingRun(name, k, False, factor * (1 + 0.12 * k), 1.0, 0, beside=beside)
-        for k in range(rounds)
+        SettingRun(name, k, factor * (1 + 0.12 * k), 1.0, 0, beside=beside) for k in range(rounds)
     ]
 
 
@@ -39,17 +41,29 @@ def test_settings_that_were_dropped_count_in_the_family(dropped: int) -> None:
     assert [t.outcome for t in tried] == (["inconclusive", "dropped"] if dropped else ["faster"])
 
 
-@pytest.mark.parametrize("rounds", [6, 8])
-def test_a_combination_is_one_of_several_chances(rounds: int) -> None:
-    best, together = Tried("A=1", "", {}), Tried("A=1,B=1", "", {})
+@pytest.mark.parametrize(
+    ("rounds", "chosen"), [(6, "A=1"), (8, "A=1,B=1")], ids=["too few", "enough"]
+)
+def test_a_combination_is_one_of_several_chances(
+    rounds: int, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = [Tried("A=1", "", {"A": "1"}), Tried("B=1", "", {"B": "1"})]
     runs = [
         run
-        for name, factor in ((NATIVE, 1.0), ("A=1", 0.8), ("A=1,B=1", 0.6))
-        for run in runs_of(name, factor, rounds, beside="A=1,B=1")
+        for beside, factors in (
+            ("A=1", {NATIVE: 1.0, "A=1": 0.6}),
+            ("A=1,B=1", {NATIVE: 1.0, "A=1": 0.6, "A=1,B=1": 0.45}),
+        )
+        for name, factor in factors.items()
+        for run in runs_of(name, factor, rounds, beside)
     ]
-    assert settings_together.is_faster(judging(runs, [best, together]), best, together) is (
-        rounds == 8
-    )
+    made = judging(runs, list(tried))
+    made.o.out, made.o.rules = tmp_path, Rules()
+    made.file.setting = None
+    monkeypatch.setattr(made, "say", print)
+    monkeypatch.setattr(made, "turns", lambda *of, **more: None)
+    settings_together.choose(made, tried, rounds, Progress("", quiet=True))
+    assert made.file.setting == chosen
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,15 @@ with the process, however it ends. Where a file system has none, nothing is held
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import ipaddress
 import os
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
-from stretto.files.identity import now
-from stretto.files.regular import open_to_read, open_to_write
+from stretto.errors import StrettoError
+from stretto.files.lock import hold, holder
 
 DIRECTORY = "nodes"
-#: bytes of a lock's file that are read
-MOST = 512
 #: s: that tables are waited for which another process makes; it takes seconds as a rule
 TURN_S = 120.0
 
@@ -40,20 +35,9 @@ def alone_on(out: Path, names: Sequence[str], said: Sequence[str] = ()) -> Itera
     with contextlib.ExitStack() as stack:
         for node, name in _nodes(names, said):
             path = _place(out, node)
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
-            except OSError as error:
-                raise from_oserror(error, "cannot hold a node", path) from error
-            stack.callback(os.close, handle)
-            if not _lock(handle, fcntl.LOCK_EX):
-                raise _held(handle, path, node, name)
-            job = os.environ.get("SLURM_JOB_ID", "")
-            of = f" (Slurm job {job})" if job else ""
-            words = f"process {os.getpid()} on {os.uname().nodename}{of}, since {now()}\n"
-            with contextlib.suppress(OSError):  # for messages only; the lock holds without it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, words.encode(errors="replace"), 0)
+            who = stack.enter_context(hold(path))
+            if who is not None:
+                raise _held(who, path, node, name)
         yield
 
 
@@ -64,44 +48,20 @@ def refuse_held(out: Path, names: Sequence[str]) -> None:
     """
     for node, name in _nodes(names, ()):
         path = _place(out, node)
-        try:
-            handle = open_to_read(path)
-        except OSError:
-            continue  # nobody has ever held it; what else there is `alone_on` says
-        try:
-            if not _lock(handle, fcntl.LOCK_SH):
-                raise _held(handle, path, node, name)
-        finally:
-            os.close(handle)
+        if (who := holder(path)) is not None:
+            raise _held(who, path, node, name)
 
 
 @contextlib.contextmanager
 def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
-    """Let one process at a time make a campaign's tables, so that the last has read the most."""
-    path, end = out / DIRECTORY / ".tables.lock", time.monotonic() + wait_s
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
-    except OSError:  # a full disk is told where the table is written
-        yield
-        return
-    try:
-        while not _lock(handle, fcntl.LOCK_EX) and time.monotonic() < end:
-            time.sleep(0.1)
-        yield
-    finally:
-        os.close(handle)
+    """Let one process at a time write a campaign's tables and its list of starts.
 
-
-def _lock(handle: int, how: int) -> bool:
-    """Return whether nobody else holds a file."""
-    try:
-        fcntl.flock(handle, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # some network file systems have no locks
-    return True
+    The last one has read the most.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(StrettoError):  # a full disk is told where the table is written
+            stack.enter_context(hold(out / DIRECTORY / ".tables.lock", wait_s))
+        yield
 
 
 def _nodes(names: Sequence[str], said: Sequence[str]) -> list[tuple[str, str]]:
@@ -117,15 +77,10 @@ def _place(out: Path, node: str) -> Path:
     return out / DIRECTORY / f"{node.replace('/', '_')}.lock"
 
 
-def _held(handle: int, path: Path, node: str, name: str) -> HeldError:
-    try:
-        who = os.pread(handle, MOST, 0).decode(errors="replace").partition("\n")[0]
-    except OSError:
-        who = ""
+def _held(who: str, path: Path, node: str, name: str) -> HeldError:
     words = node if short(name) == node else f"{name}, which calls itself {node}"
     return HeldError(
-        f"another process of this campaign measures on {words}"
-        + (f": {who}" if who and who.isprintable() else ""),
+        f"another process of this campaign measures on {words}" + (f": {who}" if who else ""),
         path,
         "two at once would time one another: wait for it, or give each nodes of its own "
         "(--hosts; stretto campaign submit --jobs N)",

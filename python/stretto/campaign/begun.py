@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.campaign.alone import in_turn
 from stretto.campaign.request import Request
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.document import Document
@@ -74,11 +75,12 @@ def keep_about(
     request: Request, command: Sequence[str], systems: Mapping[str, Mapping[str, LayoutAsked]]
 ) -> None:
     """Write what is asked for, with what earlier starts have asked for of other layouts."""
-    before = earlier(request.out)
-    found = {name: dict(layouts) for name, layouts in systems.items()}
-    for name, layouts in (before.systems if before else {}).items():
-        found[name] = {**found.get(name, {}), **{k: v for k, v in layouts.items()
-                                                 if k not in found.get(name, {})}}  # fmt: skip
-    file = None if request.file is None else str(request.file)
-    about = About(list(command), file, list(request.mpis), request.eliminate, found)
-    DOCUMENT.write(about, request.out / CAMPAIGN)
+    with in_turn(request.out):  # jobs that start at once add to one file
+        before = earlier(request.out)
+        found = {name: dict(layouts) for name, layouts in systems.items()}
+        for name, layouts in (before.systems if before else {}).items():
+            found[name] = {**found.get(name, {}), **{k: v for k, v in layouts.items()
+                                                     if k not in found.get(name, {})}}  # fmt: skip
+        file = None if request.file is None else str(request.file)
+        about = About(list(command), file, list(request.mpis), request.eliminate, found)
+        DOCUMENT.write(about, request.out / CAMPAIGN)

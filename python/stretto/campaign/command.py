@@ -26,8 +26,6 @@ def request_of(file: Path | None, options: Mapping[str, object]) -> Request:
     for key, value in options.items():
         if key == "candidates":
             values[key] = split_candidates(str(value))
-        elif key in ("mpis", "collectives", "interpolate"):
-            values[key] = [x for x in str(value).split(",") if x]
         elif key in ("out", "refine"):
             values[key] = str(Path(str(value)).absolute())
         else:

@@ -18,9 +18,9 @@ from stretto.campaign.unmeasured import interpolated, read_simulated, refined
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_header, standing_exclusions
-from stretto.files.identity import Identity, MPIIdentity, cpu_slug
+from stretto.files.identity import MPIIdentity, cpu_slug
 from stretto.files.results import ENDING
-from stretto.files.table import Row, Table, read_table, write_table
+from stretto.files.table import Row, read_table, table_of, write_table
 from stretto.measure.compare import open_words
 from stretto.measure.idle import busy_note
 from stretto.measure.ledger import require_layout
@@ -116,7 +116,7 @@ def _decide(
         are = f"{counted(kept, 'row')} {'is' if kept == 1 else 'are'}"
         say(f"stretto: {are} simulated ({request.refine}): nobody measured there")
     found.table = table_place(request.out, identity.mpi, identity.host.cpu)
-    write_campaign_table(found.table, identity, found.rows)
+    write_table(table_of(identity, None, None, found.rows), found.table)
     few = sum(map(untested, decided.values()))
     if few:
         have = f"{counted(few, 'point')} {'has' if few == 1 else 'have'}"
@@ -210,12 +210,3 @@ def table_place(out: Path, mpi: MPIIdentity, cpu: str) -> Path:
     except StrettoError:
         other = False  # damaged: made anew
     return path.with_name(f"{mpi.family}-{mpi.version}.{cpu_slug(cpu)}.table") if other else path
-
-
-def write_campaign_table(path: Path, identity: Identity, rows: list[Row]) -> None:
-    host, mpi = identity.host, identity.mpi
-    table = Table(
-        mpi.family, mpi.version, None, None, identity.created, identity.stretto, host.name,
-        host.cpu, rows,
-    )  # fmt: skip
-    write_table(table, path)

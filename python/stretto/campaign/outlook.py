@@ -15,7 +15,7 @@ from stretto.campaign.request import ELEMENT, Request
 from stretto.campaign.status import SLOW
 from stretto.counted import counted, duration
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
-from stretto.measure.show import size_words
+from stretto.measure.show import in_columns, size_words
 from stretto.measure.stats import FEWEST
 
 if TYPE_CHECKING:
@@ -102,16 +102,15 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
     pace = system.pace
     out = [
         f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
-        f"launch{'es' if request.launches > 1 else ''} of each candidate; results in {system.base}",
-        f"  {'layout':>9}  {'ranks':>6}  {'cells':>6}  {'starts':>7}  {'expected':>12}  at most",
+        f"launch{'es' if request.launches > 1 else ''} of each candidate; results in {system.base}"
     ]
+    rows: list[Sequence[str]] = [("layout", "ranks", "cells", "starts", "expected", "at most")]
     for plan, guess in zip(system.plans, system.expected_s, strict=True):
         cells = sum(len(c.candidates) for c in plan.settings.cases)
-        most = duration(pace * at_most_s(plan))
-        out.append(
-            f"  {plan.layout.words:>9}  {plan.layout.nranks:>6}  {cells:>6}  "
-            f"{plan.settings.total():>7}  {duration(pace * guess):>12}  {most}"
-        )
+        numbers = (plan.layout.nranks, cells, plan.settings.total())
+        times = (duration(pace * guess), duration(pace * at_most_s(plan)))
+        rows.append((plan.layout.words, *map(str, numbers), *times))
+    out += in_columns(rows, 0)
     out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}")
     if not 1 / SLOW <= pace <= SLOW:
         out.append(

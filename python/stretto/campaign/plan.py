@@ -18,7 +18,7 @@ from stretto.files.identity import Identity
 from stretto.files.results import ENDING
 from stretto.measure import settings as s
 from stretto.measure.baseline import with_bare
-from stretto.measure.candidates import choice_problem, has_interposer, own_choices, resolve
+from stretto.measure.candidates import asked, has_interposer, own_choices
 from stretto.measure.compare import BARE
 from stretto.measure.inlaunch import shared_launches
 from stretto.model.platform_file import load
@@ -83,12 +83,7 @@ def candidates_for(
             names.append(word)
         elif has_interposer(installation.abi):
             names += own_choices(collective, layout.nodes, layout.nranks)
-    names = resolve(names, installation, collective, layout.nranks, layout.nodes)
-    return [
-        c
-        for c in s.check_candidates(collective, names)
-        if c.startswith(("native", BARE)) or choice_problem(collective, c) is None
-    ]
+    return asked(names, installation, collective, layout.nranks, layout.nodes)
 
 
 def make_plan(

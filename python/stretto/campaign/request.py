@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +21,8 @@ from stretto.measure.settings import (
     parse_collectives,
     parse_counts,
     parse_duration,
-    parse_size,
     parse_sizes,
+    whole,
 )
 from stretto.plan import MOST_RANKS
 
@@ -41,8 +39,6 @@ MOST_LAUNCHES = 200
 MOST_LAYOUTS = 256
 #: launches make seeds of their own of it, which a 64-bit word has to hold
 MOST_SEED = 10**12
-#: so many digits are a mistake; much longer ones Python refuses to read
-_ENDLESS = re.compile(r"\d{19}")
 EXAMPLE = """collectives = ["allreduce", "bcast"]
 nodes = [1, 2, 4]
 ppn = [1, 2]
@@ -110,64 +106,36 @@ def _whole_elements(collective: str, sizes: Sequence[int]) -> list[int]:
     return [x for x in sizes if collective not in REDUCTIONS or x % ELEMENT == 0]
 
 
-def _words(value: Any, key: str) -> tuple[str, ...]:
+def _as_option(value: Any, key: str) -> str:
+    """Return a value of the file as an option has it: parts of a list with commas between."""
     items = value if isinstance(value, list) else [value]
-    if not items:
-        raise UsageError(f"{key} is empty", key, "leave it out for what holds without it")
-    if not all(isinstance(x, str) and x.strip() for x in items):
-        raise UsageError(f"{key} must be a list of words", key, f'write for example {key} = ["a"]')
-    return tuple(x.strip() for x in items)
+    words = [str(x).strip() for x in items if not isinstance(x, bool | list | dict)]
+    if not items or not all(words) or len(words) < len(items):
+        wrong = "is empty" if not items or not all(words) else f"cannot be {value!r}"
+        like = _LIKE.get(key, f'{key} = ["a"]')
+        raise UsageError(f"{key} {wrong}", key, f"write for example {like}")
+    return ",".join(words)
 
 
-def _hosts(value: Any, key: str) -> tuple[str, ...]:
-    """Return names of nodes: a list, or as ``--hosts`` has them, with commas between."""
-    return read_names(_words(value, key), key)
+def _words(text: str, key: str) -> tuple[str, ...]:
+    return tuple(x.strip() for x in text.split(","))
 
 
-def _counts(value: Any, key: str) -> tuple[int, ...]:
-    if isinstance(value, str):
-        if _ENDLESS.search(value):
-            raise _too_many(key)
-        found: list[Any] = parse_counts(value, key)
-    else:
-        found = value if isinstance(value, list) else [value]
-    if not found:
-        raise UsageError(f"{key} is empty", key, f"write for example {key} = [1, 2]")
-    if not all(isinstance(x, int) and not isinstance(x, bool) for x in found):
-        raise UsageError(f"{key} must be whole numbers", key, f"write for example {key} = [1, 2]")
-    if min(found) < 1:
-        raise UsageError(f"{key} must be at least 1", key, f"write for example {key} = [1, 2]")
+def _counts(text: str, key: str) -> tuple[int, ...]:
+    found = parse_counts(text, key)
     if max(found) > MOST_RANKS:
-        raise _too_many(key)
+        raise UsageError(
+            f"{key} must be at most {MOST_RANKS}", key, "a campaign has no more ranks in all"
+        )
     return tuple(dict.fromkeys(found))
 
 
-def _too_many(key: str) -> UsageError:
-    return UsageError(
-        f"{key} must be at most {MOST_RANKS}", key, "a campaign has no more ranks in all"
-    )
-
-
-def _sizes(value: Any, key: str) -> tuple[int, ...]:
-    items = value if isinstance(value, list) else [value]
-    found: set[int] = set()
-    if not items:
-        raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
-    for x in items:
-        if isinstance(x, bool) or not isinstance(x, int | str) or _ENDLESS.search(str(x)):
-            raise UsageError(f"{key} must be sizes", key, f'write for example {key} = "8:1M:4,24"')
-        found |= {parse_size(str(x))} if isinstance(x, int) else set(parse_sizes(x))
-    return tuple(sorted(found))
-
-
-def _whole(least: int, most: int) -> Callable[[Any, str], int]:
-    def read(value: Any, key: str) -> int:
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not math.isfinite(value) or value != int(value):
-            raise UsageError(f"{key} must be a whole number", key, f"write for example {key} = 12")
-        if not least <= value <= most:
-            raise UsageError(f"{key} must be from {least} to {most}", key, "correct it")
-        return int(value)
+def _whole(least: int, most: int) -> Callable[[str, str], int]:
+    def read(text: str, key: str) -> int:
+        if not whole(text) or not least <= int(text) <= most:
+            words = f"{key} must be a whole number from {least} to {most}, not {text}"
+            raise UsageError(words, key, "correct it")
+        return int(text)
 
     return read
 
@@ -178,43 +146,35 @@ def _truth(value: Any, key: str) -> bool:
     return value
 
 
-def _one_of(*names: str) -> Callable[[Any, str], str]:
-    def read(value: Any, key: str) -> str:
-        if value not in names:
-            raise UsageError(f"{key} must be one of {', '.join(names)}", key, "correct it")
-        return str(value)
-
-    return read
+def _launcher(text: str, key: str) -> str:
+    if text not in LAUNCHERS:
+        raise UsageError(f"{key} must be one of {', '.join(LAUNCHERS)}", key, "correct it")
+    return text
 
 
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{key} must be one word", key, f'write for example {key} = "a"')
-    return value.strip()
+def _text(text: str, key: str) -> str:
+    return text
 
 
-def _time(value: Any, key: str) -> float:
-    return parse_duration(str(value), key)
-
-
-#: key of the file -> how its value is read; those without a field of that name are put together
-KEYS: dict[str, Callable[[Any, str], Any]] = {
+_LIKE = {"nodes": "nodes = [1, 2]", "ppn": "ppn = [1, 2]", "bytes": 'bytes = "8:1M:4,24"'}
+#: keys of the file, each with the reader of its text; those without a field are put together
+KEYS: dict[str, Callable[[str, str], Any]] = {
     "mpis": _words,
-    "collectives": lambda v, k: tuple(parse_collectives(",".join(_words(v, k)))),
+    "collectives": lambda text, key: tuple(parse_collectives(text, key)),
     "nodes": _counts,
     "ppn": _counts,
-    "bytes": _sizes,
+    "bytes": lambda text, key: tuple(parse_sizes(text)),
     "candidates": _words,
-    "hosts": _hosts,
+    "hosts": lambda text, key: read_names([text], key),
     "launches": _whole(1, MOST_LAUNCHES),
     "eliminate": _truth,
     "seed": _whole(0, MOST_SEED),
-    "budget": _time,
-    "stall": _time,
+    "budget": parse_duration,
+    "stall": parse_duration,
     "platform": _text,
-    "interpolate": lambda v, k: tuple(parse_layout(x, k) for x in _words(v, k)),
+    "interpolate": lambda text, key: tuple(parse_layout(x, key) for x in text.split(",")),
     "refine": _text,
-    "launcher": _one_of(*LAUNCHERS),
+    "launcher": _launcher,
     "mpi_type": _text,
     "separate_launches": _truth,
     "parallel": _truth,
@@ -246,7 +206,11 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}"
             raise UsageError(f"a campaign has no key {key!r}", place, hint)
         try:
-            read[key] = KEYS[key](value, key)
+            given = value if KEYS[key] is _truth else _as_option(value, key)
+            if key == "candidates" and isinstance(value, list):  # they may have commas
+                read[key] = tuple(str(x).strip() for x in value)
+            else:
+                read[key] = KEYS[key](given, key)
         except UsageError as error:
             if error.place in (None, key, "--bytes", "--collective"):
                 error.place = f"{place}: {key}"

@@ -8,7 +8,6 @@ lock ends with its process.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import random
 import shutil
@@ -34,8 +33,9 @@ from stretto.files.bench import (
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Identity, now
 from stretto.files.io import dump_json, write_atomic
+from stretto.files.lock import holder
 from stretto.files.parse import json_value
-from stretto.files.regular import MOST_SMALL_BYTES, open_to_read, read_regular
+from stretto.files.regular import MOST_SMALL_BYTES, read_regular
 from stretto.files.results import ENDING
 from stretto.measure.ledger import Ledger
 
@@ -72,19 +72,7 @@ class Site:
     @property
     def held(self) -> bool:
         """Whether a process measures there now; False where the file system has no locks."""
-        try:
-            handle = open_to_read(self.path)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(handle)
-        return False
+        return holder(self.path) is not None
 
     def read(self) -> None:
         """Read the results if there are more than before."""

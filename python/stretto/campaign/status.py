@@ -23,6 +23,7 @@ from stretto.counted import duration
 from stretto.errors import StrettoError
 from stretto.files.bench import Header, read_header, standing_exclusions
 from stretto.files.results import ENDING
+from stretto.measure.show import in_columns
 
 #: from such a factor on it is reported that launches take longer than they were estimated to
 SLOW = 1.5
@@ -181,19 +182,16 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
     out = []
     for system in status["systems"]:
         out.append(f"{system['mpi']} on {system['cpu']} ({system['directory']})")
-        out.append(
-            f"  {'layout':>7}  {'launches':>11}  {'round':>7}  {'candidates':>12}  {'left':>10}"
-        )
+        rows = [("layout", "launches", "round", "candidates", "left", "")]
         for x in system["layouts"]:
             now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
-            note = f"  waits for {', '.join(x['waits_for'])}" if x["waits_for"] else ""
-            note += "  under way" if x["under_way"] else ""
+            note = f"waits for {', '.join(x['waits_for'])} " if x["waits_for"] else ""
+            note += "under way" if x["under_way"] else ""
             alive = f"{x['cells_alive']}/{x['cells']}" if x["cells_alive"] else "-"
             left = "-" if x["complete"] else duration(x["left_s"])
             launches = f"{x['done']}/{x['total']}" if x["total"] else "not begun"
-            out.append(
-                f"  {x['layout']:>7}  {launches:>11}  {now:>7}  {alive:>12}  {left:>10}{note}"
-            )
+            rows.append((x["layout"], launches, now, alive, left, note))
+        out += in_columns(rows, 0)
         for x in system["layouts"]:
             out += _notes(x, verbose)
         if system["table"]:

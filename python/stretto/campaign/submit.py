@@ -31,19 +31,6 @@ WARNING_S = 120
 EARLY_S = 60
 #: s: with less a job would be put into the queue again and again, for next to nothing
 LEAST_S = 300
-#: Of an array the number of one job is that of all: they would be put into the queue with it. And
-#: of whatever it ends Slurm says COMPLETING, with a time or a reason unless the user has cancelled
-#: it (seen with 22.05). What the user has set for squeue would leave the job out.
-_QUEUE = (
-    "me=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}",
-    "me=${me:-$SLURM_JOB_ID}",
-    "cancelled() {",
-    '    read -r state preempted why <<<"$(unset SLURM_CLUSTERS "${!SQUEUE_@}"',
-    '        squeue -h -j "$me" -O State:20,PreemptTime:30,Reason)"',
-    '    case "$state" in COMPLETING | CANCELLED*) ;; *) return 1 ;; esac',
-    '    [ "$preempted" = N/A ] && [ "$why" != TimeLimit ]',
-    "}",
-)
 
 
 @dataclass(frozen=True)
@@ -134,68 +121,27 @@ def _all_named(request: Request, job: SlurmJob) -> bool:
 
 
 def script(request: Request, file: Path, job: SlurmJob, environ: Mapping[str, str]) -> str:
-    """Return the batch script of a campaign.
-
-    The campaign runs in the background, so that the shell hears Slurm's warning before the end of
-    the time (USR1) and before a preemption (TERM), lets the launch under way end, and puts the job
-    into the queue again, as it does where the file system was away; a campaign that is not complete
-    for other reasons is not repeated, nor one whose job the user has cancelled, which also begins
-    with TERM. Nor is one that has come out of the queue again and ends before anything was measured
-    in the directory, since it would come back for ever; a preemption (TERM) says nothing of what
-    time was left.
-    """
+    """Return the batch script of a campaign."""
     refuse_job(request, job)
     out = request.out.absolute()
-    head = _directives(request, file, job)
     keep = {k: environ[k] for k in ("PYTHONPATH", "STRETTO_LIB_DIR") if environ.get(k)}
     words = [sys.executable, "-m", "stretto", "campaign", "run", str(file.absolute())]
-    words += ["--out", str(out), "--yes"]
-    return "\n".join(
-        [
-            *head,
-            "",
-            *(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
-            "signal=",
-            *_QUEUE,
-            *_measured(out),
-            "campaign=",
-            *(
-                f"trap 'signal={x}; kill -USR1 \"$campaign\" 2>/dev/null' {x}"
-                for x in ("USR1", "TERM")
-            ),
-            "before=$(measured)",
-            # what a script starts with & ignores SIGINT, unless it resets that
-            f"(trap - INT; exec {shlex.join(words)}) &",
-            "campaign=$!",
-            '[ -z "$signal" ] || kill -USR1 "$campaign" 2>/dev/null  # while it was being started',
-            'while wait "$campaign"; code=$?; [ "$code" -gt 128 ]; do  # a signal ends wait, too',
-            '    kill -0 "$campaign" 2>/dev/null || break',
-            "done",
-            f'if [ "$code" -eq {EXIT_AGAIN} ] ||',
-            '    { [ -n "$signal" ] && [ "$code" -gt 128 ]; }; then',
-            "    if cancelled; then",
-            '        echo "stretto: not complete: the job was cancelled; submit it again to go on"',
-            '    elif [ "$signal" != TERM ] && [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] &&',
-            '        [ "$(measured)" -le "$before" ]; then',
-            '        echo "stretto: not complete: the job has measured nothing in its time and'
-            " does not go into the queue again; what stands above may say why, and a longer"
-            ' time may help: stretto campaign submit --time"',
-            "    else",
-            '        echo "stretto: not complete: the job goes into the queue again"',
-            '        env -u SLURM_CLUSTERS scontrol requeue "$me"',
-            "    fi",
-            "fi",
-            'exit "$code"',
-            "",
-        ]
-    )
+    text = Path(__file__).with_name("submit.sh").read_text("utf-8")
+    for name, value in {
+        "#SBATCH @OPTIONS@": "\n".join(_directives(request, file, job)),
+        "export @VARIABLES@": "\n".join(f"export {k}={shlex.quote(v)}" for k, v in keep.items()),
+        "@OUT@": shlex.quote(str(out)),
+        "@COMMAND@": shlex.join([*words, "--out", str(out), "--yes"]),
+        "@AGAIN@": str(EXIT_AGAIN),
+    }.items():
+        text = text.replace(name, value)
+    return text
 
 
 def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
     ppn = max(x.ppn for x in request.layouts)
     out, log = request.out.absolute(), "A_%a" if job.jobs > 1 else "j"
     head = [
-        "#!/bin/bash",
         f"#SBATCH --job-name=stretto-{re.sub(r'[^A-Za-z0-9_.-]', '-', file.stem)}",
         f"#SBATCH --nodes={_nodes(request)}",
         f"#SBATCH --ntasks-per-node={ppn}",
@@ -214,16 +160,6 @@ def _directives(request: Request, file: Path, job: SlurmJob) -> list[str]:
         head.append(f"#SBATCH --nodelist={','.join(request.hosts)}")
     head += [f"#SBATCH {option}" for option in job.options]
     return head
-
-
-def _measured(out: Path) -> tuple[str, ...]:
-    """Return a shell function that counts what there is in a campaign's directory."""
-    files = f"{shlex.quote(str(out))}/*/*/*.bench.jsonl"
-    return (
-        "measured() {  # by whichever job",
-        f"""    cat {files} 2>/dev/null | grep -acE '"type": *"(sample|excluded)"'""",
-        "}",
-    )
 
 
 def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.complete import choices
 from stretto.counted import counted
 from stretto.errors import UsageError
+from stretto.files.bench import Bench
+from stretto.files.identity import collect
+from stretto.files.profile import read_profile
+from stretto.files.table import NEIGHBORHOODS
+from stretto.measure import settings as s
+from stretto.measure.baseline import fair
+from stretto.measure.blocks import check_graph, parse_pattern, recorded_pattern, whole_pattern
+from stretto.measure.candidates import (
+    labels,
+    list_lines,
+    listed,
+)
+from stretto.measure.compare import BARE, NATIVE, compare, timings
+from stretto.measure.inlaunch import shared_launches
+from stretto.measure.request import Shapes, Where, announce, planned, split_candidates, where
+from stretto.measure.runner import measure
+from stretto.measure.settings import IRREGULAR, Settings
+from stretto.measure.show import as_json as results_json
+from stretto.measure.show import osu_lines, table_lines
+from stretto.mpi.base import MPIInstallation
 from stretto.output import print_json, say
-
-if TYPE_CHECKING:
-    from stretto.files.bench import Bench
-    from stretto.measure.request import Where
-    from stretto.measure.settings import Case, Settings
-    from stretto.mpi.base import MPIInstallation
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
@@ -106,12 +120,6 @@ def command(
 
     The results file keeps every sample. The same command continues after an interruption.
     """
-    from stretto.files.identity import collect
-    from stretto.measure import settings as s
-    from stretto.measure.inlaunch import shared_launches
-    from stretto.measure.request import announce, planned, split_candidates, where
-    from stretto.measure.runner import measure
-
     names = s.parse_collectives(collective, near=True)
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
@@ -128,7 +136,7 @@ def command(
         _list(names, place, as_json)
         return
     patterns = _patterns(blocks, graph, names, ranks)
-    cases = _cases(names, wanted, given, place, datatype, operation, root, patterns)
+    cases = Shapes(names, wanted, given, datatype, operation, root, patterns).cases(place, say)
     settings = s.Settings(
         nranks=ranks,
         cases=tuple(cases),
@@ -157,16 +165,6 @@ def command(
 
 def _patterns(blocks: str | None, graph: str, names: list[str], ranks: int) -> dict[str, str]:
     """Return how sizes of blocks differ, and the graphs, by collective."""
-    from stretto.files.profile import read_profile
-    from stretto.files.table import NEIGHBORHOODS
-    from stretto.measure.blocks import (
-        check_graph,
-        parse_pattern,
-        recorded_pattern,
-        whole_pattern,
-    )
-    from stretto.measure.settings import IRREGULAR
-
     of_profile = blocks is not None and blocks.endswith(".json")
     mine = [n for n in names if n in IRREGULAR or (of_profile and n in NEIGHBORHOODS)]
     if blocks is not None and not mine:
@@ -186,69 +184,11 @@ def _patterns(blocks: str | None, graph: str, names: list[str], ranks: int) -> d
 
 
 def _list(names: list[str], place: Where, as_json: bool) -> None:
-    from stretto.measure.candidates import list_lines, listed
-
     found = listed(place.installation, names, place.nranks, place.nodes)
     if as_json:
         print_json({"mpi": place.installation.name, "algorithms": found})
     else:
         print("\n".join(list_lines(found)))
-
-
-def _cases(
-    names: list[str],
-    wanted: list[int],
-    given: list[str] | None,
-    place: Where,
-    datatype: str | None,
-    operation: str,
-    root: int,
-    patterns: dict[str, str],
-) -> list[Case]:
-    from stretto.built import library
-    from stretto.measure import settings as s
-    from stretto.measure.candidates import (
-        choice_problem,
-        default_candidates,
-        need_interposer,
-        refuse_unknown,
-        resolve,
-        unlisted,
-    )
-    from stretto.measure.settings import mpi_name
-
-    installation, nranks = place.installation, place.nranks
-
-    def candidates_of(name: str, size: int) -> list[str]:
-        if given is None or name in s.EXTRA:
-            return default_candidates(name, installation.abi, place.nodes, nranks, size)
-        mine = resolve(given, installation, name, nranks, place.nodes)
-        found = s.check_candidates(name, mine)
-        return [
-            c for c in found if c.startswith(("native", "bare")) or choice_problem(name, c) is None
-        ]
-
-    library("bench", installation.abi)
-    if given is not None:
-        refuse_unknown(names, given)
-    for sentence in unlisted(installation, given or []):
-        say(f"stretto: warning: {sentence}")
-    cases = [
-        s.make_case(
-            c,
-            size,
-            candidates_of(c, size),
-            None if datatype is None else mpi_name(datatype),
-            mpi_name(operation) if c in s.REDUCTIONS else None,
-            root if c in s.ROOTED else 0,
-            patterns.get(c, ""),
-        )
-        for c in names
-        for size in ([0] if c == "barrier" else [8] if c == "self" else wanted)
-    ]
-    for case in cases:
-        need_interposer(list(case.candidates), installation.abi)
-    return cases
 
 
 def _show(
@@ -260,12 +200,6 @@ def _show(
     osu: bool,
     as_json: bool,
 ) -> None:
-    from stretto.measure.baseline import fair
-    from stretto.measure.candidates import labels
-    from stretto.measure.compare import BARE, NATIVE, compare, timings
-    from stretto.measure.show import as_json as results_json
-    from stretto.measure.show import osu_lines, table_lines
-
     times = timings(bench)
     both = any(NATIVE in t for t in times.values())
     comparisons = fair(times) if both else compare(times, BARE)

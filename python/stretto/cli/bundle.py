@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from stretto.check import bundle
 from stretto.cli import options as o
 from stretto.cli.complete import files
 from stretto.errors import StrettoError
@@ -48,8 +49,6 @@ def command(
     before anything is written. Of the environment, only variables with a listed prefix are taken,
     and none with a name like TOKEN or PASSWORD. Your name, home directory and host are replaced.
     """
-    from stretto.check import bundle
-
     path = out or Path(bundle.default_name())
     if path.exists():
         raise StrettoError("this file is there already", path, "name another one: -o")

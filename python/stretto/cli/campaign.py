@@ -6,18 +6,21 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from stretto.campaign import submit as slurm
+from stretto.campaign.begun import refuse_place
+from stretto.campaign.command import finish, lines_of, outcome_json, plan_of, request_of
+from stretto.campaign.request import Request
+from stretto.campaign.run import run_campaign
+from stretto.campaign.status import read_status, status_lines
 from stretto.cli import options as o
 from stretto.cli.complete import files, mpis, platforms
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.campaign.request import Request
 
 EXAMPLE = """stretto campaign plan cluster.toml        # what it would measure, and how long
 stretto campaign run cluster.toml         # measures; the same command continues
@@ -81,8 +84,6 @@ def _options(
 
 
 def _request(file: Path | None, given: dict[str, Any]) -> Request:
-    from stretto.campaign.command import request_of
-
     if file is not None and file.is_dir():
         raise UsageError(
             f"{file} is a directory", "FILE",
@@ -96,8 +97,6 @@ def _request(file: Path | None, given: dict[str, Any]) -> Request:
 @o.sharing(_options)
 def plan(file: Path | None, as_json: bool, **given: Any) -> None:
     """Print what a campaign would measure and how long that takes; measure nothing."""
-    from stretto.campaign.command import plan_of
-
     found = plan_of(_request(file, given), say)
     if as_json:
         print_json(found)
@@ -110,9 +109,6 @@ def run(file: Path | None, as_json: bool, *, yes: o.Yes = False, **given: Any) -
 
     The same command continues after an interruption. Several processes may share a directory.
     """
-    from stretto.campaign.command import finish, lines_of, outcome_json
-    from stretto.campaign.run import run_campaign
-
     request = _request(file, given)
     outcomes = run_campaign(request, ["stretto", *sys.argv[1:]], say, yes)
     if as_json:
@@ -134,9 +130,6 @@ def status(
     as_json: o.Json = False,
 ) -> None:
     """Show how far a campaign is: per layout, excluded candidates, time left."""
-    from stretto.campaign.command import request_of
-    from stretto.campaign.status import read_status, status_lines
-
     if directory.suffix == ".toml" and directory.is_file():
         out = shlex.quote(str(request_of(directory, {}).out))
         raise UsageError(
@@ -177,9 +170,6 @@ def submit(
     The job asks for the nodes of the largest layout, or for those of `hosts` if there are as many.
     It ends before its time limit and goes back into the queue, where it continues.
     """
-    from stretto.campaign import submit as slurm
-    from stretto.campaign.begun import refuse_place
-
     job = slurm.SlurmJob(slurm.seconds(time), jobs, tuple(sbatch or []))
     request = _request(file, {})
     slurm.refuse_job(request, job)

@@ -12,9 +12,19 @@ import typer
 from stretto.cli import compare_net
 from stretto.cli import options as o
 from stretto.cli.complete import files as completed
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, UsageError
+from stretto.files.bench import read_bench
+from stretto.files.caches import COLD, all_cold
+from stretto.files.results import results_in
+from stretto.measure.candidates import labels
+from stretto.measure.idle import busy_note
+from stretto.measure.settings import parse_collectives, parse_sizes
+from stretto.mpi.detect import installations
+from stretto.net.systems import is_net
 from stretto.output import print_json, say
 from stretto.progress import Progress
+from stretto.report.ranking import labelled, rank
+from stretto.report.sources import excluded, machines_note, sources
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do
@@ -75,15 +85,7 @@ def command(
     all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
     results (NAME.net.json), it compares latency, bandwidth and all else that both have.
     """
-    from stretto.errors import UsageError
-    from stretto.files.bench import read_bench
-    from stretto.files.caches import COLD, all_cold
-    from stretto.files.results import results_in
-    from stretto.measure.settings import parse_collectives, parse_sizes
-    from stretto.net.systems import is_net
     from stretto.report import ranking_show
-    from stretto.report.ranking import rank
-    from stretto.report.sources import sources
 
     if any(map(is_net, paths)):
         if not all(map(is_net, paths)):
@@ -132,9 +134,6 @@ def command(
 
 def _gone(files: Sequence[Any], labels: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Return the candidates of which nothing counts, each with the reason."""
-    from stretto.report.ranking import labelled
-    from stretto.report.sources import excluded
-
     out: list[str] = []
     for f in files:
         nodes = min((r.nodes for r in f.bench.launches), default=1)
@@ -174,9 +173,6 @@ def _few(gone: Sequence[str]) -> list[str]:
 
 def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
     """Return the MPIs' own names of their algorithms, where that very version is installed."""
-    from stretto.measure.candidates import labels
-    from stretto.mpi.detect import installations
-
     here = installations()
     out: dict[str, dict[str, str]] = {}
     for source in files:
@@ -189,9 +185,6 @@ def _labels(files: Sequence[Any]) -> Mapping[str, Mapping[str, str]]:
 
 
 def _notes(files: Sequence[Any]) -> list[str]:
-    from stretto.measure.idle import busy_note
-    from stretto.report.sources import machines_note
-
     heads = [f.bench.header for f in files]
     machines = machines_note(files)
     notes = [] if machines is None else [machines]

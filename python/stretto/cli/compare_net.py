@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from stretto.errors import UsageError
+from stretto.net.systems import compared, lines, systems
 from stretto.output import print_json, say
 
 
@@ -19,8 +20,6 @@ def compare(
     as_json: bool,
 ) -> None:
     """Compare two network results; `options`: those of collectives, of which none may be given."""
-    from stretto.net.systems import compared, lines, systems
-
     if any(options):
         raise UsageError(
             "two networks are compared in everything that both have", None,

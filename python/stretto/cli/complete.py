@@ -66,40 +66,10 @@ def completions(root: Any, words: Sequence[str]) -> list[str]:
     `words`: of the command line, without the program's name. Behind ``--`` nothing is offered: the
     shell completes names of files.
     """
+    from typer._completion_classes import BashComplete  # its base class has moved between versions
+
     *before, last = [w for w in words if w != "="] or [""]  # bash cuts --out=x at the sign
     if "--" in before:
         return []
-    command, waiting, arguments = root, None, 0
-    for word in before:
-        if waiting is not None:
-            waiting = None
-        elif word.startswith("-"):
-            waiting = _option(command, word)
-        elif word in getattr(command, "commands", {}):
-            command, arguments = command.commands[word], 0
-        else:
-            arguments += 1
-    if waiting is not None:
-        return _values(command, waiting, last)
-    if last.startswith("-"):
-        options = [name for p in command.params for name in getattr(p, "opts", [])]
-        return [name for name in [*options, "--help"] if name.startswith(last) and name[:2] == "--"]
-    if getattr(command, "commands", None):
-        return [name for name in command.commands if name.startswith(last)]
-    positional = [p for p in command.params if p.param_type_name == "argument"]
-    if not positional:
-        return []
-    return _values(command, positional[min(arguments, len(positional) - 1)], last)
-
-
-def _option(command: Any, word: str) -> Any:
-    for parameter in command.params:
-        if word in parameter.opts and not getattr(parameter, "is_flag", False):
-            return parameter
-    return None
-
-
-def _values(command: Any, parameter: Any, typed: str) -> list[str]:
-    context = command.make_context("stretto", [], resilient_parsing=True)
-    found = parameter.shell_complete(context, typed)
+    found = BashComplete(root, {}, "stretto", "").get_completions(before, last)
     return [item.value for item in found if item.type == "plain"]

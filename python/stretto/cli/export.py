@@ -6,10 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from stretto.campaign.slurm import allocated
+from stretto.cli import export_time
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files, mpis
 from stretto.cli.export_refusals import (
@@ -21,15 +23,26 @@ from stretto.cli.export_refusals import (
     refuse_for_own,
 )
 from stretto.errors import StrettoError, UsageError
+from stretto.export import unsafe
+from stretto.export.check import CheckPlan, check
+from stretto.export.gain import TimingPlace
+from stretto.export.installed import for_mvapich, of_another_mpich, places_of, take
+from stretto.export.mpich import as_rule
+from stretto.export.output import SCRIPT, write
+from stretto.export.own import README, chosen_results, write_own
+from stretto.export.rules import ONE_NODE, RANKS, for_layouts, read_results
+from stretto.export.targets import Wishes, withheld, writer_for
+from stretto.export.tested import nothing, too_few
+from stretto.export.users import conflicts
+from stretto.export.verdicts import RowCheck
+from stretto.files.caches import COLD
 from stretto.files.export import EXPORT, NAME, OWN, TARGETS
+from stretto.files.identity import MPIIdentity
+from stretto.measure.settings import parse_tunable
+from stretto.mpi import MPIInstallation
+from stretto.mpi.detect import TITLES
 from stretto.output import print_json, say
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.export.targets import Wishes
-    from stretto.export.verdicts import RowCheck
-    from stretto.files.identity import MPIIdentity
-    from stretto.mpi import MPIInstallation
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
 stretto export --to openmpi-5 --out tuning --check a.bench.jsonl
@@ -172,9 +185,6 @@ def command(
     ways and names slower rows (exit code 1). The same command continues after an
     interruption.
     """
-    from stretto.export.targets import Wishes
-    from stretto.measure.settings import parse_tunable
-
     of_natives = {
         "--keep-order": keep_order,
         "--plain-calls": plain_calls,
@@ -208,9 +218,6 @@ def command(
     if check:
         answer["check"] = [v.__dict__ for v in verdicts]
     if timed and not wrong:  # what does not take effect is not worth its time
-        from stretto.cli import export_time
-        from stretto.export.gain import TimingPlace
-
         place = TimingPlace(
             _mpi_of(out, mpi, places), nodes_of, most_ranks, launches, times or out, restart
         )
@@ -239,14 +246,6 @@ def _write(
     as_json: bool,
 ) -> tuple[dict[str, object], Sequence[str]]:
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
-    from stretto.export.installed import for_mvapich, of_another_mpich, places_of
-    from stretto.export.output import SCRIPT, write
-    from stretto.export.own import chosen_results
-    from stretto.export.rules import ONE_NODE, RANKS, for_layouts, read_results
-    from stretto.export.targets import withheld, writer_for
-    from stretto.export.tested import nothing, too_few
-    from stretto.files.caches import COLD
-
     if to is None:
         raise UsageError("for which MPI?", "--to", f"say one of {', '.join(KINDS)}")
     if to not in TARGETS:
@@ -304,8 +303,6 @@ def _write(
 
 def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) -> dict[str, object]:
     """Write Stretto's own table, of all results that were named; return what was written."""
-    from stretto.export.own import README, chosen_results, write_own
-
     is_free(out, OWN)
     files, _ = chosen_results(results, None, "")
     written = write_own(files, out, wishes)
@@ -340,9 +337,6 @@ def _installed(
     target: str, mpi: str | None, measured: MPIIdentity, places: Sequence[str]
 ) -> MPIInstallation | None:
     """Return the MPI that an export is for: the measured one; None where none of it is here."""
-    from stretto.export.installed import take
-    from stretto.mpi.detect import TITLES
-
     if target == "mvapich" and mpi is None:
         return None  # an MPICH that happens to be here is none
     major = target[-1] if target[-2:-1] == "-" else ""
@@ -385,8 +379,6 @@ def _counted(verdicts: list[RowCheck]) -> str:
 
 def _of_the_job() -> str:
     """Return the nodes of the Slurm job around this process, none where there are not several."""
-    from stretto.campaign.slurm import allocated
-
     names = allocated(os.environ)
     return ",".join(names) if len(names) > 1 else ""
 
@@ -400,11 +392,6 @@ def _check(
     folder: Path | None,
     as_json: bool,
 ) -> list[RowCheck]:
-    from stretto.export import unsafe
-    from stretto.export.check import CheckPlan, check
-    from stretto.export.mpich import as_rule
-    from stretto.export.users import conflicts
-
     manifest = EXPORT.read(out / NAME)
     collectives = [r.collective for r in manifest.rows]
     warnings = conflicts(manifest.target, collectives, manifest.environment, os.environ)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stretto.errors import StrettoError, UsageError
+from stretto.export.own import is_own
+from stretto.export.rules import Results
 from stretto.files.export import EXPORT, NAME, OWN, TARGETS
+from stretto.files.identity import MPIIdentity
 from stretto.output import say
-
-if TYPE_CHECKING:
-    from stretto.export.rules import Results
-    from stretto.files.identity import MPIIdentity
 
 
 def refuse(options: Mapping[str, bool], words: str, remedy: str = "leave it out") -> None:
@@ -55,8 +53,6 @@ def is_this(out: Path, to: str | None, written: Mapping[str, bool]) -> None:
 
 def is_free(out: Path, to: str) -> None:
     """Refuse a directory with the export of another target: its files would be replaced."""
-    from stretto.export.own import is_own
-
     try:
         there = EXPORT.read(out / NAME).target
     except StrettoError:  # none, or one that is no use

@@ -5,27 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stretto.built import library
 from stretto.errors import StrettoError, UsageError
+from stretto.export import gain
+from stretto.export.gain import TimingPlace, remedy
+from stretto.export.gained import announce, gained, lines
+from stretto.export.gained import as_json as values
+from stretto.export.users import conflicts
+from stretto.files.identity import collect
+from stretto.measure.idle import idle_warning
+from stretto.measure.ledger import require_layout
+from stretto.measure.request import ask
+from stretto.measure.runner import measure
+from stretto.mpi import MPIInstallation
 from stretto.output import say
-
-if TYPE_CHECKING:
-    from stretto.export import gain
-    from stretto.export.gain import TimingPlace
-    from stretto.mpi import MPIInstallation
 
 
 def run(
     out: Path, place: TimingPlace, yes: bool, dry_run: bool, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
     """Time an export, print what was found, and return it, with the error that it amounts to."""
-    from stretto.built import library
-    from stretto.export import gain
-    from stretto.export.gained import announce
-    from stretto.measure.idle import idle_warning
-    from stretto.measure.request import ask
-
     installation, restart = place.installation, place.restart
     library("bench", installation.abi)
     if place.folder.exists() and not place.folder.is_dir():
@@ -64,8 +65,6 @@ def run(
 
 def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
     """Name what makes the times those of something else than a user's job with the files."""
-    from stretto.export.users import conflicts
-
     manifest = plan.manifest
     collectives = [r.collective for r in manifest.rows]
     for words in conflicts(manifest.target, collectives, manifest.environment, os.environ):
@@ -80,13 +79,6 @@ def _warn(plan: gain.TimingPlan, installation: MPIInstallation) -> None:
 def _measured(
     out: Path, installation: MPIInstallation, plan: gain.TimingPlan, restart: bool, as_json: bool
 ) -> tuple[dict[str, Any], StrettoError | None]:
-    from stretto.export.gain import remedy
-    from stretto.export.gained import as_json as values
-    from stretto.export.gained import gained, lines
-    from stretto.files.identity import collect
-    from stretto.measure.ledger import require_layout
-    from stretto.measure.runner import measure
-
     benches, notes = [], []
     for timing in plan.timings:
         bench, warnings = measure(

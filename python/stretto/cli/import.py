@@ -6,20 +6,25 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from stretto.cli import import_rules
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files, mpis
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.files.bench import Bench, format_bench
+from stretto.files.identity import Host
+from stretto.files.io import write_together
+from stretto.files.net import DOCUMENT, NetFile
+from stretto.imports.osu import read
+from stretto.imports.pattern import FileFacts, compile_pattern
+from stretto.imports.templates import templates
+from stretto.measure.stats import FEWEST
 from stretto.output import print_json, say
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.files.bench import Bench
-    from stretto.files.net import NetFile
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\
@@ -108,8 +113,6 @@ def osu(**given: Any) -> None:
     meaning of the names in a path. Without it, file names that differ in what looks like an
     algorithm are refused. Broken and truncated lines are left out and named.
     """
-    from stretto.imports.osu import read
-
     _import("osu", read, **given)
 
 
@@ -168,8 +171,6 @@ def rules(
     output of Intel's mpitune. Each rule is printed in words with its line. A rule that the MPI
     refuses or never applies is an error (exit code 1).
     """
-    from stretto.cli import import_rules
-
     import_rules.run(path, mpi, results or [], to, out, as_json)
 
 
@@ -180,10 +181,7 @@ def _import(
     setting: list[str] | None, value: str | None, hosts: str | None, window: int | None,
     host: str, cpu: str, as_json: bool,
 ) -> None:  # fmt: skip
-    from stretto.files.identity import Host
     from stretto.imports import convert, gather, messages, mpis, natives, placing
-    from stretto.imports.pattern import FileFacts, compile_pattern
-    from stretto.imports.templates import templates
 
     if value not in (None, "max", "avg"):
         raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
@@ -259,10 +257,6 @@ def _import(
 
 def _write(benches: dict[Path, Bench], nets: dict[Path, NetFile]) -> None:
     """Write all files, or none: what stood there already would be refused the next time."""
-    from stretto.files.bench import format_bench
-    from stretto.files.io import write_together
-    from stretto.files.net import DOCUMENT
-
     for path in (*benches, *nets):
         if os.path.lexists(path):
             raise StrettoError(
@@ -287,8 +281,6 @@ def _tell(notes: list[str], left_out: list[str], wrong: list[str]) -> None:
 
 
 def _show(benches: dict[Path, Bench], fewest: int, kind: str) -> None:
-    from stretto.measure.stats import FEWEST
-
     if fewest < FEWEST:
         say(
             f"stretto: warning: the fewest launches of a candidate are {fewest}; with fewer than "

@@ -8,8 +8,26 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.measured import IoOut, Launches, announce, finish
+from stretto.counted import counted
 from stretto.errors import UsageError
+from stretto.files.identity import collect_host, now
+from stretto.files.storage import IoFile, write_io
+from stretto.measure.request import where
+from stretto.measure.settings import parse_size
 from stretto.output import say
+from stretto.progress import Progress
+from stretto.storage.measure import (
+    READ,
+    WRITE,
+    collected,
+    expected_s,
+    measure,
+    target_of,
+    variables,
+)
+from stretto.storage.show import as_json as encoded
+from stretto.storage.show import page
+from stretto.version import __version__
 
 EXAMPLE = """\
 stretto io -n 64 --ppn 32 --file input.nc          # a file that the job reads
@@ -50,25 +68,6 @@ def command(
 
     The file is taken out of the page caches of the nodes before each reading, where it is your own.
     """
-    from stretto.counted import counted
-    from stretto.files.identity import collect_host, now
-    from stretto.files.storage import IoFile, write_io
-    from stretto.measure.request import where
-    from stretto.measure.settings import parse_size
-    from stretto.progress import Progress
-    from stretto.storage.measure import (
-        READ,
-        WRITE,
-        collected,
-        expected_s,
-        measure,
-        target_of,
-        variables,
-    )  # fmt: skip
-    from stretto.storage.show import as_json as encoded
-    from stretto.storage.show import page
-    from stretto.version import __version__
-
     if file is not None and (directory is not None or size is not None or write):
         raise UsageError(
             "--file is read as it is, without --dir, --bytes and --write", "--file",

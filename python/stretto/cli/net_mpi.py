@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.measured import Launches, NetOut, announce, finish, net_file
+from stretto.counted import counted
+from stretto.files.net import write_net
+from stretto.measure.idle import threads
+from stretto.measure.request import Where, where
+from stretto.measure.settings import parse_sizes
+from stretto.mpi.variables import progress_thread
+from stretto.net.p2p import PING, collected, expected_s, measure, points
+from stretto.net.p2p_show import mpi_page, osu_lines
+from stretto.net.show import as_json as encoded
 from stretto.output import say
-
-if TYPE_CHECKING:
-    from stretto.measure.request import Where
+from stretto.progress import Progress
 
 EXAMPLE = """\
 stretto net mpi --hosts node1,node2                     # one pair
@@ -49,15 +56,6 @@ def command(
     The first half of the ranks sends to the second half. All pairs have to be between two nodes,
     or all within one.
     """
-    from stretto.counted import counted
-    from stretto.files.net import write_net
-    from stretto.measure.request import where
-    from stretto.measure.settings import parse_sizes
-    from stretto.net.p2p import PING, collected, expected_s, measure, points
-    from stretto.net.p2p_show import mpi_page, osu_lines
-    from stretto.net.show import as_json as encoded
-    from stretto.progress import Progress
-
     place = where(ranks, ppn, hosts, mpi)
     wanted = points(parse_sizes(sizes), ranks, threads)
     thread, missing = _progress(place, progress)
@@ -84,10 +82,6 @@ def command(
 
 def _progress(place: Where, wanted: bool | None) -> tuple[dict[str, str], str]:
     """Return the variables that start progress threads, or why there are none."""
-    from stretto.counted import counted
-    from stretto.measure.idle import threads
-    from stretto.mpi.variables import progress_thread
-
     if wanted is False:
         return {}, "not asked for"
     found = progress_thread(place.installation)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.measured import NetOut, finish, net_file
+from stretto.counted import counted, duration
+from stretto.errors import UsageError
+from stretto.files.net import write_net
+from stretto.measure.request import Where, where
+from stretto.measure.settings import parse_size
+from stretto.mpi.settings import Setting
+from stretto.mpi.settings.base import parse
+from stretto.mpi.settings.nodes import Nodes
+from stretto.net.rails import ask_nodes, cost_s, measure, refuse_nothing, rows, scan
+from stretto.net.rails_judge import named, rails_page
+from stretto.net.show import as_json as encoded
 from stretto.output import say
-
-if TYPE_CHECKING:
-    from stretto.measure.request import Where
-    from stretto.mpi.settings import Setting
-    from stretto.mpi.settings.nodes import Nodes
+from stretto.progress import Progress
+from stretto.tune.named import environment_of
 
 EXAMPLE = """\
 stretto net rails --hosts node1,node2                    # one pair
@@ -46,16 +54,6 @@ def command(
     Each setting is measured in separate launches, in turn with the others: bandwidth, message
     rate, TCP connections of each pair of ranks, and the bytes that each interface moved.
     """
-    from stretto.counted import counted, duration
-    from stretto.errors import UsageError
-    from stretto.files.net import write_net
-    from stretto.measure.request import where
-    from stretto.measure.settings import parse_size
-    from stretto.net.rails import ask_nodes, cost_s, measure, refuse_nothing, rows
-    from stretto.net.rails_judge import rails_page
-    from stretto.net.show import as_json as encoded
-    from stretto.progress import Progress
-
     place = where(ranks, ppn, hosts, mpi)
     if place.nodes < 2 or ranks < 2:
         raise UsageError(
@@ -85,11 +83,6 @@ def command(
 
 def _tried(place: Where, found: Nodes | None, candidates: str | None) -> list[Setting]:
     """Return what the user named, or what the MPI has."""
-    from stretto.mpi.settings.base import parse
-    from stretto.net.rails import scan
-    from stretto.net.rails_judge import named
-    from stretto.tune.named import environment_of
-
     if candidates is None:
         return scan(place, found, os.environ)
     family = place.installation.family

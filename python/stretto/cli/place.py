@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from stretto.check.facts import Facts, collect_facts
 from stretto.cli import options as o
 from stretto.cli.complete import files, platforms
 from stretto.cli.trials import trial_options, trials
 from stretto.errors import UsageError
+from stretto.files.profile import read_profile
+from stretto.files.schema import encode
+from stretto.launch.job import understand
+from stretto.launch.naming import app_name
+from stretto.model.platform import Platform
+from stretto.model.platform_file import load
 from stretto.output import print_json, say
-
-if TYPE_CHECKING:
-    from stretto.check.facts import Facts
-    from stretto.model.platform import Platform
-    from stretto.tune.session import Options
+from stretto.place.hwloc import read_machine
+from stretto.place.order import block, find_order, placement, recorded, traffic_of
+from stretto.place.output import need_names, write_order
+from stretto.place.show import order_json, order_lines, seats_lines, typed_lines
+from stretto.place.site import JobNodes, like_recorded, seats, site_of, sizes_of
+from stretto.tune.session import Options, Tuning
 
 EXAMPLE = """\
 stretto place --ppn 8                                   # cores and cards, as launcher options
@@ -68,10 +76,6 @@ def command(
     for each launcher. Otherwise --ppn prints cores and cards of each rank of a node and the
     launcher options for them.
     """
-    from stretto.launch.job import understand
-    from stretto.launch.naming import app_name
-    from stretto.model.platform_file import load
-
     priced_on = None if platform is None else load(platform)
     names = [h for x in (hosts or "").split(",") if (h := x.strip())]
     if cmd:
@@ -96,9 +100,6 @@ def command(
 
 
 def _node(machine: Path | None) -> Facts:
-    from stretto.check.facts import collect_facts
-    from stretto.place.hwloc import read_machine
-
     return collect_facts() if machine is None else read_machine(machine)
 
 
@@ -106,12 +107,6 @@ def _cores(
     machine: Path | None, ppn: int, width: int, names: list[str], out: Path | None, as_json: bool
 ) -> None:
     """Print cores and cards of the ranks of a node."""
-    from stretto.files.schema import encode
-    from stretto.place.order import block, placement
-    from stretto.place.output import need_names, write_order
-    from stretto.place.show import seats_lines
-    from stretto.place.site import JobNodes, seats
-
     facts = _node(machine)
     found = seats(facts, ppn, width)
     site = JobNodes(tuple(names), (tuple(found),) * len(names))
@@ -133,13 +128,6 @@ def _profile(
     as_json: bool,
 ) -> None:
     """Order the ranks of a recorded run."""
-    from stretto.files.profile import read_profile
-    from stretto.place.order import find_order, recorded, traffic_of
-    from stretto.place.output import write_order
-    from stretto.place.picture import write_picture
-    from stretto.place.show import order_json, order_lines, typed_lines
-    from stretto.place.site import like_recorded, site_of, sizes_of
-
     run = read_profile(profile)
     machine, threads = node
     facts: Facts | None = _node(machine)
@@ -151,6 +139,8 @@ def _profile(
     traffic = traffic_of(run)
     found = find_order(traffic, site, recorded(run, site), platform, seed)
     if out is not None and found.gain:
+        from stretto.place.picture import write_picture  # an extra
+
         write_order(out, site, found.best)
         write_picture(traffic, found, out / "matrix.html")
     if as_json:
@@ -163,9 +153,7 @@ def _command(
     options: Options, threads: int | None, platform: Platform | None, as_json: bool
 ) -> None:
     """Record CMD, order its ranks, and run it both ways."""
-    from stretto.place.run import place_command
-    from stretto.place.show import order_json, order_lines
-    from stretto.tune.session import Tuning
+    from stretto.place.run import place_command  # draws: an extra
 
     placed = place_command(Tuning(options, say), threads, platform)
     if placed is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +16,15 @@ from stretto.cli.plan_price import price as _price
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.io import write_atomic
+from stretto.measure.settings import parse_size
+from stretto.model.plan_gantt import gantt
+from stretto.model.plan_picture import picture
+from stretto.model.plan_sweep import Unproven, cases, prove, selected
+from stretto.model.platform_file import load
+from stretto.model.price import price
 from stretto.output import print_json, say
+from stretto.plan import CallPlans, neighborly, parse_layout, refuse_many
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.plan import CallPlans
 
 EXAMPLE = """stretto plan list
 stretto plan show bcast "chain(64K)" -n 4 --bytes 256K --rank 1
@@ -73,8 +78,6 @@ def _build(
     collective: str, choice: str, nbytes: str, root: int, in_place: bool, ordered: bool,
     graph: str | None, ranks: int | None, layout: str | None, round_robin: bool,
 ) -> CallPlans:  # fmt: skip
-    from stretto.measure.settings import parse_size
-    from stretto.plan import CallPlans, parse_layout
 
     size = parse_size(nbytes, MOST_BYTES)
     hosts = None if layout is None else parse_layout(layout, round_robin)
@@ -112,8 +115,6 @@ def list_algorithms(
     as_json: o.Json = False,
 ) -> None:
     """List the algorithms, their parameters and what they need."""
-    from dataclasses import asdict
-
     from stretto.plan import algorithms, collectives
 
     rows = [a for a in algorithms() if collective in (None, a.collective)]
@@ -175,9 +176,6 @@ def verify(
 
     With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
-    from stretto.model.plan_sweep import Unproven, cases, prove, selected
-    from stretto.plan import neighborly, parse_layout, refuse_many
-
     if choice is not None and collective is None:
         raise UsageError("a choice belongs to a collective", choice, "stretto plan verify bcast X")
     refuse_many(ranks, "--ranks")
@@ -240,10 +238,6 @@ def verify(
 
 
 def _timeline(call: CallPlans, platform: str, nbytes: int) -> str:
-    from stretto.model.plan_gantt import gantt
-    from stretto.model.platform_file import load
-    from stretto.model.price import price
-
     hosts = call.hosts if call.hosts is not None else list(range(call.nranks))
     found = price(
         call.collective,
@@ -283,9 +277,6 @@ def draw(
 
     With --platform: what each rank does with its time on that platform.
     """
-    from stretto.measure.settings import parse_size
-    from stretto.model.plan_picture import picture
-
     with Progress("drawing"), _build(**given) as call:
         if platform is None:
             svg = picture(call.actions())

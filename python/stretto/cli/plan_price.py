@@ -6,7 +6,7 @@ import math
 import random
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +15,14 @@ from stretto.cli.complete import choices, collectives
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.io import read_text
+from stretto.measure.settings import parse_size
+from stretto.model import platform_file
+from stretto.model.price import Price
+from stretto.model.price import formula as closed
+from stretto.model.price import price as evaluate
 from stretto.output import print_json
+from stretto.plan import refuse_many
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.model.price import Price
 
 CALL = "Call"
 Algorithm = Annotated[
@@ -72,11 +75,6 @@ def price(
 
     All printed figures are simulated (docs/explanation/model.md).
     """
-    from stretto.measure.settings import parse_size
-    from stretto.model import platform_file
-    from stretto.model.price import price as evaluate
-    from stretto.plan import refuse_many
-
     size = parse_size(nbytes, MOST_BYTES)
     refuse_many(nodes * ppn, "--nodes")
     if root >= nodes * ppn:
@@ -194,9 +192,6 @@ def formula(
     alpha: latency of a message; beta: time of a byte through a rank's interface; gamma: time to
     reduce a byte.
     """
-    from stretto.measure.settings import parse_size
-    from stretto.model.price import formula as closed
-
     size = parse_size(nbytes, MOST_BYTES)
     found = closed(collective, choice, ranks, size)
     if as_json:

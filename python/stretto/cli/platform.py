@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,12 @@ import typer
 from stretto.cli import options as o
 from stretto.cli.complete import platforms
 from stretto.errors import UsageError
+from stretto.files.identity import collect_host, now
+from stretto.model.fit import fit
+from stretto.model.measurements import read_net_series, read_series
+from stretto.model.platform import LEVELS, parameters
+from stretto.model.platform_file import load, shipped, user_directory, write_platform
+from stretto.model.show import fit_lines, quantity, word_of
 from stretto.output import print_json, say
 from stretto.progress import Progress
 
@@ -26,8 +33,6 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 @app.command("list")
 def list_platforms(as_json: o.Json = False) -> None:
     """List the platforms that come with Stretto, and your own."""
-    from stretto.model.platform_file import load, shipped, user_directory
-
     own = sorted(p.stem for p in user_directory().glob("*.toml"))
     names = list(dict.fromkeys([*own, *shipped()]))
     found = [(name, load(name), name in own) for name in names]
@@ -48,10 +53,6 @@ def show(
     as_json: o.Json = False,
 ) -> None:
     """Show every parameter of a platform with its value, its meaning and its source."""
-    from stretto.model.platform import LEVELS, parameters
-    from stretto.model.platform_file import load
-    from stretto.model.show import quantity, word_of
-
     platform = load(name)
     rows: list[dict[str, Any]] = [
         {"name": f"{level}.{p.name}", "value": getattr(platform.levels[level], p.name),
@@ -104,14 +105,6 @@ def fit_command(
     as_json: o.Json = False,
 ) -> None:
     """Fit a platform to measurements, with the residual of every value shown."""
-    import re
-
-    from stretto.files.identity import collect_host, now
-    from stretto.model.fit import fit
-    from stretto.model.measurements import read_net_series, read_series
-    from stretto.model.platform_file import load, write_platform
-    from stretto.model.show import fit_lines
-
     if plot is not None:
         from stretto.report.figures.model import fit_picture
 

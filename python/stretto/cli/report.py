@@ -11,6 +11,7 @@ import typer
 from stretto.cli import options as o
 from stretto.cli.complete import files
 from stretto.errors import UsageError
+from stretto.net.systems import is_net
 from stretto.output import print_json, say
 from stretto.progress import Progress
 
@@ -109,7 +110,6 @@ def _page_of_their_own(
 
     `alone`: the option that asks for pictures without a page.
     """
-    from stretto.net.systems import is_net
     from stretto.report import network, storage
 
     nets = [is_net(path) for path in paths]

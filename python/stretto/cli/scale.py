@@ -9,21 +9,36 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from stretto.cli import options as o
+from stretto.cli.apply import applied_to
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
+from stretto.files.identity import collect
+from stretto.files.program import take
 from stretto.files.room import try_writing
+from stretto.files.scale import ScaleHeader
+from stretto.files.table import read_table
+from stretto.files.verdict import Metric, as_typed
+from stretto.launch.command import parse_command
+from stretto.launch.job import Job
+from stretto.launch.naming import command_name
+from stretto.launch.resize import RunPoint
+from stretto.measure.idle import cores
+from stretto.measure.settings import parse_duration
 from stretto.output import print_json, say
-
-if TYPE_CHECKING:
-    from stretto.files.verdict import Metric
-    from stretto.launch.job import Job
-    from stretto.launch.resize import RunPoint
-    from stretto.scaling.measure import Tuned, Wanted
-    from stretto.scaling.points import PointCommand
-    from stretto.tune.place import Place
+from stretto.scaling.analyse import analyse
+from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
+from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
+from stretto.scaling.show import as_json as findings_json
+from stretto.scaling.show import sentences, table_lines
+from stretto.scaling.words import NO_FIGURE
+from stretto.tune.outside import uncopied_notes
+from stretto.tune.place import Place, alone_in, check_copy, keep_input
+from stretto.tune.session import refuse_applied
+from stretto.tune.trials import make_metric
+from stretto.tune.unchanged import environment_of, program_files
 
 EXAMPLE = """\
 stretto scale --ranks 1,2,4,8 -- mpirun -n 8 ./app input.dat
@@ -83,16 +98,6 @@ def command(
     in a script's arguments. It prints speed-up, efficiency, the point where more cores make CMD
     slower and, with --price, the cost of a run. The same command continues after an interruption.
     """
-    from stretto.measure.idle import cores
-    from stretto.measure.settings import parse_duration
-    from stretto.scaling.measure import Wanted, steps
-    from stretto.scaling.points import lines_of, points_of
-    from stretto.tune.outside import uncopied_notes
-    from stretto.tune.place import check_copy
-    from stretto.tune.session import refuse_applied
-    from stretto.tune.trials import make_metric
-    from stretto.tune.unchanged import program_files
-
     if not (words := list(cmd or [])):
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
     limits = (
@@ -134,9 +139,6 @@ def _results_file(
     words: list[str], out: Path | None, reset_command: str | None, in_place: bool
 ) -> tuple[Place, Path]:
     """Return where CMD runs, and the file of the runs: named as CMD, for it holds all points."""
-    from stretto.launch.command import parse_command
-    from stretto.launch.naming import command_name
-
     name = command_name(parse_command(words, dict(os.environ), Path.cwd()))
     place = o.place_of(out or Path(f"stretto-scale-{name}"), reset_command, in_place)
     return place, place.own / f"{name}.scale.jsonl"
@@ -165,16 +167,6 @@ def _run(
     charts: tuple[Path | None, Path | None],
     as_json: bool,
 ) -> None:
-    from stretto.files.identity import collect
-    from stretto.files.program import take
-    from stretto.files.scale import ScaleHeader
-    from stretto.scaling.analyse import analyse
-    from stretto.scaling.measure import Measuring
-    from stretto.scaling.show import as_json as findings_json
-    from stretto.scaling.show import sentences, table_lines
-    from stretto.tune.place import alone_in, keep_input
-    from stretto.tune.unchanged import environment_of, program_files
-
     if importlib.util.find_spec("altair") is None:  # before the runs; loaded behind them
         raise ModuleNotFoundError(name="altair")
     keep_input()
@@ -210,8 +202,6 @@ def _check_program(job: Job, sure: bool) -> None:
 
     `sure`: it runs on this machine alone, and nothing makes the program before.
     """
-    from stretto.scaling.points import missing_program
-
     missing = missing_program(job)
     if missing is None:
         return
@@ -237,9 +227,6 @@ def _check_charts(option: str, charts: Path | None) -> None:
 
 
 def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
-    from stretto.files.verdict import as_typed
-    from stretto.scaling.words import NO_FIGURE
-
     place = shlex.join(words)
     if why is None:
         why = "the budget left no time for any"
@@ -258,9 +245,6 @@ def _digest(content: bytes) -> str:
 
 def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict[RunPoint, Tuned]:
     """Return what `stretto run` would apply at each point: table, and settings of the MPI."""
-    from stretto.cli.apply import applied_to
-    from stretto.scaling.measure import Tuned
-
     out = {}
     for point, line in lines.items():
         applied = applied_to(line.job, table, None, False, None)
@@ -284,8 +268,6 @@ def tuned_at(lines: Mapping[RunPoint, PointCommand], table: Path | None) -> dict
 
 def _changes(table: Path, point: RunPoint) -> bool:
     """Tell whether some row of a table changes anything at a point."""
-    from stretto.files.table import read_table
-
     return any(
         not r.choice.startswith("native")
         for r in read_table(table).rows

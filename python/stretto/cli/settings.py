@@ -8,7 +8,12 @@ from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.trials import trial_options, trials
+from stretto.files.schema import encode
+from stretto.launch.typed import job_words
+from stretto.mpi.settings import NAMES
 from stretto.output import print_json, say
+from stretto.tune.settings import lines, tune_settings
+from stretto.tune.settings_runs import SettingRuns
 
 EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # what is tried, at most how often
 stretto settings --budget 1h --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun ./app
@@ -36,12 +41,6 @@ def command(
     Runs with a setting and native runs take turns. Settings that help are tried together, and the
     fastest is confirmed in fresh runs. stretto run applies it to CMD.
     """
-    from stretto.files.schema import encode
-    from stretto.launch.typed import job_words
-    from stretto.mpi.settings import NAMES
-    from stretto.tune.settings import lines, tune_settings
-    from stretto.tune.settings_runs import SettingRuns
-
     options = trials(cmd, out, yes=yes, dry_run=dry_run, **given)
     # a setting may be several variables, with commas between
     names = None if candidates is None else [c for x in candidates.split(";") if (c := x.strip())]

@@ -7,18 +7,31 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files
 from stretto.errors import UsageError
-from stretto.measure.settings import parse_counts
+from stretto.files.forecast import format_forecast, write_forecast
+from stretto.files.profile import read_profile
+from stretto.files.table import read_table
+from stretto.measure.request import split_candidates
+from stretto.measure.settings import parse_counts, parse_sizes
+from stretto.model.forecast import ScalingRule, trend_at
+from stretto.model.outlook import outlook
+from stretto.model.platform import Platform, foreign_note
+from stretto.model.platform_file import load
+from stretto.model.show import answer_lines, forecast_lines
+from stretto.model.sweep import (
+    Answer,
+    SimulatedCell,
+    priced_table,
+    require_time,
+    simulate,
+    write_results,
+)
 from stretto.output import print_json, say
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.model.platform import Platform
-    from stretto.model.sweep import SimulatedCell
 
 EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
 stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\
@@ -105,9 +118,6 @@ def command(
     All figures are simulated, and marked so in the results file (format of stretto bench), in
     tables and in pictures.
     """
-    from stretto.model.platform import foreign_note
-    from stretto.model.platform_file import load
-
     if sum(bool(x) for x in (collective, table, profile)) != 1:
         raise UsageError(
             "give one of --collective, --table, --profile", None, "stretto simulate --help"
@@ -154,11 +164,6 @@ def _sweep(
     seed: int,
     top: int,
 ) -> None:
-    from stretto.files.table import read_table
-    from stretto.measure.request import split_candidates
-    from stretto.measure.settings import parse_sizes
-    from stretto.model.show import answer_lines
-    from stretto.model.sweep import Answer, SimulatedCell, require_time, simulate, write_results
     from stretto.plan import canonical, collectives
 
     if asked.plot is not None:  # before it is priced: a package of an extra may be missing
@@ -176,8 +181,6 @@ def _sweep(
             )
     answers: list[Answer] = []
     if table is not None:
-        from stretto.model.sweep import priced_table
-
         with Progress("pricing the table's rows") as bar:
             answers = priced_table(
                 read_table(table), where, nodes, asked.ppns, wanted, baseline, seed,
@@ -244,12 +247,6 @@ def _exponent(text: str) -> float:
 def _forecast(
     asked: _Asked, paths: list[Path], scaling: str, halo: str, compute: float, error: float
 ) -> None:
-    from stretto.files.forecast import format_forecast, write_forecast
-    from stretto.files.profile import read_profile
-    from stretto.model.forecast import ScalingRule, trend_at
-    from stretto.model.outlook import outlook
-    from stretto.model.show import forecast_lines
-
     if asked.plot is not None:
         from stretto.report.figures.scaling import forecast_elapsed as elapsed
         from stretto.report.render import write_to

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,13 +14,41 @@ from stretto.cli import options as o
 from stretto.cli.complete import files
 from stretto.counted import counted
 from stretto.errors import UsageError
+from stretto.files.caches import COLD
+from stretto.files.export import TARGETS
+from stretto.files.identity import MPIIdentity, collect, product
+from stretto.files.locate import table_path
+from stretto.files.merge import merge_tables
+from stretto.files.results import results_in
+from stretto.files.rows import Row
+from stretto.files.schema import encode
+from stretto.files.table import read_table, write_table
+from stretto.measure.compare import open_words
+from stretto.measure.idle import busy_note
+from stretto.measure.ledger import require_layout
+from stretto.measure.request import Shapes, announce, split_candidates, where
+from stretto.measure.runner import measure
+from stretto.measure.settings import (
+    Settings,
+    parse_counts,
+    parse_duration,
+    parse_sizes,
+    parse_tunable,
+    variants_of,
+)
+from stretto.measure.show import as_json as results_json
+from stretto.measure.show import table_lines
+from stretto.model.native import BASELINES
+from stretto.model.platform_file import load
+from stretto.model.show import answer_lines
+from stretto.model.sweep import simulated_table, write_results
+from stretto.mpi.detect import find_installation
 from stretto.output import print_json, say
 from stretto.progress import Progress
-
-if TYPE_CHECKING:
-    from stretto.files.identity import MPIIdentity
-    from stretto.files.rows import Row
-    from stretto.tune.table import DecidedFile
+from stretto.report.ranking import labelled
+from stretto.report.sources import excluded
+from stretto.tune.evidence import rows_lines
+from stretto.tune.table import DecidedFile, decide_from
 
 EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
@@ -57,24 +85,26 @@ def make(
 
     The same command continues after an interruption. All layouts: stretto campaign.
     """
-    from stretto.measure.compare import open_words
-    from stretto.measure.request import split_candidates, where
-    from stretto.measure.settings import parse_duration, parse_tunable
-    from stretto.measure.show import as_json as results_json
-    from stretto.measure.show import table_lines
-    from stretto.tune.table import LayoutRequest, tune_generally
-
-    request = LayoutRequest(
-        where(ranks, ppn, hosts, mpi), out, parse_tunable(collective), sizes,
-        None if candidates is None else split_candidates(candidates), launches,
-        None if budget is None else parse_duration(budget), seed, restart, yes, dry_run,
+    place = where(ranks, ppn, hosts, mpi)
+    installation, seconds = place.installation, None if budget is None else parse_duration(budget)
+    given = None if candidates is None else split_candidates(candidates)
+    shapes = Shapes(parse_tunable(collective), parse_sizes(sizes), given, bare=True)
+    cases = shapes.cases(place, say)
+    settings = Settings(
+        ranks, tuple(cases), variants_of(cases), launches, ppn, place.hosts, seed, seconds,
+        batches=(9, 40), oversubscribed=place.oversubscribed,
     )  # fmt: skip
-    found = tune_generally(request, ["stretto", *sys.argv[1:]], say)
-    if found is None:
+    identity = collect(installation.identity)
+    path = out or table_path(installation.identity, identity.host.cpu, place.nodes, place.each)
+    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
+    if not announce(settings, installation.name, results, say, restart, yes, dry_run):
         if as_json:
             print_json({"conclusion": "dry run: nothing was measured", "table": None})
         return
-    decided, notes, path, results = found
+    words = ["stretto", *sys.argv[1:]]
+    bench, notes = measure(settings, installation, results, identity, words, say, restart)
+    require_layout(bench, place.nodes, place.each, results)
+    (decided,), path = decide_from([results], path)
     if as_json:
         whole = results_json(decided.times, decided.comparisons, notes)
         print_json({**whole, "table": str(path), "file": str(results)})
@@ -89,8 +119,6 @@ def make(
 
 def _show_rows(rows: list[Row], untold: str | None, nothing: str) -> None:
     """Print what a table changes, and at how many calls nothing can be told."""
-    from stretto.tune.evidence import rows_lines
-
     lines = rows_lines(rows)
     print("\n".join([*lines, *([untold] if untold else [])] if lines else [untold or nothing]))
 
@@ -110,15 +138,6 @@ def decide(
     as_json: o.Json = False,
 ) -> None:
     """Decide from results that are there; nothing is measured."""
-    from stretto.files.caches import COLD
-    from stretto.files.results import results_in
-    from stretto.measure.compare import open_words
-    from stretto.measure.idle import busy_note
-    from stretto.measure.show import as_json as results_json
-    from stretto.measure.show import table_lines
-    from stretto.report.sources import excluded
-    from stretto.tune.table import decide_from
-
     results = results_in(results)
     with Progress("deciding"):
         found, table = decide_from(results, out)
@@ -163,8 +182,6 @@ def decide(
 
 
 def _labels(one: DecidedFile) -> dict[str, str]:
-    from stretto.report.ranking import labelled
-
     head = one.bench.header
     nodes = min((r.nodes for r in one.bench.launches), default=1)
     names = {s.candidate: labelled(s.candidate, head.mpi, nodes) for s in one.bench.samples}
@@ -173,9 +190,6 @@ def _labels(one: DecidedFile) -> dict[str, str]:
 
 
 def _target(mpi: MPIIdentity) -> str:
-    from stretto.files.export import TARGETS
-    from stretto.files.identity import product
-
     name = product(mpi)
     fits = [t for t in TARGETS if t in (name, f"{name}-{mpi.version.split('.')[0]}")]
     # of an Open MPI whose version is not known, nobody can say which
@@ -198,14 +212,6 @@ def simulate(
     as_json: o.Json = False,
 ) -> None:
     """Make a table by simulation, for a cluster to come; nothing is measured."""
-    from stretto.files.table import write_table
-    from stretto.measure.settings import parse_counts, parse_sizes, parse_tunable
-    from stretto.model.native import BASELINES
-    from stretto.model.platform_file import load
-    from stretto.model.show import answer_lines
-    from stretto.model.sweep import simulated_table, write_results
-    from stretto.mpi.detect import find_installation
-
     where = load(platform)
     path = out or Path(f"{where.name}.table")
     results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
@@ -245,19 +251,12 @@ def simulate(
     if as_json:
         print_json({
             "source": "simulated", "table": str(path), "file": str(results),
-            "rows": [_row_json(r) for r in table.rows],
+            "rows": [encode(r) for r in table.rows],
         })  # fmt: skip
         return
     print("\n".join(answer_lines(answers, 0)))
     print(f"table: {path} (simulated)\nresults: {results}")
     print(f"next: stretto run --table {shlex.quote(str(path))} -- CMD, and measure on the cluster")
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    return {
-        "collective": row.collective, "nodes": row.nodes, "ppn": row.ppn, "low": row.low,
-        "high": row.high, "choice": row.choice, "evidence": row.evidence,
-    }  # fmt: skip
 
 
 @app.command("merge")
@@ -274,9 +273,6 @@ def merge(
     The tables must be for one MPI version and one processor. Measured rows win over learned ones
     of the same layout, and more launches or calls over fewer.
     """
-    from stretto.files.merge import merge_tables
-    from stretto.files.table import read_table, write_table
-
     if out.exists() and out.resolve() not in [path.resolve() for path in paths]:
         raise UsageError(
             f"{out} exists and is not one of the tables", "--out",
@@ -285,7 +281,7 @@ def merge(
     table = merge_tables([(path, read_table(path)) for path in paths])
     write_table(table, out)
     if as_json:
-        print_json({"table": str(out), "rows": [_row_json(r) for r in table.rows]})
+        print_json({"table": str(out), "rows": [encode(r) for r in table.rows]})
         return
     _show_rows(table.rows, None, "native stays everywhere")
     print(f"table: {out}")
@@ -300,14 +296,12 @@ def show(
     as_json: o.Json = False,
 ) -> None:
     """Show what a table is for, and its rows with their evidence."""
-    from stretto.files.table import read_table
-
     table = read_table(path)
     if as_json:
         print_json({
             "mpi": f"{table.family} {table.mpi_version}", "nodes": table.nodes, "ppn": table.ppn,
             "cpu": table.cpu, "host": table.host, "created": table.created,
-            "rows": [_row_json(r) for r in table.rows],
+            "rows": [encode(r) for r in table.rows],
         })  # fmt: skip
         return
     layout = "several layouts"

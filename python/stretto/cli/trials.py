@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stretto.cli import options as o
 from stretto.errors import UsageError
-
-if TYPE_CHECKING:
-    from stretto.tune.session import Options
+from stretto.launch.job import understand
+from stretto.launch.naming import tuned_directory
+from stretto.measure.settings import parse_duration
+from stretto.tune.outputs import Rules
+from stretto.tune.session import Options
+from stretto.tune.trials import make_metric
 
 
 def trial_options(
@@ -49,13 +52,6 @@ def trials(
     **more: Any,
 ) -> Options:
     """Return what was typed, understood; `more`: values of `Options` as they are."""
-    from stretto.launch.job import understand
-    from stretto.launch.naming import tuned_directory
-    from stretto.measure.settings import parse_duration
-    from stretto.tune.outputs import Rules
-    from stretto.tune.session import Options
-    from stretto.tune.trials import make_metric
-
     if not cmd:
         raise UsageError(
             "there is no command to run", "CMD", f"write: -- mpirun -n 4 ./app{instead}"

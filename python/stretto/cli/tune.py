@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.trials import trial_options, trials
+from stretto.files.schema import encode
+from stretto.launch.typed import job_words, near
+from stretto.measure.request import split_candidates
+from stretto.measure.settings import parse_tunable
 from stretto.output import print_json, say
+from stretto.tune.application import tune
+from stretto.tune.evidence import rows_lines
+from stretto.tune.session import Tuning
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
@@ -34,14 +41,6 @@ def command(
     Only the calls of CMD are measured. CMD then runs with and without the table in turn. The same
     command continues after an interruption.
     """
-    from stretto.files.schema import encode
-    from stretto.launch.typed import job_words, near
-    from stretto.measure.request import split_candidates
-    from stretto.measure.settings import parse_tunable
-    from stretto.tune.application import tune
-    from stretto.tune.evidence import rows_lines
-    from stretto.tune.session import Tuning
-
     options = trials(
         cmd, out, " (a table for all applications: stretto table make)", yes=yes, dry_run=dry_run,
         **given,

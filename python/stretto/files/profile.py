@@ -216,6 +216,9 @@ class Profile:
     tools: list[str] | None = None
     #: of `stretto tune -- CMD`: what was run; None: not known (a profile of another command's)
     programs: list[ProgramFile] | None = None
+    #: and, where it ended well, its wall time and the layout that it asked for
+    command_s: float | None = None
+    asked: str | None = None
 
     @property
     def identity(self) -> Identity:

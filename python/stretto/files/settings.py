@@ -18,15 +18,12 @@ NATIVE = "native"
 class SettingRun:
     """One run of the command.
 
-    `round`: of the first part; runs of the second, which confirm, count from 0 again. `confirming`:
-    it belongs to the second part: fresh runs of native and the chosen setting alone. `beside`: what
-    it was made for: the setting or combination that it confirms; or the combination that is judged,
-    with native and the best without it run in turn. None: a run of the first part.
+    `beside`: the setting or combination that is confirmed: fresh runs of it, of native, and of the
+    best without it. None: a run of the first part. `round`: counts from 0 in each of these.
     """
 
     setting: str
     round: int
-    confirming: bool
     value: float | None
     wall_s: float
     status: int
@@ -42,8 +39,8 @@ class Tried:
 
     `outcome`: ``faster``, ``slower``, ``same``, ``inconclusive``, ``dropped`` (not faster in the
     first rounds, so that no more runs were spent on it) or ``failed``. Of a combination: against
-    the best that was known without it. `gain`: against native, in the first part (of a combination:
-    in its own rounds). `parts`: names of the settings that it puts together; none: it is one of its
+    the best without it. `gain`: against native, in the first part (of a combination: in its fresh
+    runs). `parts`: names of the settings that it puts together; none: it is one of its
     own.
     """
 
@@ -60,9 +57,8 @@ class Tried:
 class SettingsFile:
     """What was tried on one command, and what was chosen.
 
-    `confirmed`, `confirmed_of`: the gain of the latest runs that were made only to confirm one, and
-    its name: it may not have been chosen. `outcome`: of the search: ``faster`` (a setting was
-    chosen), ``same`` (all were tested, none is faster) or ``inconclusive``.
+    `confirmed`: the gain of the chosen one in its fresh runs. `outcome`: of the search: ``faster``
+    (a setting was chosen), ``same`` (all were tested, none is faster) or ``inconclusive``.
     """
 
     stretto: str
@@ -78,7 +74,6 @@ class SettingsFile:
     chosen: dict[str, str] = field(default_factory=dict)
     setting: str | None = None
     confirmed: GainInterval | None = None
-    confirmed_of: str | None = None
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
     conclusion: str = ""

@@ -13,7 +13,7 @@ from typing import cast, get_args
 from stretto import plan
 from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
-from stretto.files.identity import arm_name
+from stretto.files.identity import Identity, arm_name
 from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, merge_rows, star
@@ -21,7 +21,8 @@ from stretto.kinds import Family
 
 __all__ = [
     "COLLECTIVES", "NEIGHBORHOODS", "TUNABLE", "WITHOUT_SIZE", "Row", "Table", "check_choice",
-    "check_choices", "format_table", "merge_rows", "parse_table", "read_table", "write_table",
+    "check_choices", "format_table", "merge_rows", "parse_table", "read_table", "table_of",
+    "write_table",
 ]  # fmt: skip
 
 VERSION = 1
@@ -50,6 +51,14 @@ _CHOICE = re.compile(
     r"(native(:[!-~]{1,199})?|shm|(shm\+)?[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?(,[1-9][0-9]?)?\))?"
     r"|lanes(\([1-9][0-9]*\))?\+[a-z][a-z0-9_]*(\([1-9][0-9]{0,9}[KM]?(,[1-9][0-9]?)?\))?)\Z"
 )
+
+
+def table_of(identity: Identity, nodes: int | None, ppn: int | None, rows: list[Row]) -> Table:
+    mpi, host = identity.mpi, identity.host
+    return Table(
+        mpi.family, mpi.version, nodes, ppn, identity.created, identity.stretto, host.name,
+        host.cpu, rows,
+    )  # fmt: skip
 
 
 def _wrong(problem: str, place: str) -> StrettoError:

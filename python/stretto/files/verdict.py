@@ -87,7 +87,8 @@ class GainInterval:
 class VerdictFile:
     """What was predicted, what was measured, and the conclusion in words.
 
-    `outcome` is of the measured runs; `missing` is what an inconclusive one lacks.
+    `outcome` is of the measured runs; `missing` is what an inconclusive one lacks. `applied`: what
+    the tuned runs have, in text: runs are added only where it is the same.
     """
 
     stretto: str
@@ -109,6 +110,7 @@ class VerdictFile:
     compared: list[Compared] = field(default_factory=list)
     outcome: Outcome = "inconclusive"
     missing: str = ""
+    applied: str = ""
 
     @property
     def identity(self) -> Identity:

@@ -13,7 +13,7 @@ from stretto.files.table import NEIGHBORHOODS, TUNABLE
 from stretto.kinds import Abi, Family
 from stretto.measure.baseline import with_bare
 from stretto.measure.compare import BARE, NATIVE
-from stretto.measure.settings import EXTRA
+from stretto.measure.settings import EXTRA, check_candidates
 from stretto.measure.show import columns
 from stretto.measure.variants import variant_for
 from stretto.mpi.algorithms import NativeAlgorithm, discover, named
@@ -67,6 +67,16 @@ def resolve(
         _refuse_rules(installation)
     _unlisted(installation, candidates)
     return list(dict.fromkeys(out))
+
+
+def asked(
+    names: Sequence[str], installation: MPIInstallation, collective: str, nranks: int, nodes: int
+) -> list[str]:
+    """Return what candidates mean for a collective, with their baselines; others are left out."""
+    found = check_candidates(collective, resolve(names, installation, collective, nranks, nodes))
+    return [
+        c for c in found if c.startswith((NATIVE, BARE)) or choice_problem(collective, c) is None
+    ]
 
 
 def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:

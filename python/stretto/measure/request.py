@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stretto.built import library
 from stretto.counted import counted, duration
 from stretto.errors import Interrupted, UsageError
+from stretto.measure.baseline import with_bare
+from stretto.measure.candidates import (
+    asked,
+    default_candidates,
+    need_interposer,
+    refuse_unknown,
+    unlisted,
+)
 from stretto.measure.idle import cores, crowd_words, idle_warning, threads
 from stretto.measure.ledger import time_left
 from stretto.measure.names import read_names
-from stretto.measure.settings import Settings
+from stretto.measure.settings import (
+    EXTRA,
+    REDUCTIONS,
+    ROOTED,
+    Case,
+    Settings,
+    make_case,
+    mpi_name,
+)
 from stretto.measure.show import size_words
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
@@ -67,6 +84,52 @@ def split_candidates(text: str) -> list[str]:
                 "--candidates 'native:A=1,B=2;'",
             )
     return parts
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The calls that are measured on one layout.
+
+    `candidates`: as the user named them; None: all that fit. `bare`: also where they are named, the
+    bare MPI is measured where it decides. `patterns`: by collective, as `measure.blocks` has them.
+    """
+
+    collectives: Sequence[str]
+    sizes: Sequence[int]
+    candidates: list[str] | None = None
+    datatype: str | None = None
+    operation: str = "MPI_SUM"
+    root: int = 0
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    bare: bool = False
+
+    def cases(self, place: Where, say: Callable[[str], None]) -> list[Case]:
+        """Return the cases with their candidates; refuse what cannot be measured there."""
+        installation, given = place.installation, self.candidates
+        library("bench", installation.abi)
+        refuse_unknown(self.collectives, given or [])
+        for sentence in unlisted(installation, given or []):
+            say(f"stretto: warning: {sentence}")
+        kind = None if self.datatype is None else mpi_name(self.datatype)
+        found = [
+            make_case(
+                c, size, self._candidates(place, c, size), kind,
+                mpi_name(self.operation) if c in REDUCTIONS else None,
+                self.root if c in ROOTED else 0, self.patterns.get(c, ""),
+            )
+            for c in self.collectives
+            for size in ([0] if c == "barrier" else [8] if c == "self" else self.sizes)
+        ]  # fmt: skip
+        for case in found:
+            need_interposer(list(case.candidates), installation.abi)
+        return found
+
+    def _candidates(self, place: Where, name: str, size: int) -> list[str]:
+        installation, nranks, nodes = place.installation, place.nranks, place.nodes
+        if self.candidates is None or name in EXTRA:
+            return default_candidates(name, installation.abi, nodes, nranks, size)
+        found = asked(self.candidates, installation, name, nranks, nodes)
+        return with_bare(found, size, nodes) if self.bare else found
 
 
 def planned(settings: Settings, path: Path, restart: bool) -> dict[str, Any]:

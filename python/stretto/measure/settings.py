@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -171,9 +171,11 @@ class Settings:
 
 def parse_size(text: str, most: int = LARGEST) -> int:
     """Return the bytes in ``8``, ``64K``, ``1M``; at most `most`."""
-    found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"(\d{1,99})([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise UsageError(f"{text!r} is not a size", "--bytes", "write for example 8, 64K or 1M")
+        raise UsageError(
+            f"{text[:40]!r} is not a size", "--bytes", "write for example 8, 64K or 1M"
+        )
     size = int(found.group(1)) * _UNITS[found.group(2).upper()]
     if size > most:
         raise UsageError(f"{text} is too large", "--bytes", f"at most {most >> 30}G")
@@ -181,8 +183,11 @@ def parse_size(text: str, most: int = LARGEST) -> int:
 
 
 def whole(text: str) -> bool:
-    """Return whether a text is a whole number of plain digits (``isdigit`` takes ``²``, too)."""
-    return text.isascii() and text.isdecimal()
+    """Return whether a text is a whole number of plain digits (``isdigit`` takes ``²``, too).
+
+    So many digits that Python refuses to read them are a mistake.
+    """
+    return text.isascii() and text.isdecimal() and len(text) < 99
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -214,7 +219,7 @@ def parse_counts(text: str, option: str) -> list[int]:
     for part in text.split(","):
         low, colon, high = part.strip().partition(":")
         if not whole(low) or int(low) < 1 or (colon and not whole(high)):
-            raise UsageError(f"{part!r} is not a number", option, example)
+            raise UsageError(f"{part[:40]!r} is not a number", option, example)
         if colon and int(high) < int(low):
             raise UsageError(f"{part!r} is not a range", option, "write it as LOW:HIGH")
         number, end = int(low), int(high if colon else low)
@@ -323,19 +328,6 @@ def make_case(
     operation = operation or "MPI_SUM"
     check_elements(size, datatype, operation, collective in REDUCTIONS)
     return Case(collective, size, datatype, operation, root, tuple(candidates), pattern)
-
-
-def grid(
-    collectives: Sequence[str],
-    sizes: Sequence[int],
-    candidates: Callable[[str, int], Sequence[str]],
-) -> list[Case]:
-    """Return the cases of a general campaign: all collectives at all sizes (barrier at one)."""
-    return [
-        make_case(collective, size, candidates(collective, size))
-        for collective in collectives
-        for size in ([0] if collective == "barrier" else sizes)
-    ]
 
 
 def variants_of(cases: Sequence[Case], shared: Mapping[str, str] | None = None) -> tuple[str, ...]:

@@ -297,7 +297,7 @@ def _outlook(f: ForecastFile) -> str:
 
 
 def _runs_of(found: SettingsFile, tried: Tried) -> int:
-    """Return how many runs there are of a setting by itself, or beside its own parts."""
+    """Return how many good runs there are of a setting in the first part, or of a combination."""
     own = tried.name if tried.parts else None
     mine = [r for r in found.runs if (r.setting, r.beside) == (tried.name, own)]
-    return sum(r.value is not None and not r.confirming for r in mine)
+    return sum(r.value is not None for r in mine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +26,7 @@ from stretto.scaling.analyse import point_of
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
 from stretto.tune.place import Place, fresh
-from stretto.tune.trials import Trial, find_value, longest_s, once
+from stretto.tune.trials import Trial, find_value, in_turn, longest_s, once
 from stretto.tune.words import ended
 
 TIMED_OUT = 124
@@ -105,13 +104,10 @@ def steps(
         (r.round, point_of(r), r.kind)
         for r in of_table(done, tuned, points) if r.status == 0
     }  # fmt: skip
-    out: list[Step] = []
-    for number in range(rounds):
-        kinds: list[Step] = [Step(number, p, "native") for p in points]
-        kinds += [Step(number, p, "tuned") for p in points if p in tuned]
-        random.Random(seed * 1000003 + number).shuffle(kinds)
-        out += [s for s in kinds if (s.round, s.point, s.kind) not in made]
-    return out
+    wanted: list[tuple[RunPoint, Kind]] = [(p, "native") for p in points]
+    wanted += [(p, "tuned") for p in points if p in tuned]
+    runs = in_turn(wanted, rounds, seed)
+    return [Step(number, *what) for number, what in runs if (number, *what) not in made]
 
 
 def of_table(

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from stretto.files.identity import collect
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
-from stretto.files.table import TUNABLE, write_table
+from stretto.files.table import TUNABLE, table_of, write_table
 from stretto.files.usage import busy_words, usage_of
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, open_points, open_words
-from stretto.tune.measured import make_table, measure_needs, say_plan, state_cost
+from stretto.tune.measured import measure_needs, say_plan, state_cost
 from stretto.tune.needs import find_needs
 from stretto.tune.place import alone_in, keep_input
 from stretto.tune.predict import predict
@@ -64,7 +65,7 @@ def _steps(session: Tuning) -> TuneResult:
         session.say(line)
     state_cost(session, needs)
     rows, comparisons, benches = measure_needs(session, needs)
-    table = make_table(session, profile, rows)
+    table = table_of(collect(session.job.mpi.identity), profile.node_count, profile.ppn, rows)
     write_table(table, session.path("table"))
     if all(row.choice == NATIVE for row in rows):
         text, words = "native algorithms stay for all that CMD uses", open_words(comparisons)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from stretto.counted import counted, duration
 from stretto.files.identity import collect
-from stretto.files.profile import Profile
-from stretto.files.table import Row, Table
+from stretto.files.table import Row
 from stretto.launch.inject import prepare
 from stretto.launch.job import LONG_JOB_S, understand
 from stretto.measure.baseline import fair, with_bare
@@ -190,21 +189,6 @@ def _starter(session: Tuning) -> Starter | None:
         return prepare(job, libraries, settings)
 
     return start
-
-
-def make_table(session: Tuning, profile: Profile, rows: list[Row]) -> Table:
-    identity = collect(session.job.mpi.identity)
-    return Table(
-        family=session.job.mpi.family,
-        mpi_version=session.job.mpi.version,
-        nodes=profile.node_count,
-        ppn=profile.ppn,
-        created=identity.created,
-        stretto=identity.stretto,
-        host=identity.host.name,
-        cpu=identity.host.cpu,
-        rows=rows,
-    )
 
 
 def _wider(span: SizeRange, other: SizeRange | None) -> SizeRange:

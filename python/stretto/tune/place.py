@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import os
 import select
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import CommandFailedError, StrettoError, UsageError, from_oserror
-from stretto.files.regular import open_to_write
+from stretto.files.lock import hold
 from stretto.home import home
 
 MOST_COPY_BYTES = 2 << 30
@@ -31,7 +30,7 @@ MARK = ".made-by-stretto-tune"
 #: what tune writes beside other files, after the application's name
 KINDS = (
     ".profile.json", ".failed.profile.json", ".bench.jsonl", ".bench.jsonl.old", ".table",
-    ".table.applied", ".verdict.json", ".settings.json",
+    ".verdict.json", ".settings.json",
 )  # fmt: skip
 #: what `shutil.copytree` copies as it is (0: it says itself what is wrong), and what is made anew
 _AS_FILES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, 0)
@@ -96,31 +95,14 @@ def alone_in(directory: Path) -> Iterator[None]:
             "name another directory (--out), or work in one without",
         )  # fmt: skip
     make_output(directory)
-    path = directory / LOCK
-    try:
-        handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
-    except OSError as error:
-        raise from_oserror(error, "cannot open the lock", path) from error
-    try:
-        with suppress(OSError):  # some network file systems have no locks
-            _lock(handle, directory)
+    with hold(directory / LOCK) as who:
+        if who is not None:
+            raise StrettoError(
+                f"another stretto is at work in this directory ({who or 'just begun'})",
+                directory,
+                "wait until it has ended, or name another directory (--out)",
+            )
         yield
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, directory: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip()
-        raise StrettoError(
-            f"another stretto is at work in this directory ({holder or 'just begun'})",
-            directory,
-            "wait until it has ended, or name another directory (--out)",
-        ) from error
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
 
 def check_copy(place: Place) -> None:

@@ -30,8 +30,8 @@ START_S = 0.5
 
 def has_profile(session: Tuning) -> bool:
     """Whether the profile of a run that ended well is there: CMD need not run for it."""
-    there = session.path("profile.json").exists() and _recorded(session) is not None
-    return there and not session.o.restart
+    path = session.path("profile.json")
+    return not session.o.restart and path.exists() and read_profile(path).command_s is not None
 
 
 def recorded_here(session: Tuning) -> Profile | None:
@@ -52,18 +52,16 @@ def profile_of(session: Tuning) -> Profile:
     path = session.path("profile.json")
     if path.exists() and not session.o.restart:
         found = read_profile(path)
-        recorded_run = _recorded(session)
         refuse_other(
             (
                 ("command", " ".join(found.command), " ".join(session.o.words)),
                 ("MPI", found.mpi.family, session.job.mpi.family),
-                ("layout", recorded_run and recorded_run[1],
-                 recorded_run and _asked_layout(session)),
+                ("layout", found.asked, found.asked and _asked_layout(session)),
             ),
             path, "begin again with --restart, or give another directory with --out",
         )  # fmt: skip
-        if recorded_run is not None:
-            session.run_s = recorded_run[0]
+        if found.command_s is not None:
+            session.run_s = found.command_s
             session.say(
                 f"stretto: going on with the profile in {path}, of {found.created} "
                 "(--restart measures again)"
@@ -74,7 +72,6 @@ def profile_of(session: Tuning) -> Profile:
 
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]
-    _wall_file(session).unlink(missing_ok=True)  # written again when the run has ended well
     title = f"one run of {session.name}, recorded"
     began = time.monotonic()
     with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
@@ -106,12 +103,10 @@ def profile_of(session: Tuning) -> Profile:
             missing, path, "run CMD without that tool (LD_PRELOAD, -l) while it is tuned"
         )
     found.programs = session.programs
-    session.since = found.created
+    session.since, session.run_s = found.created, recorded.result.wall_s
+    found.command_s, found.asked = session.run_s, _asked_layout(session)
     write_profile(found, path)
-    session.run_s = recorded.result.wall_s
     session.beside_s = took - session.run_s
-    text = f"{session.run_s}\n{_asked_layout(session)}\n"
-    write_atomic(_wall_file(session), text, "the profiled run's time")
     _check_metric(session, recorded.result)
     for note in recorded.joined[0].notes:
         session.say(f"stretto: note: {note}")
@@ -136,20 +131,6 @@ def _check_metric(session: Tuning, result: Result) -> None:
         printed,
         "try the expression on that file with grep -P; the profile is kept",
     )
-
-
-def _wall_file(session: Tuning) -> Path:
-    """Wall time and layout of the profiled run; there only when that run ended well."""
-    return session.o.out / "outputs" / "profiled-wall-s"
-
-
-def _recorded(session: Tuning) -> tuple[float, str] | None:
-    """Return wall time and layout of the profiled run; None: it did not end well."""
-    try:
-        wall, layout = _wall_file(session).read_text("utf-8").splitlines()
-        return float(wall), layout
-    except (OSError, ValueError):
-        return None
 
 
 @contextmanager

@@ -37,7 +37,7 @@ from stretto.tune.named import left, named, option_names
 from stretto.tune.place import alone_in, keep_input
 from stretto.tune.session import PAIRS
 from stretto.tune.settings_runs import SettingRuns, Spent
-from stretto.tune.settings_together import best_together, choose, most_runs
+from stretto.tune.settings_together import choose, most_runs
 from stretto.tune.unchanged import (
     environment_of,
     program_files,
@@ -67,11 +67,11 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | None:
     for s in candidates:
         runs.say(f"stretto:   {s.name}: {s.what}")
     more = most_runs(len(candidates), rounds)
-    most = rounds * (len(candidates) + 3) + more
+    most = rounds * (len(candidates) + 1) + more
     runs.say(
         f"stretto: {runs.job.mpi.name}: {counted(len(candidates), 'setting')}, each tried on "
-        f"CMD {runs.o.place.words()}: at most {counted(most - more, 'run')}"
-        + (f", and {more} of combinations of those that help" if more else "")
+        f"CMD {runs.o.place.words()}: at most {counted(most - more, 'run')}, and {more} that "
+        "confirm those that help, alone and together"
     )
     if runs.o.dry_run:
         runs.say("stretto: dry run: nothing was run")
@@ -102,10 +102,7 @@ def _search(
             faster = judge_all(runs, candidates)
             if not faster:
                 return _end(runs, *nothing_faster(runs))
-            best = best_together(runs, faster, rounds, progress)
-            if best is None:
-                return _end(runs, "what was faster at first fails by now, so nothing is set")
-            text = choose(runs, best, rounds, progress)
+            text = choose(runs, faster, rounds, progress)
             return _end(runs, text, "faster" if runs.file.setting else "inconclusive")
         except Spent:
             judge_all(runs, candidates)
@@ -202,7 +199,7 @@ def _begin(runs: SettingRuns, candidates: Sequence[Setting]) -> SettingsFile:
         together = [t for t in old.tried if t.parts]
         new.tried += [Tried(t.name, t.what, t.environment, parts=t.parts) for t in together]
         new.runs = old.runs
-    else:  # combinations and what confirmed them are made anew
+    else:  # what was confirmed is confirmed anew
         same = {NATIVE, *(t.name for t in tried if before.get(t.name) == t.environment)}
         new.runs = [r for r in old.runs if r.setting in same and r.beside is None]
     if new.runs:
@@ -227,8 +224,7 @@ def _out(runs: SettingRuns, name: str, number: int) -> bool:
 def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None:
     alive = sum(not _out(runs, s.name, 0) for s in candidates)
     first = (min(SCREENING, rounds) - 1) * (1 + alive) * runs.whole_s
-    most = (rounds - 1) * (1 + alive) * runs.whole_s + 2 * rounds * runs.whole_s
-    most += most_runs(alive, rounds) * runs.whole_s
+    most = ((rounds - 1) * (1 + alive) + most_runs(alive, rounds)) * runs.whole_s
     runs.say(
         f"stretto: cost: a run takes about {duration(runs.run_s)}; {duration(first)} to "
         f"{duration(most)} are to come, by how many settings look faster at first"

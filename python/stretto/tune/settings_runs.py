@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Mapping
 
 from stretto.errors import CommandFailedError
@@ -15,7 +14,7 @@ from stretto.measure.stats import Interval, median_interval
 from stretto.progress import Progress
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import Tuning
-from stretto.tune.trials import Kind, find_value, gain_of, times_of
+from stretto.tune.trials import Kind, find_value, gain_of, in_turn, times_of
 from stretto.tune.words import ended
 
 #: so many failed runs are enough of a setting
@@ -36,7 +35,7 @@ class SettingRuns(Tuning):
     """What is run and kept; `file` holds it, and is written after each run.
 
     Runs of one series are made in turn: those in which all settings are tried (`beside` is None),
-    those for one combination, and those that confirm one (`confirming`).
+    and those that confirm one setting or combination.
     """
 
     file: SettingsFile
@@ -47,30 +46,25 @@ class SettingRuns(Tuning):
         rounds: int,
         progress: Progress,
         beside: str | None = None,
-        confirming: bool = False,
         out: Callable[[str, int], bool] = lambda name, number: False,
     ) -> None:
         """Run every member once a round, each round in an order of its own.
 
         `out`: whether a member gets no run in a round. Raises Spent.
         """
-        made = {
-            (r.setting, r.round)
-            for r in self.file.runs
-            if (r.beside, r.confirming, r.status) == (beside, confirming, 0)
-        }
-        for number in range(rounds):
-            names = list(members)
-            random.Random(f"{self.o.seed} {beside} {confirming} {number}").shuffle(names)
-            for place, name in enumerate(names):
-                if (name, number) in made or out(name, number):
-                    continue
-                progress.update(progress.done, name)
-                draft = SettingRun(name, number, confirming, None, 0.0, 0, beside=beside)
-                kind: Kind = "native" if name == NATIVE else "tuned"
-                order = Run(kind, 2 * number + place, None, 0.0, 0)
-                self.keep(self.run_once(draft, order, members[name]))
-                progress.advance()
+        # a failed run is not repeated: its setting goes on with the next round, or is out
+        good = (r for r in self.series(beside) if r.status == 0 or r.setting != NATIVE)
+        made = {(r.setting, r.round) for r in good}
+        for number, name in in_turn(members, rounds, f"{self.o.seed} {beside}"):
+            if (name, number) in made or out(name, number):
+                continue
+            progress.update(progress.done, name)
+            draft = SettingRun(name, number, None, 0.0, 0, beside=beside)
+            self.keep(self.run_once(draft, members[name]))
+            progress.advance()
+
+    def series(self, beside: str | None) -> list[SettingRun]:
+        return [r for r in self.file.runs if r.beside == beside]
 
     def failed(self, name: str) -> str | None:
         """Return why a setting is out for good, None when it is not."""
@@ -83,7 +77,6 @@ class SettingRuns(Tuning):
         name: str,
         other: str = NATIVE,
         beside: str | None = None,
-        confirming: bool = False,
         rounds: int | None = None,
     ) -> tuple[Interval, float | None, GainInterval] | None:
         """Return ratio of times, p and gain of a setting in the first rounds of a series.
@@ -91,9 +84,9 @@ class SettingRuns(Tuning):
         None: there is no round in which both ran well.
         """
         sides: dict[str, dict[int, float]] = {name: {}, other: {}}
-        for r in self.file.runs:
-            mine = (r.beside, r.confirming) == (beside, confirming) and r.setting in sides
-            if mine and r.value is not None and (rounds is None or r.round < rounds):
+        for r in self.series(beside):
+            wanted = r.setting in sides and (rounds is None or r.round < rounds)
+            if wanted and r.value is not None:
                 sides[r.setting][r.round] = r.value
         common = sides[name].keys() & sides[other].keys()
         if not common:
@@ -131,34 +124,38 @@ class SettingRuns(Tuning):
             )  # fmt: skip
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
 
-    def run_once(self, draft: SettingRun, order: Run, environment: Environment) -> SettingRun:
-        """Run CMD, native or with a setting; `order` names its outputs.
+    def run_once(self, draft: SettingRun, environment: Environment) -> SettingRun:
+        """Run CMD, native or with a setting.
 
         A native run that fails is made once more: its round would be lost for all settings.
         Raises Spent: the budget leaves no time, or has ended the run, which says nothing of the
         setting.
         """
-        run = self._run(draft, order, environment)
+        run = self._run(draft, environment)
         if environment is not None or run.status in (0, TIMED_OUT):
             return run
         self._add(run)
         self.say(f"stretto: warning: {NATIVE}: {run.detail}; it is run once more")
-        return self._run(draft, order, environment)
+        return self._run(draft, environment)
 
-    def _run(self, draft: SettingRun, order: Run, environment: Environment) -> SettingRun:
+    def _run(self, draft: SettingRun, environment: Environment) -> SettingRun:
         if self.left_s() < 1.1 * self.whole_s:
             raise Spent
-        kept = self.outputs(draft.beside or "") if draft.confirming else None
+        # those of the best without it count no more: it was confirmed with the same outputs
+        compared = draft.beside is not None and draft.setting in (NATIVE, draft.beside)
+        kept = self.outputs(draft.beside or "") if compared else None
+        kind: Kind = "native" if draft.setting == NATIVE else "tuned"
         # a setting must be the ranks'; native runs are watched like the others
         watch = draft.round == 0 and draft.beside is None
-        trial = self.attempt(order, kept, settings=environment, watch=watch)
+        named = Run(kind, draft.round, None, 0.0, 0)
+        trial = self.attempt(named, kept, settings=environment, watch=watch)
         if trial is None:
             raise Spent
         require_native(trial.evidence, " ".join(self.o.words))
         result = trial.result
         run = SettingRun(
-            draft.setting, draft.round, draft.confirming, None, result.wall_s, result.status,
-            beside=draft.beside, others=trial.others,
+            draft.setting, draft.round, None, result.wall_s, result.status, beside=draft.beside,
+            others=trial.others,
         )  # fmt: skip
         if result.timed_out:
             run.status, run.detail = TIMED_OUT, "it took too long"

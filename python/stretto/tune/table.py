@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.built import library
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
-from stretto.files.identity import collect, other_cpu
-from stretto.files.locate import table_path
-from stretto.files.table import Row, Table, write_table
-from stretto.measure.baseline import fair, need_baseline, with_bare
-from stretto.measure.candidates import default_candidates, need_interposer, refuse_unknown, unlisted
+from stretto.files.identity import other_cpu
+from stretto.files.table import Row, Table, table_of, write_table
+from stretto.measure.baseline import fair, need_baseline
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
-from stretto.measure.ledger import require_layout
-from stretto.measure.request import Where, announce
-from stretto.measure.runner import measure
-from stretto.measure.settings import (
-    Settings,
-    check_candidates,
-    grid,
-    parse_sizes,
-    variants_of,
-)
 from stretto.measure.show import size_words
 from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
@@ -101,11 +88,7 @@ def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
     rows = [r for d in found for r in d.rows]
     layouts = {(r.nodes, r.ppn) for r in rows}
     nodes_, ppn_ = layouts.pop() if len(layouts) == 1 else (None, None)
-    table = Table(
-        head.mpi.family, head.mpi.version, nodes_, ppn_, head.created, head.stretto,
-        head.host.name, head.host.cpu, rows,
-    )  # fmt: skip
-    return found, table
+    return found, table_of(head.identity, nodes_, ppn_, rows)
 
 
 def _layout(bench: Bench, path: Path) -> tuple[int, int]:
@@ -161,77 +144,3 @@ def decide_bench(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
             alone[cell.collective].add(cell.bytes)
     words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
     return DecidedFile(bench, times, comparisons, deciding, rows, natives, words)
-
-
-@dataclass(frozen=True)
-class LayoutRequest:
-    where: Where
-    out: Path | None
-    only: list[str]
-    sizes: str
-    candidates: list[str] | None
-    launches: int
-    budget_s: float | None
-    seed: int
-    restart: bool
-    yes: bool
-    dry_run: bool
-
-
-def settings_of(request: LayoutRequest) -> Settings:
-    where, abi = request.where, request.where.installation.abi
-
-    def candidates_of(name: str, size: int) -> list[str]:
-        if request.candidates:
-            found = with_bare(check_candidates(name, request.candidates), size, where.nodes)
-        else:
-            found = default_candidates(name, abi, where.nodes, where.nranks, size)
-        need_interposer(found, abi)
-        return found
-
-    cases = grid(request.only, parse_sizes(request.sizes), candidates_of)
-    return Settings(
-        nranks=where.nranks,
-        cases=tuple(cases),
-        variants=variants_of(cases),
-        launches=request.launches,
-        ppn=where.ppn,
-        hosts=where.hosts,
-        seed=request.seed,
-        budget_s=request.budget_s,
-        batches=(9, 40),
-        oversubscribed=where.oversubscribed,
-    )
-
-
-def tune_generally(
-    request: LayoutRequest, command: list[str], say: Callable[[str], None]
-) -> tuple[DecidedFile, list[str], Path, Path] | None:
-    """Measure, decide and write the table; None in a dry run.
-
-    Return what was decided, warnings, the table's file and that of the results.
-    """
-    where = request.where
-    installation = where.installation
-    library("bench", installation.abi)
-    refuse_unknown(request.only, request.candidates or [])
-    for sentence in unlisted(installation, request.candidates or []):
-        say(f"stretto: warning: {sentence}")
-    settings = settings_of(request)
-    identity = collect(installation.identity)
-    cpu = identity.host.cpu
-    path = request.out or table_path(installation.identity, cpu, where.nodes, where.each)
-    results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
-    if not announce(
-        settings, installation.name, results, say, request.restart, request.yes, request.dry_run
-    ):
-        return None
-    bench, notes = measure(settings, installation, results, identity, command, say, request.restart)
-    require_layout(bench, where.nodes, where.each, results)
-    found = decide_bench(bench, where.nodes, where.each)
-    table = Table(
-        installation.family, installation.version, where.nodes, where.each, identity.created,
-        identity.stretto, identity.host.name, identity.host.cpu, found.rows,
-    )  # fmt: skip
-    write_table(table, path)
-    return found, notes, path, results

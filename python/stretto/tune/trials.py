@@ -7,11 +7,11 @@ import random
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from stretto.errors import UsageError, from_oserror
 from stretto.files.outcome import Verdict
@@ -26,6 +26,7 @@ from stretto.measure.stats import FEWEST, Interval
 from stretto.measure.verdict import inconclusive, judge
 from stretto.tune.seen import RanksSeen, watching
 
+T = TypeVar("T")
 Kind = Literal["native", "tuned"]
 #: how long the machine is looked at before each run (s)
 LOOK_S = 0.2
@@ -139,18 +140,23 @@ def longest_s(run_s: float) -> float | None:
     return 60 + 10 * run_s if run_s > 0 else None
 
 
+def in_turn(members: Iterable[T], rounds: int, seed: object) -> list[tuple[int, T]]:
+    """Return all runs, each with its round: rounds of every member, each in an order of its own."""
+    out = []
+    for number in range(rounds):
+        mine = list(members)
+        random.Random(f"{seed} {number}").shuffle(mine)
+        out += [(number, member) for member in mine]
+    return out
+
+
 def order(pairs: int, seed: int, done: Sequence[Run] = ()) -> list[Kind]:
-    """Return the kinds of the runs still to be made: pairs, each in an order of its own.
+    """Return the kinds of the runs still to be made.
 
     `done`: runs of an earlier, interrupted attempt; they are the first of the same order.
     """
-    source = random.Random(seed)
-    out: list[Kind] = []
-    for _ in range(pairs):
-        pair: list[Kind] = ["native", "tuned"]
-        source.shuffle(pair)
-        out += pair
-    return out[len(done) :]
+    kinds: tuple[Kind, ...] = ("native", "tuned")
+    return [kind for _, kind in in_turn(kinds, pairs, seed)][len(done) :]
 
 
 def times_of(values: Mapping[int, float], metric: Metric) -> dict[int, float]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from stretto.counted import counted, duration
 from stretto.errors import CommandFailedError, Interrupted, StrettoError, keeping
 from stretto.files.identity import collect
-from stretto.files.io import write_atomic
 from stretto.files.outcome import Outcome, Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import Row, Table
@@ -67,6 +66,7 @@ def write_result(
     measured: GainInterval | None = None,
     compared: Sequence[Compared] = (),
     found: Verdict | None = None,
+    applied: str = "",
 ) -> TuneResult:
     """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
     conclusion = session.named(conclusion)
@@ -98,6 +98,7 @@ def write_result(
             bench=benches[0].name if benches else None,
             outputs=outputs.words(compared, session.o.rules) if compared else None,
             compared=listed[:MOST_LISTED],
+            applied=applied,
         ),
         path,
     )
@@ -163,9 +164,9 @@ def both_ways(
     runs = _earlier(session, applied)
 
     def save(text: str) -> None:
-        write_result(session, profile, text, benches, runs, predicted=predicted)
+        write_result(session, profile, text, benches, runs, predicted=predicted, applied=applied)
 
-    found = _take_turns(session, runs, applied, one, save)
+    found = _take_turns(session, runs, one, save)
     measured = gain(runs, session.o.metric)
     compared = outputs_of(session).compare(runs) if runs else []
     text = words(conclude(session.o.metric, predicted, measured, found), found, measured, runs)
@@ -173,21 +174,20 @@ def both_ways(
         text += f". Outputs {outputs.words(compared, session.o.rules)}"
     helps = found.outcome != "slower"
     return write_result(
-        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found
-    )
+        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found,
+        applied,
+    )  # fmt: skip
 
 
 def _take_turns(
     session: Tuning,
     runs: list[Run],
-    applied: str,
     one: Callable[[Kind, int], Run | None],
     save: Callable[[str], None],
 ) -> Verdict:
     """Run CMD native and changed in turn, adding to `runs`; return the verdict."""
     if not runs:
         _clear_outputs(session)
-    write_atomic(session.path("table.applied"), applied, "what is applied")
     pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
     plan = order(pairs, session.o.seed, runs)
     if plan:
@@ -245,8 +245,7 @@ def _earlier(session: Tuning, known: str) -> list[Run]:
         return []
     old = read_verdict(path)
     same = old.command == session.o.words and old.metric == session.o.metric
-    applied = session.path("table.applied")
-    if not same or not applied.exists() or applied.read_text("utf-8") != known:
+    if not same or old.applied != known:
         return []
     session.written = old.created if old.runs else None
     return old.runs

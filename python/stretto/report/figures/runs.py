@@ -134,9 +134,7 @@ def settings(found: SettingsFile, number: int = 1) -> Figure | None:
         for t, g in sorted(measured, key=lambda m: -m[1].median)
     ]
     if found.confirmed is not None:
-        name = f"{found.confirmed_of or found.setting}, fresh runs"
-        tone = "blue" if found.setting else "native"
-        rows.insert(0, _gain_row(name, found.confirmed, tone))
+        rows.insert(0, _gain_row(f"{found.setting}, fresh runs", found.confirmed, "blue"))
     picture = _gain_chart(rows, found.metric, texts=False, labelLimit=320)
     return Figure(
         f"settings-{number}",
