@@ -20,7 +20,13 @@ from stretto.files.settings import read_settings
 from stretto.mpi.detect import find_installation
 from stretto.mpi.settings import Setting, settings
 from stretto.mpi.settings.base import Around, without
-from stretto.mpi.settings.network import libfabric, netmods, tcp_interfaces, ucx_devices
+from stretto.mpi.settings.network import (
+    libfabric,
+    netmods,
+    providers,
+    tcp_interfaces,
+    ucx_devices,
+)
 from stretto.mpi.settings.nodes import ASK, Nodes, read
 
 BULK = REPOSITORY / "tests" / "programs" / "bulk.c"
@@ -82,7 +88,9 @@ def test_choices_of_interfaces() -> None:
     assert not tcp_interfaces(around(OMPI_MCA_btl_tcp_if_exclude="docker0"))
     one = Around(Nodes(2, {"eth0": ("10.1.0.0/24",)}, False, ("mlx5_0:1",), 1, 1))
     for nothing in (Around(), one):
-        assert not [*tcp_interfaces(nothing), *libfabric(nothing), *ucx_devices(nothing)]
+        assert not [*tcp_interfaces(nothing), *libfabric(nothing)]
+    transports = [f"UCX_TLS={name},sm,self" for name in ("rc", "dc", "ud", "tcp")]
+    assert not ucx_devices(Around()) and names(ucx_devices(one)) == transports
     assert names(libfabric(around())) == ["FI_TCP_IFACE=eth0", "FI_TCP_IFACE=eth1"]
     assert names(libfabric(around(FI_PROVIDER="tcp;ofi_rxm", FI_TCP_IFACE="eth0"))) == [
         "FI_TCP_IFACE=eth1"
@@ -91,17 +99,26 @@ def test_choices_of_interfaces() -> None:
     assert names(ucx_devices(around(OMPI_MCA_pml="ucx")))[0] == "UCX_NET_DEVICES=eth0"
     rdma = Around(Nodes(2, {}, False, ("mlx5_0:1", "mlx5_1:1"), 1, 1))
     assert names(ucx_devices(rdma)) == [
-        "UCX_NET_DEVICES=mlx5_0:1", "UCX_NET_DEVICES=mlx5_1:1", "UCX_MAX_RNDV_RAILS=1"
+        "UCX_NET_DEVICES=mlx5_0:1", "UCX_NET_DEVICES=mlx5_1:1", "UCX_MAX_RNDV_RAILS=1", *transports
     ]  # fmt: skip
     assert not ucx_devices(Around(rdma.found, {"OMPI_MCA_pml": "ob1"}))
     # MPICH built with UCX and libfabric uses the one that it was built with first, or is told
-    assert names(netmods(around(), True)) == ["UCX_NET_DEVICES=eth0", "UCX_NET_DEVICES=eth1"]
+    devices = ["UCX_NET_DEVICES=eth0", "UCX_NET_DEVICES=eth1"]
+    assert names(netmods(around(), True)) == [*devices, "FI_PROVIDER=tcp", "FI_PROVIDER=sockets"]
     both_ways = dict(netmods(around(), True)[0].settings()[0].environment)
     assert both_ways == {"UCX_NET_DEVICES": "eth0", "FI_TCP_IFACE": "eth0"}
-    assert names(netmods(around(), False)) == names(libfabric(around()))
-    assert names(netmods(around(MPIR_CVAR_CH4_NETMOD="ofi"), True)) == names(libfabric(around()))
+    ofi = [*names(libfabric(around())), "FI_PROVIDER=sockets"]
+    assert names(netmods(around(), False)) == ofi
+    assert names(netmods(around(MPIR_CVAR_CH4_NETMOD="ofi"), True)) == ofi
     (only,) = netmods(around(MPIR_CVAR_CH4_NETMOD="ucx"), True)
     assert not only.besides
+    for port, some in (("rdmap0s6:1", "efa tcp"), ("hfi1_0:1", "opx psm2 tcp"),
+                       ("mlx5_0:1", "mlx verbs tcp")):  # fmt: skip
+        here = Around(Nodes(2, {}, False, (port,), 1, 1))
+        tried = names(providers(here, (), ("mlx", "verbs")))
+        assert tried == [f"FI_PROVIDER={name}" for name in some.split()]
+    assert not names(providers(around(), (), ("mlx",))) and not providers(Around(), ("tcp",), ())
+    assert not providers(around(I_MPI_OFI_PROVIDER="tcp"), ("sockets",), ()), "it wins"
     # what the command says stays
     own = [s for e in tcp_interfaces(around()) for s in e.settings()]
     for option in ("btl_tcp_if_include", "btl_tcp_if_exclude"):
