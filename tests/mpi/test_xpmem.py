@@ -108,3 +108,4 @@ def test_cores_copy_from_attached_memory(stand_in: Path, monkeypatch: pytest.Mon
     cores = read_cores()
     (pair,), _ = measure_cores(chosen(cores, 1)[:1], [65536], 1)
     assert [copy.way for copy in pair.copies if copy.way != "cma"] == ["shared", "xpmem"]
+    assert all(len(copy.both_bytes_s) == 1 for copy in pair.copies)

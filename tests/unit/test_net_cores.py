@@ -65,7 +65,9 @@ def _node(flags: dict[Sharing, list[list[float]]], **more: str) -> NodeCores:
     cores = [NodeCore(n, n, n // 2, n // 4, n // 8) for n in range(16)]
     free = {share: itertools.cycle(some) for share, some in _by_share(cores).items()}
     pairs = [
-        CorePair(*next(free[share]), share, runs, [CoreCopy("shared", 1 << 20, [1.2e10] * 3)])
+        CorePair(
+            *next(free[share]), share, runs, [CoreCopy("shared", 1 << 20, [1.2e10] * 3, [2e10] * 3)]
+        )
         for share, found in flags.items()
         for runs in found
     ]
@@ -82,8 +84,9 @@ def _by_share(cores: list[NodeCore]) -> dict[Sharing, list[tuple[int, int]]]:
 def test_cores_page_begins_with_a_line_a_class() -> None:
     node = _node({"cache": [[60, 61, 62], [63, 64, 65]], "node": [[250, 260, 255]]})
     assert cores_page(node)[:4] == [
-        "Cores that share a last-level cache: flag 62.5 ns, copy 12.0 GB/s (1 MiB).",
-        "Cores of different sockets: flag 255 ns, copy 12.0 GB/s (1 MiB).",
+        "Cores that share a last-level cache: flag 62.5 ns, copy 12.0 GB/s, both ways 20.0 GB/s "
+        "(1 MiB).",
+        "Cores of different sockets: flag 255 ns, copy 12.0 GB/s, both ways 20.0 GB/s (1 MiB).",
         "CMA works.",
         "XPMEM: no kernel module (/dev/xpmem).",
     ]
@@ -106,11 +109,19 @@ def test_cores_findings_name_pairs_that_differ_and_pairs_that_moved() -> None:
 def test_cores_page_has_matrices_of_what_was_measured_wholly() -> None:
     cores = [NodeCore(n, n, n, n, 0) for n in range(3)]
     pairs = [
-        CorePair(a, b, "socket", [100.0 + a + b], [CoreCopy("shared", 65536, [1e9 * (a + b)])])
+        CorePair(
+            a,
+            b,
+            "socket",
+            [100.0 + a + b],
+            [CoreCopy("shared", 65536, [1e9 * (a + b)], [2e9 * (a + b)])],
+        )
         for a, b in ((0, 1), (0, 2), (1, 2))
     ]
     text = "\n".join(cores_page(NodeCores(cores, pairs)))
     assert "Between NUMA domains: flag, ns" in text and "Between cores: copy of 64 KiB" in text
+    both = text.split("Between cores: copy both ways of 64 KiB, GB/s\n")[1].splitlines()[1]
+    assert both.split() == ["0", "2.00", "4.00"]
     rows = text.split("Between cores: flag, ns\n")[1].splitlines()[:4]
     assert [row.split() for row in rows] == [
         ["0", "1", "2"], ["0", "101", "102"], ["1", "101", "103"], ["2", "102", "103"],
@@ -135,6 +146,8 @@ def test_net_node_measures_this_machine(
         ways = {(copy.way, copy.bytes) for copy in pair.copies}
         assert ways >= {("shared", 4096), ("shared", 65536)}
         assert node.cma_refused or ("cma", 65536) in ways
+        assert all(len(copy.both_bytes_s) == 2 and min(copy.both_bytes_s) > 0
+                   for copy in pair.copies)  # fmt: skip
     assert main([*words, "--all-pairs", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["answer"][0].endswith("(64 KiB).") and found["cores"]["pairs"]

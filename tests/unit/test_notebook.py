@@ -64,7 +64,7 @@ def test_open_net_of_a_node_has_pairs_of_cores(tmp_path: Path) -> None:
     near = data["flag"].where(data["share"] == "cache", drop=True)
     assert float(near.median()) == 60.0 and list(near["a"].values) == [0, 2]
     assert data["copy_shared"].dims == ("core_pair", "copy_shared_bytes", "run")
-    assert set(net.to_dataframe()["test"]) == {"flag", "copy_shared"}
+    assert set(net.to_dataframe()["test"]) == {"flag", "copy_shared", "copy_shared_both"}
 
 
 def test_open_net_says_what_it_is(tmp_path: Path) -> None:
