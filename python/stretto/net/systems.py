@@ -261,8 +261,8 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
         for one in pair.copies:
             what = f"copy between cores of {near} ({one.way})"
             for more, rates in (("", one.bytes_s), (_beside("reverse"), one.both_bytes_s)):
-                found = [1e-9 * rate for rate in rates]
-                runs[NetFigure(what + more, one.bytes, "GB/s")].append(found)
+                values = [1e-9 * rate for rate in rates]
+                runs[NetFigure(what + more, one.bytes, "GB/s")].append(values)
     for figure, found in runs.items():
         out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
     return dict(sorted(out.items(), key=lambda item: _order(item[0])))
