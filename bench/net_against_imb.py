@@ -19,7 +19,7 @@ Settings of IMB, and why: Uniband and Biband send a window of 256 messages per r
 default, so that 1000 repetitions of 1 MiB are 256 GiB: minutes. Here the window is 64, as
 Stretto's, and the repetitions follow the size (``-iter_policy off -iter N``: otherwise IMB
 estimates N from a trial, and has taken 1). NetPIPE's time is the least of its trials, Stretto's and
-IMB's are not.
+IMB's are not. Buffers of both are malloc's (IMB: MPI_Alloc_mem, which is malloc under Intel MPI).
 
 The ranks of all of them spin: beside other processes all figures are worthless, and a launch can
 take a minute. So each launch has a time limit, and the load of the machine is printed.

@@ -2,7 +2,7 @@
  *
  *   stretto-cores places [ROOT]          a JSON line a processor that this process may use: what it
  *                                        shares with others (ROOT: as in topo/topo.h)
- *   stretto-cores measure SIZES A:B...   a JSON line a pair: A writes, B reads
+ *   stretto-cores measure SIZES A:B...   a JSON line a pair: A writes, B reads; and both do both
  *
  * SIZES is 65536,1048576 or - for the flag alone. `stretto net node` starts it.
  */
@@ -28,7 +28,8 @@ typedef struct {
 
 typedef struct {
     double flag_s;
-    double copy_s[CORES_WAYS][CORES_MOST_SIZES]; /* 0: this way is closed */
+    /* in one direction, and in both at the same time; 0: this way is closed */
+    double copy_s[CORES_WAYS][2][CORES_MOST_SIZES];
     int cma_error;  /* errno of a read that the writer has permitted, 0: it worked */
     int cma_strict; /* the same without PR_SET_PTRACER */
 } cores_took;

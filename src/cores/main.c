@@ -60,10 +60,12 @@ static void print_pair(const cores_pair *pair, const cores_took *took) {
            pair->cpu[0], pair->cpu[1], 1e9 * took->flag_s, took->cma_error, took->cma_strict);
     for (int way = 0; way < CORES_WAYS; way++)
         for (int i = 0; i < pair->sizes; i++) {
-            if (took->copy_s[way][i] <= 0)
+            const double one = took->copy_s[way][0][i], both = took->copy_s[way][1][i];
+            if (one <= 0 || both <= 0)
                 continue;
-            printf("%s{\"way\":\"%s\",\"bytes\":%zu,\"bytes_s\":%.6g}", comma, names[way],
-                   pair->size[i], (double)pair->size[i] / took->copy_s[way][i]);
+            printf("%s{\"way\":\"%s\",\"bytes\":%zu,\"bytes_s\":%.6g,\"both_bytes_s\":%.6g}", comma,
+                   names[way], pair->size[i], (double)pair->size[i] / one,
+                   2 * (double)pair->size[i] / both);
             comma = ",";
         }
     printf("]}\n");

@@ -27,6 +27,7 @@ typedef struct {
     pid_t pid[2];
     int64_t offer[2];
     unsigned char *own[2]; /* private memory of each */
+    double last_s[2];      /* what the last copy of each took */
     bool attached[2], corrupt;
     char problem[200];
 } common;
@@ -34,8 +35,10 @@ typedef struct {
 typedef struct {
     const cores_pair *pair;
     common *common;
-    unsigned char *shared, *own; /* of the largest size */
-    int side;                    /* 0: writes, 1: reads */
+    unsigned char *shared; /* a buffer for each side */
+    unsigned char *own;    /* what the other one reads */
+    unsigned char *in;     /* what copies write to */
+    int side;              /* in one direction 0 writes and 1 reads */
     unsigned count;
     stretto_mapping mapping;
 } process;
@@ -52,11 +55,12 @@ static void meet(process *p) {
     stretto_flag_await(&p->common->flags, 1 - p->side, p->count);
 }
 
+/* Of one buffer, in whole pages. */
 static size_t largest(const cores_pair *pair) {
-    size_t most = 4096;
+    size_t most = 1;
     for (int i = 0; i < pair->sizes; i++)
         most = pair->size[i] > most ? pair->size[i] : most;
-    return most;
+    return (most + 4095) / 4096 * 4096;
 }
 
 static void pin(const process *p) {
@@ -77,10 +81,11 @@ static void pin(const process *p) {
 /* Reads the other's memory: 0 or errno. */
 static int read_other(const process *p, size_t bytes) {
     size_t done = 0;
+    int other = 1 - p->side;
     while (done < bytes) {
-        struct iovec here = {p->own + done, bytes - done},
-                     there = {p->common->own[0] + done, bytes - done};
-        ssize_t got = process_vm_readv(p->common->pid[0], &here, 1, &there, 1, 0);
+        struct iovec here = {p->in + done, bytes - done},
+                     there = {p->common->own[other] + done, bytes - done};
+        ssize_t got = process_vm_readv(p->common->pid[other], &here, 1, &there, 1, 0);
         if (got <= 0)
             return got < 0 ? errno : EIO;
         done += (size_t)got;
@@ -88,15 +93,14 @@ static int read_other(const process *p, size_t bytes) {
     return 0;
 }
 
-/* Whether the reader may read the writer's memory: as it is, and when the writer has permitted it,
+/* Whether one side may read the other's memory: as it is, and when the other has permitted it,
  * which MPIs do where Yama lets only ancestors read. */
 static void try_cma(process *p) {
     meet(p);
     if (p->side == 1)
         p->common->took.cma_strict = read_other(p, 1);
     meet(p);
-    if (p->side == 0)
-        (void)prctl(PR_SET_PTRACER, (unsigned long)-1, 0, 0, 0); /* an error without Yama */
+    (void)prctl(PR_SET_PTRACER, (unsigned long)-1, 0, 0, 0); /* an error without Yama */
     meet(p);
     if (p->side == 1)
         p->common->took.cma_error = read_other(p, 1);
@@ -105,13 +109,12 @@ static void try_cma(process *p) {
 
 static bool try_xpmem(process *p) {
     common *c = p->common;
+    int other = 1 - p->side;
     c->offer[p->side] = stretto_xpmem_offer();
     meet(p);
-    c->attached[p->side] = false;
-    if (c->offer[0] > 0 && c->offer[1] > 0 && stretto_xpmem_join(2, c->offer))
-        c->attached[p->side] =
-            p->side == 0 ||
-            stretto_xpmem_map(0, (uintptr_t)c->own[0], largest(p->pair), NULL, NULL, &p->mapping);
+    c->attached[p->side] = c->offer[0] > 0 && c->offer[1] > 0 && stretto_xpmem_join(2, c->offer) &&
+                           stretto_xpmem_map(other, (uintptr_t)c->own[other], largest(p->pair),
+                                             NULL, NULL, &p->mapping);
     meet(p);
     return c->attached[0] && c->attached[1];
 }
@@ -121,31 +124,40 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of some copies, each of what the writer has just written. */
-static double copies(process *p, int way, size_t bytes) {
+/* The median of some copies, each of what the other side has just written; of two at the same time
+ * the longer one counts. */
+static double copies(process *p, int way, size_t bytes, bool both) {
     double took[MOST_COPIES];
     long wanted = (long)(COPIED / bytes);
     int n = wanted > MOST_COPIES ? MOST_COPIES : wanted < LEAST_COPIES ? LEAST_COPIES : (int)wanted;
-    const unsigned char *from = way == CORES_SHARED ? p->shared : p->mapping.at;
+    size_t room = largest(p->pair);
+    int side = p->side;
+    bool writes = both || side == 0, reads = both || side == 1;
+    unsigned char *to = way == CORES_SHARED ? p->shared + (size_t)side * room : p->own;
+    const unsigned char *from =
+        way == CORES_SHARED ? p->shared + (size_t)(1 - side) * room : p->mapping.at;
+    double *last_s = p->common->last_s;
     for (int i = -1; i < n; i++) { /* one to warm up */
         unsigned char mark = (unsigned char)(i + 2);
-        if (p->side == 0)
-            memset(way == CORES_SHARED ? p->shared : p->own, mark, bytes);
+        if (writes)
+            memset(to, mark, bytes);
         meet(p);
-        if (p->side == 1) {
+        last_s[side] = 0;
+        if (reads) {
             double began = stretto_flag_seconds();
-            if (way != CORES_CMA)
-                memcpy(p->own, from, bytes);
-            else if (read_other(p, bytes) != 0)
+            bool right = true;
+            if (way == CORES_CMA)
+                right = read_other(p, bytes) == 0;
+            else
+                memcpy(p->in, from, bytes);
+            last_s[side] = stretto_flag_seconds() - began;
+            if (!right || p->in[0] != mark || p->in[bytes - 1] != mark)
                 p->common->corrupt = true;
-            if (i >= 0)
-                took[i] = stretto_flag_seconds() - began;
-            p->common->corrupt |= p->own[0] != mark || p->own[bytes - 1] != mark;
         }
         meet(p);
+        if (i >= 0)
+            took[i] = last_s[0] > last_s[1] ? last_s[0] : last_s[1];
     }
-    if (p->side == 0)
-        return 0;
     qsort(took, (size_t)n, sizeof *took, compare);
     return n % 2 ? took[n / 2] : (took[n / 2 - 1] + took[n / 2]) / 2;
 }
@@ -154,16 +166,16 @@ static double copies(process *p, int way, size_t bytes) {
  * writer's, as of a message that is sent. */
 static void take_part(process *p) {
     common *c = p->common;
-    size_t most = largest(p->pair);
+    size_t room = largest(p->pair);
     pin(p);
     void *own;
-    errno = posix_memalign(&own, 4096, most);
+    errno = posix_memalign(&own, 4096, 2 * room);
     if (errno)
         give_up(p, "no memory for the buffers");
     p->own = own;
-    memset(p->own, 1, most);
-    if (p->side == 0)
-        memset(p->shared, 1, most);
+    p->in = p->own + room;
+    memset(p->own, 1, 2 * room);
+    memset(p->shared + (size_t)p->side * room, 1, room);
     c->own[p->side] = p->own;
     c->pid[p->side] = getpid();
     meet(p);
@@ -175,12 +187,13 @@ static void take_part(process *p) {
     try_cma(p);
     bool open[CORES_WAYS] = {true, c->took.cma_error == 0, try_xpmem(p)};
     for (int i = 0; i < p->pair->sizes; i++)
-        for (int way = 0; way < CORES_WAYS; way++) {
-            double took = open[way] ? copies(p, way, p->pair->size[i]) : 0;
-            if (p->side == 1)
-                c->took.copy_s[way][i] = took;
-        }
-    if (open[CORES_XPMEM] && p->side == 1)
+        for (int way = 0; way < CORES_WAYS; way++)
+            for (int both = 0; both < 2; both++) {
+                double took = open[way] ? copies(p, way, p->pair->size[i], both) : 0;
+                if (p->side == 0)
+                    c->took.copy_s[way][both][i] = took;
+            }
+    if (open[CORES_XPMEM])
         stretto_xpmem_unmap(&p->mapping);
     meet(p);
 }
@@ -219,13 +232,13 @@ static bool wait_for(const pid_t pid[2]) {
 }
 
 bool cores_measure(const cores_pair *pair, cores_took *took) {
-    size_t most = largest(pair);
+    size_t room = largest(pair);
     const int flags = MAP_SHARED | MAP_ANONYMOUS;
     common *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, flags, -1, 0);
-    unsigned char *shared = mmap(NULL, most, PROT_READ | PROT_WRITE, flags, -1, 0);
+    unsigned char *shared = mmap(NULL, 2 * room, PROT_READ | PROT_WRITE, flags, -1, 0);
     bool well = c != MAP_FAILED && shared != MAP_FAILED;
     if (!well) {
-        fprintf(stderr, "stretto-cores: no memory for a buffer of %zu bytes\n", most);
+        fprintf(stderr, "stretto-cores: no memory for a buffer of %zu bytes\n", room);
     } else {
         process p = {.pair = pair, .common = c, .shared = shared};
         pid_t pid[2];
@@ -243,6 +256,6 @@ bool cores_measure(const cores_pair *pair, cores_took *took) {
     if (c != MAP_FAILED)
         munmap(c, sizeof *c);
     if (shared != MAP_FAILED)
-        munmap(shared, most);
+        munmap(shared, 2 * room);
     return well;
 }

@@ -88,7 +88,9 @@ def test_choices_of_interfaces() -> None:
     assert not tcp_interfaces(around(OMPI_MCA_btl_tcp_if_exclude="docker0"))
     one = Around(Nodes(2, {"eth0": ("10.1.0.0/24",)}, False, ("mlx5_0:1",), 1, 1))
     for nothing in (Around(), one):
-        assert not [*tcp_interfaces(nothing), *libfabric(nothing), *ucx_devices(nothing)]
+        assert not [*tcp_interfaces(nothing), *libfabric(nothing)]
+    transports = [f"UCX_TLS={name},sm,self" for name in ("rc", "dc", "ud", "tcp")]
+    assert not ucx_devices(Around()) and names(ucx_devices(one)) == transports
     assert names(libfabric(around())) == ["FI_TCP_IFACE=eth0", "FI_TCP_IFACE=eth1"]
     assert names(libfabric(around(FI_PROVIDER="tcp;ofi_rxm", FI_TCP_IFACE="eth0"))) == [
         "FI_TCP_IFACE=eth1"

@@ -118,7 +118,8 @@ def node(factor: float = 1.0) -> NetFile:
         CorePair(
             a.cpu, b.cpu, "cache" if a.cache == b.cache else "node",
             [(60 if a.cache == b.cache else 400) * factor * s for s in SPREAD],
-            [CoreCopy("shared", n, [9e9 / factor * s for s in SPREAD]) for n in (8192, 1 << 20)],
+            [CoreCopy("shared", n, *([x / factor * s for s in SPREAD] for x in (9e9, 15e9)))
+             for n in (8192, 1 << 20)],
         )
         for a in threads for b in threads if a.cpu < b.cpu
     ]  # fmt: skip

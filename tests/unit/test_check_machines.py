@@ -24,7 +24,7 @@ from stretto.check.cluster import (
 )
 from stretto.check.facts import Facts, collect_facts
 from stretto.check.finding import KINDS, Finding, by_cost, worst
-from stretto.check.job import judge_installations
+from stretto.check.job import judge_installations, judge_job
 from stretto.check.machine import judge, judge_nodes, known_instance
 from stretto.check.nodes import SURVEY, Survey, read_survey
 from stretto.check.settings import judge_settings
@@ -441,6 +441,31 @@ def test_check_of_an_unknown_instance_type_lists_the_known_ones(
 ) -> None:
     assert cli.main(["check", "--instance", "hpc9z"]) == 2
     assert "hpc7a.96xlarge" in capsys.readouterr().err
+
+
+def test_judge_versions_builds_and_tools_of_an_mpi_by_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = facts(tmp_path / "m")
+    (tmp_path / "a").write_text("")
+    (tmp_path / "a").chmod(0o755)
+    for kind, version, bad in (
+        ("openmpi4", "4.1.4", True), ("openmpi4", "4.1.6", False),
+        ("intel", "2021.18", True), ("intel", "2021.17", False),
+    ):  # fmt: skip
+        job = stand_in(tmp_path, kind, "mpirun -n 2 ./a")
+        job = dataclasses.replace(job, mpi=dataclasses.replace(job.mpi, version=version))
+        assert kinds(judge_settings(job, False)) == ({"bad-version"} if bad else set()), version
+    job = dataclasses.replace(job, notes=())
+    assert not kinds(judge_job(job, here, None))
+    noted = dataclasses.replace(job, notes=("mpiP counts calls", "2 ranks"), between=("mpiP",))
+    assert [f.kind for f in judge_job(noted, here, None) if f.kind] == ["mpi-tool", "assumed"]
+    made = stand_in(tmp_path, "openmpi4", "mpirun -n 2 ./a").mpi
+    assert not kinds(judge_installations([made]))
+    old = dataclasses.replace(made, version="3.1.6")
+    assert kinds(judge_installations([old])) == {"old-mpi"}
+    monkeypatch.setenv("STRETTO_LIB_DIR", str(tmp_path))
+    assert kinds(judge_installations([made])) == {"not-built"}
 
 
 def test_judge_installations_without_an_mpi_is_a_problem() -> None:

@@ -65,7 +65,9 @@ def _node(flags: dict[Sharing, list[list[float]]], **more: str) -> NodeCores:
     cores = [NodeCore(n, n, n // 2, n // 4, n // 8) for n in range(16)]
     free = {share: itertools.cycle(some) for share, some in _by_share(cores).items()}
     pairs = [
-        CorePair(*next(free[share]), share, runs, [CoreCopy("shared", 1 << 20, [1.2e10] * 3)])
+        CorePair(
+            *next(free[share]), share, runs, [CoreCopy("shared", 1 << 20, [1.2e10] * 3, [2e10] * 3)]
+        )
         for share, found in flags.items()
         for runs in found
     ]
@@ -107,7 +109,13 @@ def test_cores_findings_name_pairs_that_differ_and_pairs_that_moved() -> None:
 def test_cores_page_has_matrices_of_what_was_measured_wholly() -> None:
     cores = [NodeCore(n, n, n, n, 0) for n in range(3)]
     pairs = [
-        CorePair(a, b, "socket", [100.0 + a + b], [CoreCopy("shared", 65536, [1e9 * (a + b)])])
+        CorePair(
+            a,
+            b,
+            "socket",
+            [100.0 + a + b],
+            [CoreCopy("shared", 65536, [1e9 * (a + b)], [2e9 * (a + b)])],
+        )
         for a, b in ((0, 1), (0, 2), (1, 2))
     ]
     text = "\n".join(cores_page(NodeCores(cores, pairs)))

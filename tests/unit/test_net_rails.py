@@ -223,6 +223,8 @@ def test_ignored_is_what_changes_neither_connections_nor_shares(
     native = setting("native", 1000, 1, {}, eth0=100, eth1=0)
     one = setting("x", 1000, connections, LINKS, eth0=amounts[0], eth1=amounts[1])
     assert (ignored(rails(native, one), one) is not None) == same
+    one.environment = {"FI_PROVIDER": "sockets"}
+    assert ignored(rails(native, one), one) is None, "another transport has the same counts"
 
 
 def test_options_are_those_of_the_launcher() -> None:

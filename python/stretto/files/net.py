@@ -191,11 +191,15 @@ class NodeCore:
 
 @dataclass
 class CoreCopy:
-    """Copies of so many bytes: a rate a run, in bytes a second."""
+    """Copies of so many bytes: a rate a run, in bytes a second.
+
+    `both_bytes_s`: both directions at the same time, summed.
+    """
 
     way: Way
     bytes: int
     bytes_s: list[float]
+    both_bytes_s: list[float]
 
 
 @dataclass

@@ -103,7 +103,8 @@ def measure_cores(
     """Measure pairs in turn, so often; return them, and the errors of CMA.
 
     The errors are numbers of errno, 0 where the copy worked: with PR_SET_PTRACER, and without it.
-    The first of a pair writes, the second one reads. Each run has new processes and memory.
+    In one direction, the first of a pair writes and the second one reads. Each run has new
+    processes and memory.
     """
     pairs = [CorePair(a.cpu, b.cpu, share, [], []) for a, b, share in wanted]
     words = ",".join(map(str, sizes)) or "-"
@@ -128,9 +129,10 @@ def _add(pair: CorePair, values: dict[str, Any]) -> None:
     for copy in values["copies"]:
         key = copy["way"], copy["bytes"]
         if key not in known:
-            known[key] = CoreCopy(*key, [])
+            known[key] = CoreCopy(*key, [], [])
             pair.copies.append(known[key])
         known[key].bytes_s.append(copy["bytes_s"])
+        known[key].both_bytes_s.append(copy["both_bytes_s"])
 
 
 def flag_ns(a: int, b: int) -> float:
@@ -152,8 +154,8 @@ def cma_works() -> bool | None:
 
 
 def expected_cores_s(pairs: int, sizes: Sequence[int], runs: int) -> float:
-    copied = sum(4 * max(4 * size, min(34 * size, 8 << 20)) for size in sizes)
-    return pairs * runs * (_PAIR_S + (copied + 3 * max(sizes, default=0)) / _SLOW_BYTES_S)
+    copied = sum(12 * max(4 * size, min(34 * size, 8 << 20)) for size in sizes)
+    return pairs * runs * (_PAIR_S + (copied + 6 * max(sizes, default=0)) / _SLOW_BYTES_S)
 
 
 def _lines(argv: list[str], timeout: float) -> list[dict[str, Any]]:
@@ -171,6 +173,9 @@ _NEAR_NS = 150
 #: matrices with more rows are left out
 _ROWS_MOST = 16
 _WAYS: dict[Way, str] = {"shared": "copy", "cma": "CMA", "xpmem": "XPMEM"}
+#: how copies are made; whether in both directions at the same time
+_Column = tuple[Way, bool]
+_COLUMNS: list[_Column] = [(way, both) for way in _WAYS for both in (False, True)]
 _WORDS: dict[Sharing, str] = {
     "core": "hardware threads of one core",
     "cache": "cores that share a last-level cache",
@@ -194,14 +199,15 @@ def cores_page(node: NodeCores) -> list[str]:
     out = [*cores_answer(node)]
     for finding in cores_findings(node):
         out += [f"WARNING {finding.text}", f"  -> {finding.remedy}"]
-    out += ["", _inventory(node.cores), *_table(node)]
+    out += ["", _inventory(node.cores), *_flags(node), *_copies(node)]
     out += _matrices(node)
     runs = max(len(pair.flag_ns) for pair in node.pairs)
     out += [
         "",
         f"Medians of the pairs of a class, {counted(runs, 'run')} each, and the range of all runs.",
         "flag: one cache line, one way. copy: one core writes shared memory, the other copies it to"
-        " its memory. GB/s are 10^9 bytes a second.",
+        " its memory. both ways: the same in both directions at once, summed. GB/s are 10^9 bytes a"
+        " second.",
     ]
     return out
 
@@ -292,19 +298,24 @@ def _flag(pair: CorePair) -> float:
     return median(pair.flag_ns)
 
 
-def _runs(pairs: Sequence[CorePair], way: Way, size: int) -> list[list[float]]:
+def _column(way: Way, both: bool) -> str:
+    return f"{_WAYS[way]} both ways" if both else _WAYS[way]
+
+
+def _runs(pairs: Sequence[CorePair], column: _Column, size: int) -> list[list[float]]:
     """Return the rates of each pair, GB/s a run."""
+    way, both = column
     return [
-        [1e-9 * rate for rate in copy.bytes_s]
+        [1e-9 * rate for rate in (copy.both_bytes_s if both else copy.bytes_s)]
         for pair in pairs
         for copy in pair.copies
         if (copy.way, copy.bytes) == (way, size)
     ]
 
 
-def _rates(pairs: Sequence[CorePair], way: Way, size: int) -> list[float]:
+def _rates(pairs: Sequence[CorePair], column: _Column, size: int) -> list[float]:
     """Return the median of each pair, GB/s."""
-    return [median(runs) for runs in _runs(pairs, way, size)]
+    return [median(runs) for runs in _runs(pairs, column, size)]
 
 
 def _quoted(node: NodeCores) -> list[int]:
@@ -315,9 +326,10 @@ def _quoted(node: NodeCores) -> list[int]:
 
 def _speed(node: NodeCores, pairs: Sequence[CorePair], way: Way, before: str = ", ") -> str:
     for size in _quoted(node):
-        rates = _rates(pairs, way, size)
-        if rates:
-            return f"{before}{three(median(rates))} GB/s ({sized(size)})"
+        one, both = (_rates(pairs, (way, both), size) for both in (False, True))
+        if one:
+            rates = f"{three(median(one))} GB/s, both ways {three(median(both))} GB/s"
+            return f"{before}{rates} ({sized(size)})"
     return ""
 
 
@@ -341,20 +353,28 @@ def _inventory(cores: Sequence[NodeCore]) -> str:
     return f"This process may use {', '.join(words)}."
 
 
-def _table(node: NodeCores) -> list[str]:
+def _flags(node: NodeCores) -> list[str]:
     """Return a row a class; the range is over all runs of its pairs."""
-    columns = sorted(
-        {(copy.way, copy.bytes) for pair in node.pairs for copy in pair.copies},
-        key=lambda column: (list(_WAYS).index(column[0]), column[1]),
-    )
-    head = [(f"{_WAYS[way]} {sized(size)} GB/s", "range") for way, size in columns]
-    rows = [["pairs of", "measured", "flag ns", "range", *chain.from_iterable(head)]]
+    rows = [["pairs of", "measured", "flag ns", "range"]]
     for share, pairs in _classes(node):
-        row = [_words(share, node), str(len(pairs))]
-        for runs in [[pair.flag_ns for pair in pairs], *(_runs(pairs, *c) for c in columns)]:
-            row += [three(median(map(median, runs))), _range(runs)] if runs else ["", ""]
-        rows.append(row)
+        runs = [pair.flag_ns for pair in pairs]
+        flag = three(median(map(median, runs)))
+        rows.append([_words(share, node), str(len(pairs)), flag, _range(runs)])
     return _without_empty(rows)
+
+
+def _copies(node: NodeCores) -> list[str]:
+    """Return a row a class and size, in GB/s."""
+    head = [(f"{_column(*column)} GB/s", "range") for column in _COLUMNS]
+    rows = [["pairs of", "bytes", *chain.from_iterable(head)]]
+    for share, pairs in _classes(node):
+        for size in sorted({copy.bytes for pair in pairs for copy in pair.copies}):
+            row = [_words(share, node), sized(size)]
+            for column in _COLUMNS:
+                runs = _runs(pairs, column, size)
+                row += [three(median(map(median, runs))), _range(runs)] if runs else ["", ""]
+            rows.append(row)
+    return ["", *_without_empty(rows)] if len(rows) > 1 else []
 
 
 def _without_empty(rows: list[list[str]]) -> list[str]:
@@ -366,15 +386,17 @@ def _without_empty(rows: list[list[str]]) -> list[str]:
 def _matrices(node: NodeCores) -> list[str]:
     """Return flags and copies between NUMA domains, and between all cores where all were measured.
 
-    The matrices are symmetric: a pair was measured in one direction.
+    The matrices are symmetric: in one direction, a pair was measured one way round.
     """
     out: list[str] = []
     numa = {core.cpu: core.numa for core in node.cores}
     apart = [pair for pair in node.pairs if pair.share != "core"]
     found_of = {"flag, ns": {(pair.a, pair.b): _flag(pair) for pair in apart}}
     for size in _quoted(node):
-        rates = {(pair.a, pair.b): _rates([pair], "shared", size) for pair in apart}
-        found_of[f"copy of {sized(size)}, GB/s"] = {k: v[0] for k, v in rates.items() if v}
+        for column in _COLUMNS:
+            rates = {(pair.a, pair.b): _rates([pair], column, size) for pair in apart}
+            title = f"{_column(*column)} of {sized(size)}, GB/s"
+            found_of[title] = {k: v[0] for k, v in rates.items() if v}
     for title, found in found_of.items():
         by_numa: dict[tuple[int, int], list[float]] = {}
         for (a, b), value in found.items():

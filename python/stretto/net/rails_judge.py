@@ -19,6 +19,8 @@ from stretto.net.judge import ComparedRates, NetAnswer, NetFinding, compare
 from stretto.net.p2p import RATE_BYTES, placement
 
 NATIVE = "native"
+#: variables that choose a transport
+TRANSPORTS = {"FI_PROVIDER", "UCX_TLS"}
 #: of connections that all carry messages, each over the next one
 SPREAD_WORD = "(spread)"
 #: a rail with less than this part of the bytes carries nothing: launchers and others use it, too
@@ -153,9 +155,14 @@ def compared(rails: Rails) -> dict[str, ComparedRates]:
 
 
 def ignored(rails: Rails, setting: RailSetting, verdict: ComparedRates | None = None) -> str | None:
-    """Return why a setting changed nothing that was counted; None: it did, or that is not known."""
+    """Return why a setting changed nothing that was counted; None: it did, or that is not known.
+
+    Another transport may have as many connections over the same interface.
+    """
     native = rails.settings[0]
     if setting.failed is not None or (verdict is not None and verdict.differs):
+        return None
+    if TRANSPORTS & setting.environment.keys():
         return None
     before, after = shares_of(rails, native), shares_of(rails, setting)
     same = connections(native) == connections(setting) and before.keys() == after.keys()

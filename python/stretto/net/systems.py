@@ -225,7 +225,9 @@ def _cores(found: Sequence[NodeCores]) -> NodeCores | None:
     pairs = [pair for cores in found for pair in cores.pairs]
     joined = _joined(pairs, lambda pair: (pair.a, pair.b), "flag_ns", "copies")
     for pair in joined:
-        pair.copies = _joined(pair.copies, lambda one: (one.way, one.bytes), "bytes_s")
+        pair.copies = _joined(
+            pair.copies, lambda one: (one.way, one.bytes), "bytes_s", "both_bytes_s"
+        )
     return replace(found[0], pairs=joined) if found else None
 
 
@@ -258,8 +260,9 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
         runs[NetFigure(f"flag between cores of {near}", 0, "ns")].append(pair.flag_ns)
         for one in pair.copies:
             what = f"copy between cores of {near} ({one.way})"
-            rates = [1e-9 * rate for rate in one.bytes_s]
-            runs[NetFigure(what, one.bytes, "GB/s")].append(rates)
+            for more, rates in (("", one.bytes_s), (_beside("reverse"), one.both_bytes_s)):
+                values = [1e-9 * rate for rate in rates]
+                runs[NetFigure(what + more, one.bytes, "GB/s")].append(values)
     for figure, found in runs.items():
         out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
     return dict(sorted(out.items(), key=lambda item: _order(item[0])))

@@ -142,8 +142,10 @@ class NetData(Opened):
             flags = {**same, "test": "flag", "unit": "ns"}
             out += [{**flags, "launch": i, "value": ns} for i, ns in enumerate(pair.flag_ns)]
             for copy in pair.copies:
-                kind = {**same, "test": f"copy_{copy.way}", "bytes": copy.bytes, "unit": "byte/s"}
-                out += [{**kind, "launch": i, "value": v} for i, v in enumerate(copy.bytes_s)]
+                for more, rates in (("", copy.bytes_s), ("_both", copy.both_bytes_s)):
+                    kind = {**same, "test": f"copy_{copy.way}{more}", "bytes": copy.bytes,
+                            "unit": "byte/s"}  # fmt: skip
+                    out += [{**kind, "launch": i, "value": v} for i, v in enumerate(rates)]
         return out
 
 

@@ -264,6 +264,7 @@ def _cores(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
     """Return flags and copies between hardware threads; a pair was measured in one direction."""
     flags: dict[tuple[str, str], float] = {}
     copies: dict[tuple[str, str], float] = {}
+    at_once: dict[tuple[str, str], float] = {}
     for pair in system.result.cores.pairs if system.result.cores is not None else ():
         both = [(str(pair.a), str(pair.b)), (str(pair.b), str(pair.a))]
         flags |= dict.fromkeys(both, float(median(pair.flag_ns)))
@@ -271,9 +272,11 @@ def _cores(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
         if shared:
             large = max(shared, key=lambda copy: copy.bytes)
             copies |= dict.fromkeys(both, 1e-9 * float(median(large.bytes_s)))
+            at_once |= dict.fromkeys(both, 1e-9 * float(median(large.both_bytes_s)))
     return _heats(
         suffix, ("cores-flag", "Flag between cores", flags, "ns"),
         ("cores-copy", "Copy between cores", copies, "GB/s"),
+        ("cores-both", "Copies between cores, both ways at once", at_once, "GB/s"),
     )  # fmt: skip
 
 

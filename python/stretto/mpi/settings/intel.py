@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stretto.mpi.settings.base import Around, Entry
-from stretto.mpi.settings.network import libfabric
+from stretto.mpi.settings.network import libfabric, providers
 from stretto.mpi.variables import Variable
 
 _BIND = ("bind-to", "binding", "map-by")
@@ -30,6 +30,7 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     orders = ("compact", "scatter", "spread") if around.parts else ()
     out += [
         *libfabric(around),
+        *providers(around, (), ("mlx", "verbs", "psm3")),
         _own("I_MPI_PIN_DOMAIN", domains, "what a rank is bound to", None, _BIND),
         _own("I_MPI_PIN_ORDER", orders, "in which order ranks are placed", None, _BIND, many=True),
     ]

@@ -13,7 +13,7 @@ _OPENMPI = (
     "pml_ob1_max_rdma_per_request", "pml_ob1_use_all_rdma", "rmaps_base_mapping_policy", "smsc",
 )  # fmt: skip
 _MPICH = (
-    "ASYNC_PROGRESS", "CH4_CMA_ENABLE", "CH4_IPC_CMA_P2P_THRESHOLD",
+    "ASYNC_PROGRESS", "CH4_CMA_ENABLE", "CH4_IPC_CMA_P2P_THRESHOLD", "CH4_NETMOD",
     "CH4_OFI_EAGER_THRESHOLD", "CH4_OFI_ENABLE_MULTI_NIC_HASHING",
     "CH4_OFI_ENABLE_MULTI_NIC_STRIPING", "CH4_OFI_MAX_NICS",
     "CH4_OFI_PREF_NIC", "CH4_PACK_BUFFER_SIZE", "CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
@@ -29,15 +29,15 @@ NAMES = frozenset(
         "I_MPI_PIN_DOMAIN",
         "I_MPI_PIN_ORDER", "I_MPI_SHM_CMA", "I_MPI_SHM_EAGER_THRESHOLD", "I_MPI_THREAD_YIELD",
         "I_MPI_WAIT_MODE",
-        "FI_TCP_IFACE", "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES",
+        "FI_PROVIDER", "FI_TCP_IFACE", "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TLS",
         "SLURM_CPU_BIND", "SLURM_DISTRIBUTION",
     }
 )  # fmt: skip
-#: those that choose connections, interfaces and ports (`stretto net rails`)
+#: those that choose connections, interfaces, ports and transports (`stretto net rails`)
 RAILS = frozenset(
     {
         "OMPI_MCA_btl_tcp_links", "OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE",
-        "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "I_MPI_MULTIRAIL",
+        "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "I_MPI_MULTIRAIL", "FI_PROVIDER", "UCX_TLS",
         "MPIR_CVAR_CH4_OFI_PREF_NIC", "MPIR_CVAR_CH4_OFI_ENABLE_MULTI_NIC_STRIPING",
         "MPIR_CVAR_CH4_OFI_ENABLE_MULTI_NIC_HASHING",
     }

@@ -1,13 +1,19 @@
-"""Which of a node's interfaces: what each MPI has for it, where the nodes share several."""
+"""Which of a node's interfaces, ports and transports: what each MPI has for it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from stretto.mpi.settings.base import Around, Entry
 from stretto.mpi.settings.nodes import MOST, chosen
 
 _INCLUDE = "btl_tcp_if_include"
+#: variables that name libfabric's provider; the others win over the first
+_PROVIDER = ("FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MPIR_CVAR_OFI_USE_PROVIDER")
+#: providers by the names of RDMA devices: EFA, Omni-Path
+_BY_DEVICE = {"efa|rdmap": ("efa",), "hfi": ("opx", "psm2")}
+_OF_MPICH = ("verbs", "psm3")
 
 
 def tcp_interfaces(around: Around) -> list[Entry]:
@@ -44,48 +50,75 @@ def ucx_devices(around: Around) -> list[Entry]:
 def netmods(around: Around, has_ucx: bool) -> list[Entry]:
     """Return MPICH's choices, by the network module that it uses.
 
-    Built with both, it uses the first that it was built with, unless it is told: a choice is then
-    said to both, and the other one's variable does nothing.
+    Built with both, it uses the first that it was built with, unless it is told: a choice of an
+    interface is then said to both, and that of a transport names its module.
     """
     told = around.environ.get("MPIR_CVAR_CH4_NETMOD", "").lower()
     if told == "ofi" or not has_ucx:
-        return libfabric(around)
+        return [*libfabric(around), *providers(around, ("sockets",), _OF_MPICH)]
     found = _ucx(around, around.ports or around.interfaces)
-    if told == "ucx" or not libfabric(around):
+    if told == "ucx":
         return found
-    return [
-        replace(e, values=(value,), besides=(("FI_TCP_IFACE", value),))
-        for e in found
-        for value in e.values
-    ]
+    if libfabric(around) and around.found is not None and not around.found.ports:
+        found = [
+            replace(e, values=(value,), besides=(("FI_TCP_IFACE", value),))
+            for e in found
+            for value in e.values
+        ]
+    ofi = (("MPIR_CVAR_CH4_NETMOD", "ofi"),)
+    return [*found, *providers(around, ("tcp", "sockets"), _OF_MPICH, ofi)]
 
 
 def _ucx(around: Around, names: tuple[str, ...]) -> list[Entry]:
-    known = around.found is not None and (not around.found.ports or bool(around.ports))
-    if not names or not known:
-        return []
-    out = [_devices("UCX_NET_DEVICES", names, around, "what UCX uses")]
+    ports = around.found.ports if around.found is not None else ()
+    out = []
+    if around.found is not None and names and (not ports or around.ports):
+        out.append(_choice("UCX_NET_DEVICES", names[:MOST], around, "what UCX uses"))
     if around.ports:  # by itself it takes two
         values = ("1", str(len(names))) if len(names) > 2 else ("1",)
         out.append(Entry(None, "UCX_MAX_RNDV_RAILS", values, "ports for a large message", True))
+    if ports:
+        lists = tuple(f"{name},sm,self" for name in ("rc", "dc", "ud", "tcp"))
+        out.append(_choice("UCX_TLS", lists, around, "transports that UCX may use"))
     return out
 
 
 def libfabric(around: Around) -> list[Entry]:
-    """Return the choices of MPIs over libfabric where its provider is tcp.
+    """Return the interfaces to choose from for MPIs over libfabric where its provider is tcp.
 
     It is where it is named, and where no RDMA device is there for another one.
     """
     if around.found is None or not around.interfaces:
         return []
-    names = ("FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MPIR_CVAR_OFI_USE_PROVIDER")
-    provider = next((around.environ[n] for n in names if around.environ.get(n)), "")
+    provider = next((around.environ[n] for n in _PROVIDER if around.environ.get(n)), "")
     tcp = "tcp" in provider.split(";") if provider else not around.found.ports
-    if not tcp:
+    what = "interface that libfabric takes"
+    return [_choice("FI_TCP_IFACE", around.interfaces[:MOST], around, what)] if tcp else []
+
+
+def providers(
+    around: Around,
+    over_tcp: tuple[str, ...],
+    over_rdma: tuple[str, ...],
+    besides: tuple[tuple[str, str], ...] = (),
+) -> list[Entry]:
+    """Return the libfabric providers to try, by the RDMA devices of the nodes.
+
+    A provider that the library lacks fails at once. `over_tcp`, `over_rdma`: those that this MPI
+    may have without RDMA, and for devices other than EFA and Omni-Path. `besides`: what makes the
+    MPI use libfabric.
+    """
+    if around.found is None or any(around.environ.get(n) for n in _PROVIDER[1:]):
         return []
-    return [_devices("FI_TCP_IFACE", around.interfaces, around, "interface that libfabric takes")]
+    names, ports = over_tcp, around.found.ports
+    if ports:
+        known = (some for prefix, some in _BY_DEVICE.items() if re.match(prefix, ports[0]))
+        names = (*next(known, over_rdma), "tcp")
+    # what the user has set does nothing as long as the MPI does not use libfabric
+    names = tuple(n for n in names if besides or n != around.environ.get("FI_PROVIDER"))
+    return [Entry(None, "FI_PROVIDER", names, "libfabric's provider", True, besides=besides)]
 
 
-def _devices(variable: str, names: tuple[str, ...], around: Around, what: str) -> Entry:
-    values = tuple(n for n in names[:MOST] if n != around.environ.get(variable))
+def _choice(variable: str, names: tuple[str, ...], around: Around, what: str) -> Entry:
+    values = tuple(n for n in names if n != around.environ.get(variable))
     return Entry(None, variable, values, what, True)
