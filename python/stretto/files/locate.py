@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from stretto.files.identity import cpu_slug
@@ -66,6 +67,7 @@ def find_table(
     for n, p in ((nodes, ppn), (None, ppn), (nodes, None), (None, None)):
         for base in (user_tables(environ), site_tables(environ)):
             path = table_path(mpi, cpu, n, p, base)
-            if path.is_file():
-                return path
+            with suppress(PermissionError):  # a site may keep its tables from some users
+                if path.is_file():
+                    return path
     return None
