@@ -4,6 +4,8 @@
 # run on systems that are older than this one; GLIBC=own takes this system's, which is faster (CI). The
 # tag says which glibc is needed (auditwheel reads it from the symbols used). Wants the tools of the dev extra in PATH (make wheels), and for aarch64 Debian's
 # gcc-aarch64-linux-gnu. Other machines build their own: pip wheel .
+#
+#   tools/build_wheels.sh [x86_64] [aarch64]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -44,11 +46,12 @@ if [ "$(uname -m)" != x86_64 ]; then
     echo "build_wheels.sh: cross-builds are set up for x86-64 machines; here: pip wheel ." >&2
     exit 1
 fi
-if ! command -v aarch64-linux-gnu-gcc >/dev/null; then
+machines=${*:-x86_64 aarch64}
+if [[ $machines == *aarch64* ]] && ! command -v aarch64-linux-gnu-gcc >/dev/null; then
     echo "build_wheels.sh: no aarch64 wheel: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross" >&2
     exit 1
 fi
 [ "$glibc" != old ] || bash tools/old_glibc.sh "$work/glibc"
-build x86_64 amd64
-build aarch64 arm64 --toolchain "$root/cmake/aarch64-linux-gnu.cmake"
+[[ $machines != *x86_64* ]] || build x86_64 amd64
+[[ $machines != *aarch64* ]] || build aarch64 arm64 --toolchain "$root/cmake/aarch64-linux-gnu.cmake"
 ls -l dist/*.whl

@@ -15,7 +15,9 @@ mkdir -p "$roots"
 
 check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
     local machine=$1 root=$roots/$release-$2 emulator=${3:-} version name
-    local python=(chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root ${emulator:+"$emulator"} /usr/bin/python3)
+    local python=(env -i PATH=/usr/sbin:/usr/bin:/bin HOME=/root chroot "$root" ${emulator:+"$emulator"} /usr/bin/python3)
+    name=$(echo dist/stretto-*_"$machine".whl)
+    [ -e "$name" ] || return 0
     if [ ! -e "$root/.complete" ]; then
         rm -rf "$root"
         # Unpacked only: scripts of packages would need an emulator that the kernel starts.
@@ -25,7 +27,6 @@ check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
         touch "$root/.complete"
     fi
     version=$("${python[@]}" -c 'import sys; print("%d%d" % sys.version_info[:2])')
-    name=$(echo dist/stretto-*_"$machine".whl)
     rm -rf "$root/wheels" "$root/stretto"
     python3 -m pip --disable-pip-version-check -q download -d "$root/wheels" --only-binary=:all: \
         --python-version "$version" --platform "manylinux_2_17_$machine" \
