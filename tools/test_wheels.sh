@@ -14,7 +14,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | he
 mkdir -p "$roots"
 
 check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
-    local machine=$1 root=$roots/$release-$2 emulator=${3:-} version name
+    local machine=$1 root=$roots/$release-$2 emulator=${3:-} version name own
     local python=(env -i PATH=/usr/sbin:/usr/bin:/bin HOME=/root chroot "$root" ${emulator:+"$emulator"} /usr/bin/python3)
     name=$(echo dist/stretto-*_"$machine".whl)
     [ -e "$name" ] || return 0
@@ -27,14 +27,12 @@ check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
         touch "$root/.complete"
     fi
     version=$("${python[@]}" -c 'import sys; print("%d%d" % sys.version_info[:2])')
-    rm -rf "$root/wheels" "$root/stretto"
-    python3 -m pip --disable-pip-version-check -q download -d "$root/wheels" --only-binary=:all: \
-        --python-version "$version" --platform "manylinux_2_17_$machine" \
-        --platform "manylinux2014_$machine" --platform "manylinux_2_28_$machine" "$name"
+    rm -rf "$root/stretto"
     # pip of this machine unpacks; all else is done by the Python there
-    python3 -m pip --disable-pip-version-check -q install --target "$root/stretto" --no-index --no-deps \
-        --only-binary=:all: --python-version "$version" --platform "manylinux_2_17_$machine" \
-        --platform "manylinux2014_$machine" --platform "manylinux_2_28_$machine" "$root"/wheels/*.whl
+    own=${name##*-}
+    python3 -m pip --disable-pip-version-check -q install --target "$root/stretto" --only-binary=:all: \
+        --python-version "$version" --platform "${own%.whl}" --platform "manylinux_2_28_$machine" \
+        --platform "manylinux_2_17_$machine" --platform "manylinux2014_$machine" "$name"
     echo "$(basename "$name") on $release ($machine), Python $version, $(du -sh "$root/stretto" | cut -f1) installed"
     local use=("${python[@]}" -c 'import sys; sys.path.insert(0, "/stretto"); sys.argv[0] = "stretto"; from stretto.cli import main; sys.exit(main())')
     "${use[@]}" --version
