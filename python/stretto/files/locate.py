@@ -11,7 +11,7 @@ import os
 
 from stretto.files.identity import cpu_slug
 from stretto.home import home
-from stretto.light import TYPE_CHECKING
+from stretto.light import TYPE_CHECKING, suppress
 from stretto.paths import Path
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def find_table(
     for n, p in ((nodes, ppn), (None, ppn), (nodes, None), (None, None)):
         for base in (user_tables(environ), site_tables(environ)):
             path = table_path(mpi, cpu, n, p, base)
-            if path.is_file():
-                return path
+            with suppress(PermissionError):  # a site may keep its tables from some users
+                if path.is_file():
+                    return path
     return None
