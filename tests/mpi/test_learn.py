@@ -125,6 +125,25 @@ def test_learning_where_nothing_is_called_often_tries_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("mpich", "call_shapes threads"), ("mpich", "progress threads"),
+        ("mpich", "threads_make 5"), ("mpich", "call_shapes freed"),
+        ("mpich", "call_shapes finalize"), ("openmpi4", "call_shapes errors"),
+    ],
+)  # fmt: skip
+def test_learning_with_threads_errors_and_freed_handles_gives_right_results(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    """The programs check their results; every call is by another candidate."""
+    settings = {"learn": 1, "learn_after": 1, "learn_block": 1, "after": 1}
+    done = job(name, command, learn_table=tmp_path / "learned.table", **settings)
+    assert "done" in done.stdout or "right" in done.stdout, done.stdout
+    assert "learned: " in done.stderr, done.stderr
+
+
+@pytest.mark.long
 def test_learning_on_many_communicators_that_come_and_go_grows_nothing(tmp_path: Path) -> None:
     """At most 64 KiB each for the 32 groups that keep what they learned; the time is bounded."""
     settings = {"learn": 1, "learn_after": 1, "after": 1, "learn_table": tmp_path / "learned.table"}

@@ -38,8 +38,8 @@ static void rooted(MPI_Comm comm, int me, int n, long i, int root) {
     wrong += counts[me] && two[0] != n * displs[me];
 }
 
-/* Sizes that no rank knows of the others, some of them 0; and scans. */
-static void loose(MPI_Comm comm, MPI_Comm ring, long i) {
+/* On a ring of ranks: sizes that no rank knows of the others, some of them 0; and scans. */
+static void loose(MPI_Comm comm, long i) {
     static int mine[64 * 8], all[64 * 8], counts[64], displs[64], back[64];
     int me, n, x, upto = -1, few[2] = {-1, -1}, around[2] = {-1, -1}, root;
     MPI_Comm_rank(comm, &me);
@@ -69,7 +69,7 @@ static void loose(MPI_Comm comm, MPI_Comm ring, long i) {
     MPI_Exscan(&x, &upto, 1, MPI_INT, MPI_SUM, comm);
     wrong += me && upto != me * (me + 1) / 2;
     x = 10 * me + (int)(i % 5);
-    MPI_Neighbor_allgather(&x, 1, MPI_INT, around, 1, MPI_INT, ring);
+    MPI_Neighbor_allgather(&x, 1, MPI_INT, around, 1, MPI_INT, comm);
     wrong += around[0] != 10 * ((me + n - 1) % n) + (int)(i % 5) ||
              around[1] != 10 * ((me + 1) % n) + (int)(i % 5);
 }
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
         if (i % 2)
             mixed(MPI_COMM_WORLD, i, four);
         if (i % 2 == 0)
-            loose(MPI_COMM_WORLD, ring, i / 2);
+            loose(ring, i / 2);
         if (i % 10 == 0)
             calls(half, i);
         if (i % (many / 4 + 1) == 0) {
