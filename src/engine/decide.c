@@ -202,8 +202,12 @@ static bool measure(const stretto_comm *c, stretto_collective collective, strett
     return true;
 }
 
-static const stretto_row *row_for(const stretto_comm *c, stretto_collective collective,
-                                  size_t bytes) {
+bool stretto_size_is_known(stretto_collective collective) {
+    return known[collective].sizes != OWN_SIZES;
+}
+
+const stretto_row *stretto_row_for(const stretto_comm *c, stretto_collective collective,
+                                   size_t bytes) {
     if (stretto_config.reproducible && stretto_collective_reduces(collective))
         return reproducible_row(collective);
     if (c->coll[collective].is_forced)
@@ -300,7 +304,7 @@ static bool begin(stretto_comm *c, stretto_collective collective, stretto_decisi
 static void make(stretto_comm *c, stretto_collective collective, stretto_decision *d) {
     if (!begin(c, collective, d))
         return;
-    d->row = row_for(c, collective, d->bytes);
+    d->row = stretto_row_for(c, collective, d->bytes);
     if (stretto_config.learn && !c->coll[collective].is_forced && stretto_learns(collective))
         stretto_learn_take(c, collective, d);
     carry_out(c, collective, d);

@@ -304,6 +304,11 @@ void stretto_evidence_end(void);                  /* at Finalize, communicators 
  * root does not matter. What they are for each collective: docs/explanation/calls.md. */
 const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective collective,
                                        long long count, MPI_Datatype datatype, MPI_Op op);
+/* Whether all ranks know the size of such a call, or that it has none. */
+bool stretto_size_is_known(stretto_collective collective);
+/* The row for calls of so many bytes, not looked at where the size is not known; or NULL. */
+const stretto_row *stretto_row_for(const stretto_comm *c, stretto_collective collective,
+                                   size_t bytes);
 /* The same by a row that is not asked for here: fills *d in, for this key. */
 void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
                        long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row);

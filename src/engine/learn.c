@@ -30,20 +30,7 @@ static double seconds_now(void) {
 }
 
 bool stretto_learns(stretto_collective collective) {
-    switch (collective) {
-    case STRETTO_ALLREDUCE:
-    case STRETTO_REDUCE:
-    case STRETTO_REDUCE_SCATTER:
-    case STRETTO_REDUCE_SCATTER_BLOCK: return !stretto_config.reproducible;
-    case STRETTO_ALLGATHER:
-    case STRETTO_ALLGATHERV:
-    case STRETTO_ALLTOALL:
-    case STRETTO_BARRIER:
-    case STRETTO_BCAST:
-    case STRETTO_GATHER:
-    case STRETTO_SCATTER: return true;
-    default: return false;
-    }
+    return !stretto_config.reproducible || !stretto_collective_reduces(collective);
 }
 
 /* Every rank knows the block of each. */
@@ -52,6 +39,9 @@ static bool knows_all_blocks(stretto_collective collective) {
 }
 
 static stretto_flow flow_of(stretto_collective collective) {
+    if (!stretto_size_is_known(collective) || collective == STRETTO_SCAN ||
+        collective == STRETTO_EXSCAN)
+        return STRETTO_LEARN_LOOSE;
     if (!stretto_collective_rooted(collective))
         return STRETTO_LEARN_SYMMETRIC;
     return collective == STRETTO_BCAST || collective == STRETTO_SCATTER ? STRETTO_LEARN_FROM_ROOT
@@ -96,9 +86,9 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
     l->flow = flow_of(collective);
     l->nodes = c->layout.nnodes;
     l->ppn = c->ppn;
-    if (collective == STRETTO_BARRIER)
+    if (!bytes) { /* there is none, or no rank knows it: one shape */
         l->high = SIZE_MAX;
-    if (bytes) {
+    } else {
         l->low = (size_t)1 << (63 - __builtin_clzll(bytes));
         l->high = 2 * l->low - 1;
         cut_at_rows(c, l, bytes);
@@ -142,8 +132,7 @@ static bool begin_trial(const stretto_comm *c, stretto_learning *l) {
                                .high = SIZE_MAX,
                                .choice = {.kind = STRETTO_CHOICE_NATIVE},
                                .line = STRETTO_LINE_LEARNED};
-    stretto_learner_begin(&t->learner, l->flow == STRETTO_LEARN_SYMMETRIC ? 1 : STRETTO_LEARN_SIDES,
-                          0, stretto_config.learn_block,
+    stretto_learner_begin(&t->learner, stretto_learn_sides(l->flow), 0, stretto_config.learn_block,
                           (uint64_t)l->collective << 48 ^ (uint64_t)l->low ^
                               (uint64_t)c->nranks << 32);
     return true;
@@ -190,7 +179,7 @@ static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t 
                             bool from_table) {
     int sends[STRETTO_LEARN_CANDIDATES] = {0}, most[STRETTO_LEARN_CANDIDATES] = {0}, kept = 1;
     char error[400];
-    if (bytes >= SMALL)
+    if (bytes >= SMALL || !stretto_size_is_known(l->collective))
         return n;
     for (int i = 1; i < n; i++) {
         const stretto_cached_plan *p = stretto_plan_for(c, l->collective, &l->trial->rows[i].choice,
@@ -210,15 +199,14 @@ static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t 
 
 /* What is tried for calls such as d; the same on all ranks. */
 static void choose_candidates(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
-    const stretto_row *row =
-        stretto_table_find(&stretto_the_table, l->collective, c->layout.nnodes, c->ppn, d->bytes);
+    const stretto_row *row = stretto_row_for(c, l->collective, d->bytes);
     int rows, n = 1;
     if (row && row->choice.kind != STRETTO_CHOICE_NATIVE)
         n = add(c, l, n, &row->choice, d);
     const bool from_table = n == 2;
     const stretto_algorithm *all = stretto_algorithms(&rows);
     const bool composes = stretto_collective_composes(l->collective);
-    if (composes && c->one_node)
+    if (c->one_node && !stretto_collective_neighbor(l->collective))
         n = add(c, l, n, &(const stretto_choice){.kind = STRETTO_CHOICE_SHM}, d);
     for (int pass = composes && c->node_ready && !c->one_node ? 0 : 1; pass < 2; pass++)
         for (int i = 0; i < rows; i++) {
@@ -333,8 +321,18 @@ const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decisi
     return d;
 }
 
-/* Seconds of a call on each side, agreed: medians over a block of n calls. On one node all have one
- * clock. Between nodes there is none, and it is the mean of the side's times in the call, waiting
+/* Of calls of about one size the median; of any sizes what they take together. */
+static double of_block(const stretto_learning *l, double *values, int n) {
+    double sum = 0;
+    if (stretto_size_is_known(l->collective))
+        return stretto_learn_median(values, n);
+    for (int i = 0; i < n; i++)
+        sum += values[i];
+    return sum / n;
+}
+
+/* Seconds of a call on each side, agreed, of a block of n calls. On one node all have one clock.
+ * Between nodes there is none, and it is the mean of the side's times in the call, waiting
  * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
  * collectives, of all ranks. */
 static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
@@ -342,7 +340,7 @@ static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int
     double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2],
         start[STRETTO_LEARN_BLOCK];
     const stretto_timed_call *timed = l->trial->timed;
-    const bool one_clock = c->layout.nnodes == 1;
+    const bool one_clock = c->layout.nnodes == 1 && stretto_learn_by_one_clock(l->flow);
     for (int i = 0; i < n; i++) {
         mine[i] = stretto_learn_start(l->flow, &timed[i]);
         start[i] = STRETTO_LEARN_NEVER;
@@ -360,7 +358,7 @@ static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int
         mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
     agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
     for (int side = 0; side < l->trial->learner.sides; side++)
-        seconds[side] = stretto_learn_median(all + side * n, n) /
+        seconds[side] = of_block(l, all + side * n, n) /
                         (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
     cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
     cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;

@@ -17,7 +17,7 @@ typedef struct {
 } stretto_trial;
 
 /* Calls of one shape on a communicator: a collective, and sizes up to twice one another for which
- * the table has one row, or none. */
+ * the table has one row, or none; all calls where the ranks do not know the size alike. */
 struct stretto_learning {
     struct stretto_learning *next;
     stretto_collective collective;
@@ -28,7 +28,7 @@ struct stretto_learning {
     stretto_trial *trial; /* NULL: not yet */
 };
 
-/* Whether shapes of this collective are learned: those of which all ranks know the size. */
+/* Whether calls of this collective are learned. */
 bool stretto_learns(stretto_collective collective);
 /* d->bytes and d->row are known, from the table: says what the learner wants instead. The same on
  * all ranks. */

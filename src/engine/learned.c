@@ -34,7 +34,7 @@ typedef struct {
     result *all;
 } results;
 
-enum { WRITE_SECONDS = 30 };
+enum { WRITE_SECONDS = 30, MOST_EVIDENCE = 1000 /* bytes of a row's words */ };
 
 static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* for all that follows */
 static results gone;                                        /* of communicators that were freed */
@@ -208,18 +208,22 @@ static void version(char *text, size_t size) {
         snprintf(text, size, "%.*s", (int)strspn(at, "0123456789."), at);
 }
 
-static void put_header(FILE *file) {
-    char mpi[64], cpu[256], host[65] = "", when[32];
+/* What the times in a table hold for. */
+typedef struct {
+    char mpi[64], cpu[256];
+} machine;
+
+static void put_header(FILE *file, const machine *here) {
+    char host[65] = "", when[32];
     const time_t now = time(NULL);
     struct tm utc;
     gethostname(host, sizeof host - 1);
-    version(mpi, sizeof mpi);
-    processor(cpu, sizeof cpu);
     gmtime_r(&now, &utc);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    fprintf(file, "stretto-table 1\nmpi %s %s\nlayout nodes=* ppn=*\n", stretto_host_family(), mpi);
+    fprintf(file, "stretto-table 1\nmpi %s %s\nlayout nodes=* ppn=*\n", stretto_host_family(),
+            here->mpi);
     fprintf(file, "created %s stretto %s host %s cpu \"%s\"\n", when, stretto_version(),
-            *host ? host : "?", cpu);
+            *host ? host : "?", here->cpu);
     fprintf(file, "# collective nodes ppn bytes choice evidence\n");
 }
 
@@ -247,9 +251,45 @@ static void put_row(FILE *file, const result *r) {
     fputc('\n', file);
 }
 
-/* What the table of before says of other calls. */
-static void put_earlier(FILE *file, const stretto_row *row) {
+/* The next word of evidence from `at` on: its length, 0 at the end. */
+static size_t next_word(const char **at) {
+    *at += strspn(*at, " \t\r");
+    return strcspn(*at, " \t\r");
+}
+
+/* Whether a word can stand in a row that this run did not make: not what only one run can say of
+ * itself, and nothing that a reader of tables refuses. */
+static bool is_kept(const char *word, size_t n) {
+    static const char *const of_a_run[] = {"saved_s=", "saved_spread_s=", "order="};
+    const char *equals = memchr(word, '=', n);
+    if (!equals || equals == word || equals + 1 == word + n || n >= MOST_EVIDENCE)
+        return false;
+    for (size_t i = 0; i < sizeof of_a_run / sizeof *of_a_run; i++)
+        if (strncmp(word, of_a_run[i], strlen(of_a_run[i])) == 0)
+            return false;
+    for (size_t i = 0; i < n; i++)
+        if (word[i] <= ' ' || word[i] > '~' || word[i] == '"')
+            return false;
+    return true;
+}
+
+/* Whether a row of the table of before has evidence, and for this machine. */
+static bool has_evidence(const stretto_row *row, const machine *here) {
+    const char *at = row->evidence;
+    if (strcmp(stretto_the_table.version, here->mpi) || strcmp(stretto_the_table.cpu, here->cpu))
+        return false;
+    for (size_t n; (n = next_word(&at)); at += n)
+        if (is_kept(at, n))
+            return true;
+    return false;
+}
+
+/* What the table of before says of other calls, with its evidence: `stretto table merge` weighs it.
+ * Times of another machine are none here. */
+static void put_earlier(FILE *file, const stretto_row *row, const machine *here) {
     char choice[256], nodes[16] = "*", ppn[16] = "*", high[32] = "inf";
+    const char *at = row->evidence;
+    size_t room = MOST_EVIDENCE;
     stretto_choice_format(&row->choice, choice, sizeof choice);
     if (row->nodes)
         snprintf(nodes, sizeof nodes, "%d", row->nodes);
@@ -257,18 +297,43 @@ static void put_earlier(FILE *file, const stretto_row *row) {
         snprintf(ppn, sizeof ppn, "%d", row->ppn);
     if (row->high != SIZE_MAX)
         snprintf(high, sizeof high, "%zu", row->high);
-    fprintf(file, "row %s %s %s %zu-%s %s source=earlier\n",
-            stretto_collective_name(row->collective), nodes, ppn, row->low, high, choice);
+    fprintf(file, "row %s %s %s %zu-%s %s", stretto_collective_name(row->collective), nodes, ppn,
+            row->low, high, choice);
+    if (!has_evidence(row, here))
+        fputs(" source=earlier", file);
+    else
+        for (size_t n; (n = next_word(&at)); at += n)
+            if (n < room && is_kept(at, n)) {
+                fprintf(file, " %.*s", (int)n, at);
+                room -= n + 1;
+            }
+    fputc('\n', file);
 }
 
-static bool is_reported(const results *rs, const stretto_row *row) {
-    for (int i = 0; i < rs->n; i++) {
-        const result *r = &rs->all[i];
-        if (!r->open && r->collective == row->collective && r->nodes == row->nodes &&
-            r->ppn == row->ppn && r->low == row->low && r->high == row->high)
+static bool same_calls(const result *r, const stretto_row *row) {
+    return row->line > 0 && r->collective == row->collective && r->nodes == row->nodes &&
+           r->ppn == row->ppn && r->low == row->low && r->high == row->high;
+}
+
+/* Whether a row of the table of before stays for these calls: nothing was found, or its choice is
+ * still used and this run was too short to test it again. */
+static bool stays(const stretto_row *row, const result *r, const machine *here) {
+    return r->open || (r->chosen && r->pairs < STRETTO_LEARN_FEWEST && has_evidence(row, here) &&
+                       stretto_choice_same(&row->choice, &r->choice));
+}
+
+static bool is_replaced(const results *rs, const stretto_row *row, const machine *here) {
+    for (int i = 0; i < rs->n; i++)
+        if (same_calls(&rs->all[i], row) && !stays(row, &rs->all[i], here))
             return true;
-    }
     return false;
+}
+
+static bool is_written(const result *r, const machine *here) {
+    for (int i = 0; i < stretto_the_table.nrows; i++)
+        if (same_calls(r, &stretto_the_table.rows[i]) && stays(&stretto_the_table.rows[i], r, here))
+            return false;
+    return !r->open;
 }
 
 static void not_written(const char *why) {
@@ -288,15 +353,18 @@ static void put_table(const results *rs) {
         not_written(why);
         return;
     }
-    put_header(file);
+    machine here;
+    version(here.mpi, sizeof here.mpi);
+    processor(here.cpu, sizeof here.cpu);
+    put_header(file, &here);
     int rows = 0;
     for (int i = 0; i < rs->n; i++)
-        if (!rs->all[i].open && ++rows)
+        if (is_written(&rs->all[i], &here) && ++rows)
             put_row(file, &rs->all[i]);
     for (int i = 0; i < stretto_the_table.nrows; i++) {
         const stretto_row *row = &stretto_the_table.rows[i];
-        if (row->line > 0 && !is_reported(rs, row) && ++rows)
-            put_earlier(file, row);
+        if (row->line > 0 && !is_replaced(rs, row, &here) && ++rows)
+            put_earlier(file, row, &here);
     }
     fprintf(file, "end %d\n", rows);
     const bool well = !ferror(file);

@@ -85,8 +85,9 @@ static int parse_row(stretto_table *table, char *words[WORDS], int n, int number
     if (n < WORDS)
         return fail(table, error, size, number,
                     "a row is 'row COLLECTIVE NODES PPN BYTES CHOICE [EVIDENCE]'");
-    char *choice = words[5];
-    choice[strcspn(choice, " \t\r")] = '\0'; /* the evidence is for people */
+    char *choice = words[5], *evidence = choice + strcspn(choice, " \t\r");
+    if (*evidence)
+        *evidence++ = '\0';
     stretto_collective collective = stretto_collective_parse(words[1]);
     if (collective == STRETTO_COLLECTIVES)
         return fail(table, error, size, number, "unknown collective '%s'", words[1]);
@@ -105,18 +106,28 @@ static int parse_row(stretto_table *table, char *words[WORDS], int n, int number
     stretto_row *row = new_row(table, table->nrows);
     if (!row)
         return fail(table, error, size, number, "out of memory");
-    *row = (stretto_row){collective, nodes, ppn, low, high, parsed, number};
+    *row = (stretto_row){collective, nodes, ppn, low, high, parsed, number, evidence};
     return 0;
+}
+
+/* What stands between the first two quotation marks; the second one goes. */
+static const char *quoted(char *words) {
+    char *from = strchr(words, '"'), *to = from ? strchr(from + 1, '"') : NULL;
+    if (!to)
+        return "";
+    *to = '\0';
+    return from + 1;
 }
 
 int stretto_table_parse(stretto_table *table, const char *name, const char *text, char *error,
                         size_t error_size) {
     memset(table, 0, sizeof *table);
     snprintf(table->name, sizeof table->name, "%s", name);
-    char *copy = strdup(text), *line = copy;
-    if (!copy)
+    char *line = table->text = strdup(text);
+    if (!line)
         return fail(table, error, error_size, 0, "out of memory");
-    int number = 0, result = -1, ended = 0;
+    table->version = table->cpu = "";
+    int number = 0, ended = 0;
     while (line && *line) {
         char *next = strchr(line, '\n');
         if (!next)
@@ -126,52 +137,42 @@ int stretto_table_parse(stretto_table *table, const char *name, const char *text
         char *words[WORDS] = {0};
         int n = split(line, words);
         if (number == 1) {
-            if (n < 2 || strcmp(words[0], "stretto-table")) {
-                fail(table, error, error_size, 1,
-                     "not a Stretto table (its first line is 'stretto-table 1')");
-                goto out;
-            }
-            if (strcmp(words[1], "1")) {
-                fail(table, error, error_size, 1,
-                     "table version %s is not known to this Stretto (it knows 1); make it again "
-                     "with "
-                     "'stretto tune'",
-                     words[1]);
-                goto out;
-            }
+            if (n < 2 || strcmp(words[0], "stretto-table"))
+                return fail(table, error, error_size, 1,
+                            "not a Stretto table (its first line is 'stretto-table 1')");
+            if (strcmp(words[1], "1"))
+                return fail(table, error, error_size, 1,
+                            "table version %s is not known to this Stretto (it knows 1); make it "
+                            "again with 'stretto tune'",
+                            words[1]);
         } else if (n == 0 || words[0][0] == '#') {
             /* nothing */
         } else if (ended) {
-            fail(table, error, error_size, number, "lines after 'end'");
-            goto out;
+            return fail(table, error, error_size, number, "lines after 'end'");
         } else if (strcmp(words[0], "row") == 0) {
             if (parse_row(table, words, n, number, error, error_size))
-                goto out;
+                return -1;
         } else if (strcmp(words[0], "end") == 0) {
-            if (n != 2 || atoi(words[1]) != table->nrows) {
-                fail(table, error, error_size, number,
-                     "the table ends with %s rows announced but %d found; it was cut or edited",
-                     n > 1 ? words[1] : "no", table->nrows);
-                goto out;
-            }
+            if (n != 2 || atoi(words[1]) != table->nrows)
+                return fail(table, error, error_size, number,
+                            "the table ends with %s rows announced but %d found; it was cut or "
+                            "edited",
+                            n > 1 ? words[1] : "no", table->nrows);
             ended = 1;
         } else if (strcmp(words[0], "mpi") == 0 && n >= 2) {
             snprintf(table->mpi, sizeof table->mpi, "%s", words[1]);
-        } else if (strcmp(words[0], "layout") && strcmp(words[0], "created")) {
-            fail(table, error, error_size, number, "unknown line '%s'", words[0]);
-            goto out;
+            table->version = n > 2 ? words[2] : "";
+        } else if (strcmp(words[0], "created") == 0) {
+            table->cpu = n < WORDS ? "" : quoted(words[WORDS - 1]);
+        } else if (strcmp(words[0], "layout")) {
+            return fail(table, error, error_size, number, "unknown line '%s'", words[0]);
         }
         line = next;
     }
-    if (!ended) {
-        fail(table, error, error_size, number,
-             "the table is truncated (no 'end' line); make it again with 'stretto tune'");
-        goto out;
-    }
-    result = 0;
-out:
-    free(copy);
-    return result;
+    if (!ended)
+        return fail(table, error, error_size, number,
+                    "the table is truncated (no 'end' line); make it again with 'stretto tune'");
+    return 0;
 }
 
 int stretto_table_force(stretto_table *table, const char *choices, char *error, size_t error_size) {
@@ -210,7 +211,7 @@ int stretto_table_force(stretto_table *table, const char *choices, char *error, 
             goto out;
         }
         where++;
-        *row = (stretto_row){collective, 0, 0, 0, SIZE_MAX, choice, 0};
+        *row = (stretto_row){collective, 0, 0, 0, SIZE_MAX, choice, 0, NULL};
     }
     result = 0;
 out:
@@ -220,7 +221,9 @@ out:
 
 void stretto_table_free(stretto_table *table) {
     free(table->rows);
+    free(table->text);
     table->rows = NULL;
+    table->text = NULL;
     table->nrows = 0;
 }
 

@@ -15,12 +15,15 @@ typedef struct {
     int nodes, ppn;   /* 0 = any ("*") */
     size_t low, high; /* bytes, inclusive; SIZE_MAX = "inf" */
     stretto_choice choice;
-    int line; /* where it stands, 1-based; or one of these */
+    int line;             /* where it stands, 1-based; or one of these */
+    const char *evidence; /* of a row that stands in a table: its words, in the table's memory */
 } stretto_row;
 
 typedef struct {
-    char name[256]; /* of the file, for messages */
-    char mpi[32];   /* family the table was made for ("openmpi", "mpich", "intel") */
+    char name[256];            /* of the file, for messages */
+    char mpi[32];              /* family the table was made for ("openmpi", "mpich", "intel") */
+    char *text;                /* what follows lies in it */
+    const char *version, *cpu; /* that it was made for, or "" */
     int nrows;
     stretto_row *rows;
 } stretto_table;

@@ -29,7 +29,7 @@
                 stretto_decision_for(c, STRETTO_ALLTOALLV, 0, MPI_DATATYPE_NULL, MPI_OP_NULL);     \
             STRETTO_TRY(c, d, stretto_call_alltoallv(c, d, sendbuf, &send, recvbuf, &receive));    \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(__VA_ARGS__));                                           \
+        return stretto_through(comm, c, STRETTO_NATIVE(PMPI_##name(__VA_ARGS__)));                 \
     } while (0)
 
 #define ALLTOALLV(name, COUNT, DISPL, LARGE)                                                       \

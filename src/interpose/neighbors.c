@@ -13,7 +13,7 @@
             STRETTO_TRY(                                                                           \
                 c, d, stretto_call_neighbor(c, d, COLLECTIVE, sendbuf, &send, recvbuf, &receive)); \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(__VA_ARGS__));                                           \
+        return stretto_through(comm, c, STRETTO_NATIVE(PMPI_##name(__VA_ARGS__)));                 \
     } while (0)
 
 #define EQUAL(n, type)                                                                             \

@@ -43,7 +43,8 @@
                 stretto_decision_for(c, STRETTO_##WHICH, count, datatype, op);                     \
             STRETTO_TRY(c, d, stretto_call_scan(c, d, sendbuf, recvbuf, exclusive));               \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm));           \
+        return stretto_through(                                                                    \
+            comm, c, STRETTO_NATIVE(PMPI_##name(sendbuf, recvbuf, count, datatype, op, comm)));    \
     }
 
 REDUCE_SCATTER_BLOCK(Reduce_scatter_block, int)

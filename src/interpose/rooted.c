@@ -60,8 +60,10 @@
                         stretto_call_gatherv(c, d, sendbuf, sendcount, sendtype, recvbuf,          \
                                              &receive, root));                                     \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts,       \
-                                          displs, recvtype, root, comm));                          \
+        return stretto_through(                                                                    \
+            comm, c,                                                                               \
+            STRETTO_NATIVE(PMPI_##name(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,  \
+                                       recvtype, root, comm)));                                    \
     }
 
 #define SCATTERV(name, COUNT, DISPL, LARGE)                                                        \
@@ -80,8 +82,10 @@
                 c, d,                                                                              \
                 stretto_call_scatterv(c, d, sendbuf, &send, recvbuf, recvcount, recvtype, root));  \
         }                                                                                          \
-        return STRETTO_NATIVE(PMPI_##name(sendbuf, sendcounts, displs, sendtype, recvbuf,          \
-                                          recvcount, recvtype, root, comm));                       \
+        return stretto_through(                                                                    \
+            comm, c,                                                                               \
+            STRETTO_NATIVE(PMPI_##name(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,  \
+                                       recvtype, root, comm)));                                    \
     }
 
 GATHER(Gather, int)

@@ -2,7 +2,15 @@
 #include "learn/estimate.h"
 
 static bool is_early(stretto_flow flow, bool is_root) {
-    return flow != STRETTO_LEARN_SYMMETRIC && is_root == (flow == STRETTO_LEARN_FROM_ROOT);
+    return stretto_learn_sides(flow) > 1 && is_root == (flow == STRETTO_LEARN_FROM_ROOT);
+}
+
+int stretto_learn_sides(stretto_flow flow) {
+    return flow == STRETTO_LEARN_SYMMETRIC || flow == STRETTO_LEARN_LOOSE ? 1 : 2;
+}
+
+bool stretto_learn_by_one_clock(stretto_flow flow) {
+    return flow != STRETTO_LEARN_LOOSE;
 }
 
 double stretto_learn_start(stretto_flow flow, const stretto_timed_call *call) {

@@ -9,6 +9,10 @@
  * ranks. A choice must make both sides shorter: a root that runs ahead may hide the time of the
  * others, and the others that of the root. Maxima and sums are compared, not each rank: a single
  * rank may leave later than before.
+ *
+ * LOOSE: who waits for whom depends on sizes that no rank knows of the others, or on the rank
+ * (scan). Any time in the call counts, of all ranks together: where a rank no longer leaves early,
+ * the time that it waits is in the sum, and so is what others gain.
  */
 #ifndef STRETTO_ESTIMATE_H
 #define STRETTO_ESTIMATE_H
@@ -18,7 +22,8 @@
 typedef enum {
     STRETTO_LEARN_SYMMETRIC,
     STRETTO_LEARN_FROM_ROOT,
-    STRETTO_LEARN_TO_ROOT
+    STRETTO_LEARN_TO_ROOT,
+    STRETTO_LEARN_LOOSE
 } stretto_flow;
 enum { STRETTO_LEARN_WAITING, STRETTO_LEARN_EARLY };
 
@@ -31,6 +36,9 @@ typedef struct {
 /* Before any rank's entry. */
 #define STRETTO_LEARN_NEVER (-1e300)
 
+int stretto_learn_sides(stretto_flow flow);
+/* Whether one clock helps: a side is then what its slowest rank takes. */
+bool stretto_learn_by_one_clock(stretto_flow flow);
 /* The largest of these over the ranks is `start`. */
 double stretto_learn_start(stretto_flow flow, const stretto_timed_call *call);
 /* This rank's seconds on its side, and 0 on the other. start: or STRETTO_LEARN_NEVER. */

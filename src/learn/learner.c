@@ -11,7 +11,8 @@ enum {
     DOUBTFUL = 4,       /* after one that shows no gain */
     DOUBTS = 6,         /* so many of those in a row are tested */
     FIRST_PAUSE = 1024, /* calls */
-    REST = 15           /* where native stays: tried again after so many times the calls so far */
+    REST = 15,          /* where native stays: tried again after so many times the calls so far, */
+    MOST_REST = 1 << 17 /* but at the latest after so many: another phase of the application */
 };
 static const double LONG_CALL = 1e-3, /* seconds: one call is a block */
     HOPELESS = 3,                     /* times the best of a pass: not tried again */
@@ -104,7 +105,7 @@ void stretto_learner_candidates(stretto_learner *l, int n, int chosen) {
 }
 
 static void quiet(stretto_learner *l) {
-    long long calls = REST * (l->calls + 1);
+    long long calls = l->calls < MOST_REST / REST ? REST * (l->calls + 1) : MOST_REST;
     if (l->chosen)
         calls = (long long)block_of(l, 3) * (l->doubts                        ? DOUBTFUL
                                              : l->checked[0].n < OFTEN_CHECKS ? OFTEN

@@ -15,8 +15,14 @@ import pytest
 from mpis import ALL, MPIS
 from programs import job, program, shim, under
 from stretto.files.identity import cpu_model
-from stretto.files.table import Row, read_table, write_table
+from stretto.files.merge import merge_tables
+from stretto.files.table import WITHOUT_SIZE, Row, read_table, write_table
 
+#: of a row that an earlier run has learned
+EVIDENCE = {
+    "source": "learned", "calls": "5000", "native_us": "2", "us": "1", "ratio": "0.5",
+    "low": "0.4", "high": "0.6", "pairs": "20",
+}  # fmt: skip
 XEON = "Intel(R) Xeon(R) CPU           X5550  @ 2.67GHz"
 ARM = "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n\n"
 
@@ -70,14 +76,17 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(tmp_path: Path) 
     assert all(r.evidence["source"] == "learned" and r.nodes == 1 for r in first.rows)
     assert ("allreduce", 8) in rows and ("barrier", 0) in rows
     every = {"allreduce", "reduce", "bcast", "gather", "scatter", "allgather", "allgatherv"}
-    assert every | {"alltoall", "barrier", "reduce_scatter"} == {r.collective for r in first.rows}
+    every |= {"alltoall", "barrier", "reduce_scatter", "scan", "exscan"}
+    found = {r.collective: r for r in first.rows}
+    assert every | {*WITHOUT_SIZE} >= {*found} >= every | {"alltoallv", "gatherv", "scatterv"}
+    assert all((r.low, r.high) == (0, None) for r in first.rows if r.collective in WITHOUT_SIZE)
     chosen = [r for r in first.rows if r.choice != "native"]
     assert all("us" not in r.evidence or int(r.evidence["pairs"]) >= 4 for r in chosen)
 
     start = tmp_path / "start.table"
     text = (tmp_path / "learned.table").read_text("utf-8").splitlines()
     kept = [line for line in text if not line.startswith(("row", "end"))]
-    kept += ["row allreduce 1 2 8-15 shm -", "row scan 1 2 0-inf shm -"]
+    kept += ["row allreduce 1 2 8-15 shm -", "row reduce_scatter_block 1 2 0-inf shm -"]
     kept += ["row allgather 1 2 1024-1500 ring -", "row allgather 1 2 1501-2047 shm -", "end 4"]
     start.write_text("\n".join(kept) + "\n", "utf-8")
     # with what is not of the name as on real machines: two paragraphs, and a model number
@@ -88,7 +97,8 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(tmp_path: Path) 
     then = read_table(tmp_path / "learned.table")
     assert then.cpu == " ".join(XEON.split()) == cpu_model(f"model name\t: {XEON}\n")
     second = {(r.collective, r.low): r for r in then.rows}
-    assert second["scan", 0].choice == "shm" and second["scan", 0].evidence["source"] == "earlier"
+    row = second["reduce_scatter_block", 0]
+    assert row.choice == "shm" and row.evidence == {"source": "earlier"}, "of another processor"
     assert second["allreduce", 8].choice == "shm"
     gathered = {r.high for (name, low), r in second.items() if name == "allgather" and low >= 1024}
     assert {1500, 2047} <= gathered, "sizes between the bounds of rows are learned by themselves"
@@ -116,6 +126,34 @@ def test_learning_where_nothing_is_called_often_tries_nothing(tmp_path: Path) ->
     assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 2: (?!\d+ calls)", done.stderr)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("mpich", "call_shapes threads"), ("mpich", "progress threads"),
+        ("mpich", "threads_make 5"), ("mpich", "call_shapes freed"),
+        ("mpich", "call_shapes finalize"), ("openmpi4", "call_shapes errors"),
+    ],
+)  # fmt: skip
+def test_learning_with_threads_errors_and_freed_handles_gives_right_results(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    """The programs check their results; every call is by another candidate."""
+    settings = {"learn": 1, "learn_after": 1, "learn_block": 1, "after": 1}
+    done = job(name, command, learn_table=tmp_path / "learned.table", **settings)
+    assert "done" in done.stdout or "right" in done.stdout, done.stdout
+    assert "learned: " in done.stderr, done.stderr
+
+
+@pytest.mark.long
+def test_learning_on_many_communicators_that_come_and_go_grows_nothing(tmp_path: Path) -> None:
+    """At most 64 KiB each for the 32 groups that keep what they learned; the time is bounded."""
+    settings = {"learn": 1, "learn_after": 1, "after": 1, "learn_table": tmp_path / "learned.table"}
+    done = job("openmpi4", f"soak 2000 100000 {32 * 64}", ranks=2, timeout=900, **settings)
+    assert "soak: done" in done.stdout and "learned: " in done.stderr, done.stdout + done.stderr
+    assert len(read_table(tmp_path / "learned.table").rows) > 10
+
+
 def test_learn_command_leaves_a_table_that_run_and_learn_find(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     command = ["--", *mpi.launcher(2), program("openmpi4", "learning")]
@@ -133,6 +171,30 @@ def test_learn_command_leaves_a_table_that_run_and_learn_find(tmp_path: Path) ->
         assert ("learned: " in done.stderr) == (words[0] == "learn"), done.stderr
         if calls == "4000":  # a row that the next runs cannot learn: no call is that long
             first = read_table(tmp_path / table)
-            row = Row("allreduce", 1, 2, 1 << 20, 2 << 20, "shm", {"source": "earlier"})
+            of_the_run = {"saved_s": "1.5", "saved_spread_s": "0.1", "order": "changed"}
+            long = {"tried": "shm;" * 300}  # more than the library keeps
+            row = Row("allreduce", 1, 2, 1 << 20, 2 << 20, "shm", EVIDENCE | of_the_run | long)
             write_table(replace(first, rows=(*first.rows, row)), tmp_path / table)
-    assert row in read_table(tmp_path / table).rows, "earlier rows stay"
+            before = tmp_path / table, tmp_path / "before.table"
+            write_table(replace(first, rows=[row]), before[1])
+    last = read_table(tmp_path / table)
+    kept = replace(row, evidence=EVIDENCE)
+    assert kept in last.rows, "earlier rows stay, with what only one run can say left out"
+    weak = Row("allreduce", 1, 2, 1 << 20, 2 << 20, "native", EVIDENCE | {"calls": "90"})
+    tables = [(p, read_table(p)) for p in before] + [(Path("x"), replace(last, rows=[weak]))]
+    merged = merge_tables(tables).find("allreduce", 1, 2, 1 << 20)
+    assert merged and merged.evidence == row.evidence, "the run that measured it says most"
+    assert merge_tables(tables[::2]).find("allreduce", 1, 2, 1 << 20) == kept
+
+
+def test_learning_for_a_short_time_keeps_what_was_learned_before(tmp_path: Path) -> None:
+    """A choice that is used, but not compared again, has the evidence of the earlier run."""
+    table = tmp_path / "learned.table"
+    learned(tmp_path, "learning 3000", after=3)
+    first = read_table(table)
+    rows = [r for r in first.rows if (r.collective, r.low) != ("allreduce", 8)]
+    known = Row("allreduce", 1, 2, 8, 15, "shm", EVIDENCE)
+    start = tmp_path / "start.table"
+    write_table(replace(first, rows=[*rows, known]), start)
+    learned(tmp_path, "learning 300", after=3, table=start)
+    assert known in read_table(table).rows

@@ -38,6 +38,42 @@ static void rooted(MPI_Comm comm, int me, int n, long i, int root) {
     wrong += counts[me] && two[0] != n * displs[me];
 }
 
+/* On a ring of ranks: sizes that no rank knows of the others, some of them 0; and scans. */
+static void loose(MPI_Comm comm, long i) {
+    static int mine[64 * 8], all[64 * 8], counts[64], displs[64], back[64];
+    int me, n, x, upto = -1, few[2] = {-1, -1}, around[2] = {-1, -1}, root;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    root = (int)(i % n);
+    for (int r = 0; r < n; r++) {
+        counts[r] = (int)((me + r + i) % 4); /* the same both ways */
+        displs[r] = 8 * r;
+        mine[8 * r] = mine[8 * r + 7] = 100 * me + r;
+        all[8 * r] = -1;
+    }
+    MPI_Alltoallv(mine, counts, displs, MPI_INT, all, counts, displs, MPI_INT, comm);
+    for (int r = 0; r < n; r++)
+        wrong += all[8 * r] != (counts[r] ? 100 * r + me : -1);
+    for (int r = 0; r < n; r++) {
+        back[r] = (int)((r + i) % 3);
+        all[8 * r] = -1;
+    }
+    MPI_Gatherv(mine, back[me], MPI_INT, all, back, displs, MPI_INT, root, comm);
+    for (int r = 0; me == root && r < n; r++)
+        wrong += all[8 * r] != (back[r] ? 100 * r : -1);
+    MPI_Scatterv(mine, back, displs, MPI_INT, few, back[me], MPI_INT, root, comm);
+    wrong += few[0] != (back[me] ? 100 * root + me : -1);
+    x = me + 1;
+    MPI_Scan(&x, &upto, 1, MPI_INT, MPI_SUM, comm);
+    wrong += upto != (me + 1) * (me + 2) / 2;
+    MPI_Exscan(&x, &upto, 1, MPI_INT, MPI_SUM, comm);
+    wrong += me && upto != me * (me + 1) / 2;
+    x = 10 * me + (int)(i % 5);
+    MPI_Neighbor_allgather(&x, 1, MPI_INT, around, 1, MPI_INT, comm);
+    wrong += around[0] != 10 * ((me + n - 1) % n) + (int)(i % 5) ||
+             around[1] != 10 * ((me + 1) % n) + (int)(i % 5);
+}
+
 static void calls(MPI_Comm comm, long i) {
     static int mine[1024], all[64 * 1024];
     int me, n;
@@ -86,7 +122,9 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Comm half, brief = MPI_COMM_NULL;
+    MPI_Comm half, ring, brief = MPI_COMM_NULL;
+    const int periodic = 1;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Datatype four;
     MPI_Type_contiguous(4, MPI_INT, &four);
@@ -95,6 +133,8 @@ int main(int argc, char **argv) {
         calls(MPI_COMM_WORLD, i);
         if (i % 2)
             mixed(MPI_COMM_WORLD, i, four);
+        if (i % 2 == 0)
+            loose(ring, i / 2);
         if (i % 10 == 0)
             calls(half, i);
         if (i % (many / 4 + 1) == 0) {
@@ -107,6 +147,7 @@ int main(int argc, char **argv) {
     }
     MPI_Type_free(&four);
     MPI_Comm_free(&half);
+    MPI_Comm_free(&ring);
     MPI_Comm_free(&brief);
     for (int k = argc > 2 ? atoi(argv[2]) : 0; k > 0; k--) {
         MPI_Comm_dup(MPI_COMM_WORLD, &brief);

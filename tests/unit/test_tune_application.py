@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stretto.cli.tune import _following
 from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
@@ -24,7 +25,9 @@ from stretto.measure.stats import Interval
 from stretto.tune.needs import Shape, find_needs
 from stretto.tune.place import COPIES, Place, check_copy, fresh
 from stretto.tune.predict import predict
+from stretto.tune.session import Options
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
+from stretto.tune.verify import TuneResult
 from stretto.tune.words import conclude, no_help, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
@@ -46,6 +49,15 @@ def profile(*calls: Call, wall: float = 10.0) -> Profile:
         "0", "t", HOST, MPI, ["x"], 2, [Node("a", [0, 1])], True, [], [wall, wall], [4.0, 4.0],
         [0.0, 0.0], [0.0, 0.0], [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)], list(calls),
     )  # fmt: skip
+
+
+def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
+    place = Place(tmp_path, tmp_path)
+    options = Options(["mpirun", "./a"], tmp_path, make_metric(None, "lower", None), place)
+    found = TuneResult("it is faster", True, table=tmp_path / "a.table")
+    short, long = (_following(found, options, seconds) for seconds in (60.0, 700.0))
+    assert [line.split()[1] for line in short] == ["run", "report"]
+    assert long[:2] == short and long[2].startswith("stretto learn -- mpirun ./a ")
 
 
 def test_needs_are_the_costly_classes() -> None:

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 from stretto.cli import options as o
 from stretto.cli.trials import trial_options, trials
 from stretto.files.schema import encode
+from stretto.launch.job import LONG_JOB_S
 from stretto.launch.typed import job_words, near
 from stretto.measure.request import split_candidates
 from stretto.measure.settings import parse_tunable
 from stretto.output import print_json, say
 from stretto.tune.application import tune
 from stretto.tune.evidence import rows_lines
-from stretto.tune.session import Tuning
+from stretto.tune.session import Options, Tuning
+from stretto.tune.verify import TuneResult
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app
@@ -48,7 +50,8 @@ def command(
     only = None if collective is None else parse_tunable(collective, near=True)
     names = None if candidates is None else split_candidates(candidates)
     asked = replace(options, launches=launches, only=only, candidates=names)
-    found = tune(Tuning(asked, say))
+    session = Tuning(asked, say)
+    found = tune(session)
     if as_json:
         print_json(encode(found))
         return
@@ -57,8 +60,15 @@ def command(
     print(f"stretto: {found.conclusion}")
     if dry_run:
         return
-    following = [f"stretto report {near(options.out)}"]
+    print("next: " + "\n      ".join(_following(found, options, session.run_s)))
+
+
+def _following(found: TuneResult, options: Options, run_s: float) -> list[str]:
+    """Return the commands to type next, after a run of CMD of so many seconds."""
+    job = job_words(options.words, options.mpi)
+    out = [f"stretto report {near(options.out)}"]
     if found.helps and found.table is not None:
-        job = job_words(options.words, options.mpi)
-        following.insert(0, f"stretto run --table {near(found.table)} {job}")
-    print("next: " + "\n      ".join(following))
+        out.insert(0, f"stretto run --table {near(found.table)} {job}")
+    if run_s > LONG_JOB_S:
+        out.append(f"stretto learn {job}    # CMD is long: learns during one run")
+    return out

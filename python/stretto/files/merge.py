@@ -94,13 +94,16 @@ def _end(row: Row) -> int:
     return LARGEST_SIZE if row.high is None else row.high
 
 
-def _weight(row: Row) -> tuple[int, float, float, str]:
-    """Return how much evidence a row has; its text decides between equal ones."""
+def _weight(row: Row) -> tuple[int, float, float, int, str]:
+    """Return how much evidence a row has; its text decides between equal ones.
+
+    A later table may repeat a row without the time that it saved: then the one with more words.
+    """
     source = row.evidence.get("source", "")
     strength = _SOURCES.index(source) if source in _SOURCES else -1
     seen = _number(row, "launches") or _number(row, "calls")
     text = f"{row.choice} {sorted(row.evidence.items())}"
-    return strength, seen, _number(row, "pairs"), text
+    return strength, seen, _number(row, "pairs"), len(row.evidence), text
 
 
 def _number(row: Row, key: str) -> float:

@@ -31,11 +31,13 @@ typedef struct {
         saved; /* seconds: of all calls, had they been native, by exploring, truly saved */
 } outcome;
 
-static double call(const application *a, int phase, int candidate, long long i) {
-    double t = a->seconds[phase][candidate] * exp(a->noise * normal());
-    if (uniform() < a->spikes)
-        t += 20 * a->seconds[phase][0];
-    return t * (1 + a->drift * sin((double)i / 5000.0));
+/* *native: what it would have taken natively. */
+static double call(const application *a, int phase, int candidate, long long i, double *native) {
+    const double noise = exp(a->noise * normal()),
+                 spike = uniform() < a->spikes ? 20 * a->seconds[phase][0] : 0,
+                 drift = 1 + a->drift * sin((double)i / 5000.0);
+    *native = (a->seconds[phase][0] * noise + spike) * drift;
+    return (a->seconds[phase][candidate] * noise + spike) * drift;
 }
 
 static outcome run(const application *a, uint64_t seed) {
@@ -53,9 +55,10 @@ static outcome run(const application *a, uint64_t seed) {
                 stretto_learner_candidates(l, a->ncandidates, a->chosen);
             stretto_learner_ended(l, NULL, true);
         }
-        const double t = call(a, phase, l->now, i);
+        double native;
+        const double t = call(a, phase, l->now, i, &native);
         o.took += t;
-        o.native += a->seconds[phase][0];
+        o.native += native;
         all += t;
         if (l->chosen && l->now == l->chosen)
             o.saved += (a->seconds[phase][0] - a->seconds[phase][l->now]) *
@@ -95,7 +98,7 @@ static application random_application(uint64_t seed) {
 
 static void finds_the_best(void) {
     int near = 0, known = 0, told = 0, runs = 300;
-    double worst = 0, most = 0;
+    double worst = 0, most = 0, longest = 0;
     for (int s = 1; s <= runs; s++) {
         const application a = random_application((uint64_t)s);
         const outcome o = run(&a, (uint64_t)s);
@@ -105,6 +108,7 @@ static void finds_the_best(void) {
         near += a.seconds[0][o.learner.chosen] <= 1.03 * best;
         worst = fmax(worst, a.seconds[0][o.learner.chosen] / a.seconds[0][0]);
         most = fmax(most, (o.lost - 0.02) / o.took);
+        longest = fmax(longest, (o.took - 0.02) / o.native);
         const stretto_learned_gain g = stretto_learner_gain(&o.learner);
         if (g.pairs) {
             known++;
@@ -112,11 +116,12 @@ static void finds_the_best(void) {
         }
     }
     printf("choice within 3 %% of the best: %d of %d; worst against native %.3f; lost %.2f %%; "
-           "gain in its interval: %d of %d\n",
-           near, runs, worst, 100 * most, told, known);
+           "all calls at most %.4f of native; gain in its interval: %d of %d\n",
+           near, runs, worst, 100 * most, longest, told, known);
     CHECK(near >= 285);
     CHECK(worst <= 1.0);
     CHECK(most <= 0.021);
+    CHECK_MSG(longest <= 1.01, "%g", longest); /* beyond the allowance, here 0.02 s */
     CHECK(known > 150 && told >= known * 9 / 10);
 }
 
