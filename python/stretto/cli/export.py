@@ -239,8 +239,7 @@ def _write(
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
     from stretto.export.installed import for_mvapich, of_another_mpich, places_of
     from stretto.export.output import SCRIPT, write
-    from stretto.export.own import chosen_results
-    from stretto.export.rules import ONE_NODE, RANKS, for_layouts, read_results
+    from stretto.export.rules import ONE_NODE, RANKS, chosen_results, for_layouts, read_results
     from stretto.export.targets import withheld, writer_for
     from stretto.export.tested import nothing, too_few
     from stretto.files.caches import COLD
@@ -302,13 +301,14 @@ def _write(
 
 def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) -> dict[str, object]:
     """Write Stretto's own table, of all results that were named; return what was written."""
-    from stretto.export.own import README, chosen_results, write_own
+    from stretto.export.own import write_own
+    from stretto.export.rules import chosen_results
 
     is_free(out, OWN)
     files, _ = chosen_results(results, None, "")
     written = write_own(files, out, wishes)
     if not as_json:
-        for sentence in [*written.notes, *written.lost]:
+        for sentence in written.notes:
             say(f"stretto: note: {sentence}")
         rows = f"{written.chosen} row{'s' * (written.chosen != 1)} in {written.path}"
         if written.command is None:
@@ -320,11 +320,11 @@ def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) ->
             )
             print(f"{rows}; next: {written.command} -- CMD")
     return {
-        "files": [str(written.path), str(out / README)],
+        "files": [str(written.path)],
         "environment": {},
         "rules": written.chosen,
         "campaign_table": None if written.taken is None else str(written.taken),
-        "lost": written.lost,
+        "lost": written.notes,
     }
 
 
