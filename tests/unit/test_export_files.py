@@ -13,6 +13,8 @@ from stretto.export.cases import cases_of
 from stretto.export.check import CheckPlan, check
 from stretto.export.mpich_leaves import leaves_of
 from stretto.export.mpich_tree import CH4, MPIR, Tree, Trees, read_file, text_of
+from stretto.export.native_check import Reader, lacking
+from stretto.export.native_rows import NativeRow
 from stretto.export.output import Export, write
 from stretto.export.rules import Rule
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
@@ -322,3 +324,15 @@ def test_a_row_is_looked_at_at_its_ends_and_just_beside_them() -> None:
     assert calls(1001, 100000) == ends | {(996, 5, False), (100004, 5, False)} | others
     next_one = ExportRow("allreduce", 5, 1, 5, 100004, None, ring)
     assert calls(1004, 100003, next_one) == ends | {(1000, 5, False)} | others
+
+
+def test_an_algorithm_of_han_that_an_mpi_does_not_list_is_named() -> None:
+    """Where it lists none of that setting, nothing was said."""
+    name = "coll_han_use_bcast_algorithm"
+    row = NativeRow("f:1", "bcast", 0, None, 0, None, ((name, "2"),))
+    for known, words in (
+        ({"coll_tuned_bcast_algorithm=1"}, "Open MPI 4.1.4 has no algorithm 2 for bcast"),
+        ({f"{name}=2"}, None),
+        (set[str](), None),
+    ):
+        assert lacking(row, Reader("openmpi", "4.1.4", known)) == words
