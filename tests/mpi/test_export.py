@@ -11,10 +11,11 @@ from exports import result_file
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import openmpi, openmpi_json
-from stretto.export.counts import IDS
-from stretto.export.rules import Rule, for_layouts, read_results
+from stretto.export.native_rows import NativeRow
+from stretto.export.openmpi_words import unsaid
+from stretto.export.output import Export
+from stretto.export.rules import Rule, read_results
 from stretto.export.targets import Wishes, writer_for
-from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
 
@@ -22,25 +23,8 @@ FIVE = RankLayout(1, 5, 5)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_tuned_use_dynamic_rules", "1"))
 
 
-def _read_classic(text: str) -> dict[int, dict[int, list[tuple[int, ...]]]]:
-    """Read a rules file as the MPI does: numbers only, comments left out; nothing may be left."""
-    words = [w for line in text.splitlines() for w in line.split("#")[0].split()]
-    assert all(w == str(int(w)) for w in words), "no leading zeros"
-    at = iter(map(int, words))
-    out: dict[int, dict[int, list[tuple[int, ...]]]] = {}
-    for _ in range(next(at)):
-        sizes = out.setdefault(next(at), {})
-        for _ in range(next(at)):
-            ranks = next(at)
-            sizes[ranks] = [tuple(next(at) for _ in range(4)) for _ in range(next(at))]
-    assert next(at, None) is None
-    return out
-
-
-def _choice(table: dict[int, list[tuple[int, ...]]], ranks: int, size: int) -> int:
-    """Return the algorithm that coll/tuned takes: both bounds are lower ones."""
-    rows = table[max((r for r in table if r <= ranks), default=min(table))]
-    return max(row for row in rows if row[0] <= size)[1]
+def rows_of(export: Export) -> list[NativeRow]:
+    return openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")
 
 
 def test_rules_are_what_is_significantly_faster(tmp_path: Path) -> None:
@@ -98,28 +82,13 @@ def test_rules_stay_in_their_place() -> None:
         Rule("allreduce", RankLayout(3, 3, 9), 0, None, RING),
         Rule("bcast", FIVE, 0, None, ()),
     ]
-    tables = _read_classic(openmpi.classic(rules, "4").files[openmpi.RULES_FILE])
-    assert set(tables) == {IDS["allreduce"]}, "what has no rule is not named"
-    table = tables[IDS["allreduce"]]
+    rows = rows_of(openmpi.classic(rules, "4"))
+    assert {r.collective for r in rows} == {"allreduce"}, "what has no rule is not named"
     for ranks in range(2, 20):
         for size in (0, 999, 1000, 9999, 10000, 1 << 30):
             inside = (ranks == 5 and 1000 <= size < 10000) or ranks in (6, 9)
-            assert _choice(table, ranks, size) == (4 if inside else 0), (ranks, size)
-    assert all(rows[0][0] == 0 and rows == sorted(rows) for rows in table.values())
-
-
-def test_what_a_row_cannot_say_is_not_left_to_the_row_before_it() -> None:
-    rules = [
-        Rule("allreduce", FIVE, 0, 999, RING),
-        Rule("allreduce", FIVE, 1000, 9999, (("coll_sm_priority", "100"),)),
-        Rule("allreduce", FIVE, 10000, None, RING),
-    ]
-    export = openmpi.classic(rules, "4")
-    rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")
-    ring = RING[:1]
-    found = [(r.low, r.settings) for r in rows if r.first == 5]
-    assert found == [(0, ring), (1000, ()), (10000, ring)]
-    assert "allreduce from 1000 bytes on 5 ranks" in export.lost[0]
+            (found,) = (r.settings for r in rows if r.holds(ranks, size))
+            assert found == (RING[:1] if inside else ()), (ranks, size)
 
 
 @pytest.mark.parametrize(
@@ -130,55 +99,18 @@ def test_what_a_row_cannot_say_is_not_left_to_the_row_before_it() -> None:
 def test_open_mpi_counts_in_its_own_way(collective: str, factor: int) -> None:
     setting = ((f"coll_tuned_{collective}_algorithm", "2"),)
     rules = [Rule(collective, FIVE, 0, 99, ()), Rule(collective, FIVE, 100, None, setting)]
-    text = openmpi.classic(rules, "4").files[openmpi.RULES_FILE]
-    (table,) = _read_classic(text).values()
-    assert [row[:2] for row in table[5]] == [(0, 0), (100 * factor, 2)]
+    found = [(r.low, r.settings) for r in rows_of(openmpi.classic(rules, "4")) if r.first == 5]
+    assert found == [(0, ()), (100 * factor, setting)]
 
 
 def test_what_open_mpi_cannot_say_is_said() -> None:
-    rules = [
-        Rule("scan", FIVE, 0, 99, ()),
-        Rule("scan", FIVE, 100, None, (("coll_tuned_scan_algorithm", "2"),)),
-        Rule("bcast", FIVE, 0, None, (("coll_tuned_bcast_algorithm", "7"),
-                                      ("coll_tuned_bcast_algorithm_knomial_radix", "8"))),
-        Rule("reduce", FIVE, 0, None, (("coll_han_use_reduce_algorithm", "2"),)),
-    ]  # fmt: skip
-    lost = " ".join(openmpi.classic(rules, "5").lost)
-    assert "rows have no place for coll_tuned_bcast_algorithm_knomial_radix" in lost
-    assert "coll_han_use_reduce_algorithm is not for rules of coll/tuned" in lost
-    kept, left_out = for_layouts(
-        [
-            Rule("bcast", RankLayout(2, 4, 8), 0, None, RING),
-            Rule("bcast", RankLayout(1, 8, 8), 0, None, ()),
-        ],
-        nodes=2,
-        ppn=None,
-    )
-    assert [r.layout.nodes for r in kept] == [2]
-    assert "8 ranks on 1 x 8" in left_out[0]
-
-
-@pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
-@pytest.mark.parametrize("collective", ["scan", "exscan", "gather", "scatter"])
-def test_an_algorithm_for_all_sizes_is_nowhere_slower(
-    target: str, collective: str, tmp_path: Path
-) -> None:
-    """coll/tuned does not look at these collectives' size, or at one that ranks differ in: rows for
-    some sizes had ranks of one MPI_Scatter go different ways, and hang."""
-    name = f"native:coll_tuned_{collective}_algorithm=2,coll_tuned_use_dynamic_rules=1"
-    for slower in (True, False):
-        large = 30.0 if slower else 10.0
-        times = {
-            (collective, size): {"bare": 10.0, name: large if size == 65536 else 8.0}
-            for size in (8, 64, 512, 4096, 65536, 1 << 19)
-        }
-        path = result_file(tmp_path / f"{slower}.bench.jsonl", times)
-        writer = writer_for(target, "5.0.11", None, Wishes())
-        found = read_results([path]).rules(writer.reason, writer.sizeless)
-        export = writer.write(list(found.rules))
-        assert [(r.low, r.high) for r in export.rows] == ([] if slower else [(0, None)])
-        said = any("nothing that is faster at some is as fast" in lost for lost in found.lost)
-        assert said == slower
+    radix = (("coll_tuned_bcast_algorithm", "7"), ("coll_tuned_bcast_algorithm_knomial_radix", "8"))
+    of_han = (("coll_han_use_reduce_algorithm", "2"),)
+    for collective, settings, words in (
+        ("bcast", radix, "rows have no place for coll_tuned_bcast_algorithm_knomial_radix"),
+        ("reduce", of_han, "coll_han_use_reduce_algorithm is not for rules of coll/tuned"),
+    ):
+        assert unsaid(Rule(collective, FIVE, 0, None, settings), "5") == words
 
 
 def test_two_files_of_one_collective_and_layout(tmp_path: Path) -> None:
@@ -250,24 +182,6 @@ def test_rows_hold_where_their_algorithm_was_measured(tmp_path: Path) -> None:
     more = [x.replace("MPI_BYTE", "MPI_DOUBLE") for x in samples]
     path.write_text("\n".join([*lines, *more, ""]))
     assert all(r.default for r in read_results([path]).rules().rules)
-
-
-@pytest.mark.parametrize(("target", "version"), [("openmpi-4", "4.1.4"), ("openmpi-6", "6.0.0")])
-def test_settings_that_rows_cannot_hold_make_another_candidate(
-    target: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They were dropped, and what is left was never measured; a prefix is no other setting."""
-    mpi = MPIIdentity("openmpi", "openmpi", version, "Open MPI")
-    with_more = "native:coll_tuned_allreduce_algorithm=4,btl_vader_eager_limit=65536"
-    prefixed = "native:OMPI_MCA_coll_tuned_allreduce_algorithm=3"
-    times = {("allreduce", 1024): {"bare": 50.0, with_more: 20.0, prefixed: 30.0}}
-    path = result_file(tmp_path / "r.bench.jsonl", times, mpi=mpi)
-    out = tmp_path / "out"
-    assert main(["export", "--to", target, "--out", str(out), "--json", str(path)]) == 0
-    lost = json.loads(capsys.readouterr().out)["lost"]
-    assert "rows have no place for btl_vader_eager_limit; the next best" in lost[0]
-    (row,) = EXPORT.read(out / NAME).rows
-    assert row.settings == [["coll_tuned_allreduce_algorithm", "3"]]
 
 
 def test_where_rows_of_open_mpi_hold_is_said() -> None:

@@ -17,7 +17,6 @@ from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import CheckCase
 from stretto.export.check import CheckPlan, check, read, run
-from stretto.export.examine import examine
 from stretto.export.output import Export, write
 from stretto.export.rules import Rule
 from stretto.export.verdicts import UNSEEN, RowCheck
@@ -226,49 +225,17 @@ LEAK = """6 # ranks and more
 1 # message sizes
 0 0 0 0
 7 # bcast"""
-#: how a classic file is spoilt -> the row that reading it names, and words of the message
-SPOILT: dict[str, tuple[Edit, str, str]] = {
-    "an algorithm that is not there": (
-        swap("\n1001 4 0 0\n", "\n1001 99 0 0\n"),
-        "allreduce on 5 ranks, 1001 to 100000 bytes",
-        "has no algorithm 99 for allreduce",
-    ),
-    "another algorithm": (
-        swap("\n1001 4 0 0\n", "\n1001 3 0 0\n"),
-        "allreduce on 5 ranks, 1001 to 100000 bytes",
-        "was written as coll_tuned_allreduce_algorithm=4",
-    ),
+#: how a classic file is spoilt
+SPOILT: dict[str, Edit] = {
+    "an algorithm that is not there": swap("\n1001 4 0 0\n", "\n1001 99 0 0\n"),
+    "another algorithm": swap("\n1001 4 0 0\n", "\n1001 3 0 0\n"),
     "a row that leaks to more ranks": (
-        lambda text: swap(LEAK, "7 # bcast")(swap("3 # communicator", "2 # communicator")(text)),
-        "allreduce on 5 ranks, 1001 to 100000 bytes",
-        "allreduce of 1004 bytes on 6 ranks is to be the MPI's decision",
+        lambda text: swap(LEAK, "7 # bcast")(swap("3 # communicator", "2 # communicator")(text))
     ),
-    "half of it": (lambda text: text[: len(text) // 2], "the whole file", "the file ends where"),
-    "too many blocks announced": (
-        swap("3 # message sizes", "4 # message sizes"),
-        "the whole file",
-        "message size 6 is not the next one",
-    ),
+    "half of it": lambda text: text[: len(text) // 2],
+    "too many blocks announced": swap("3 # message sizes", "4 # message sizes"),
 }
 SOME = [r for r in OPENMPI if r.collective in ("allreduce", "bcast") and r.layout == FIVE]
-
-
-def spoil(out: Path, fault: str) -> Path:
-    path = out / openmpi.RULES_FILE
-    path.write_text(SPOILT[fault][0](path.read_text()))
-    return path
-
-
-def test_wrong_files_are_found_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mpi = installation("openmpi5", monkeypatch)
-    for i, (fault, (_, row, message)) in enumerate(SPOILT.items()):
-        out = exported(openmpi.classic(SOME, "5"), mpi, "openmpi-5", tmp_path / str(i))
-        path = spoil(out, fault)
-        manifest, environment = read(out)
-        found = examine(manifest, out, environment, mpi)
-        words = {"the whole file" if f.row is None else manifest.rows[f.row].words for f in found}
-        assert row in words and any(message in f.why for f in found), found
-        assert all(str(path) in f.place and f.remedy for f in found), found
 
 
 @pytest.mark.parametrize("fault", rarely(SPOILT, ["another algorithm"]))
@@ -277,7 +244,8 @@ def test_wrong_files_are_found_by_running(
 ) -> None:
     mpi = installation("openmpi5", monkeypatch)
     out = exported(openmpi.classic(SOME, "5"), mpi, "openmpi-5", tmp_path)
-    spoil(out, fault)
+    path = out / openmpi.RULES_FILE
+    path.write_text(SPOILT[fault](path.read_text()))
     with alone_here():
         found = run(*read(out), CheckPlan(mpi), quiet=True)
     assert any(v.status == "wrong" for v in found.values()), found
@@ -365,33 +333,19 @@ def test_intel_clauses_that_are_wrong(tmp_path: Path, monkeypatch: pytest.Monkey
     out = exported(intel.adjust(INTEL[:2]), mpi, "intel", tmp_path)
     manifest, environment = read(out)
     name = "I_MPI_ADJUST_ALLREDUCE"
-    for value, message in (
-        (environment[name].replace("8:100000", "77:100000"), "no algorithm 77 for allreduce"),
-        (environment[name] + ";", "is not a clause"),
-    ):
-        spoilt = environment | {name: value}
-        assert any(message in f.why for f in examine(manifest, out, spoilt, mpi))
-        if value.endswith(";"):
-            continue  # which the MPI does not mind
-        with alone_here():
-            assert [v.status for v in seen(ran(manifest, spoilt, mpi, 1))] == ["wrong"]
+    spoilt = environment | {name: environment[name].replace("8:100000", "77:100000")}
+    with alone_here():
+        assert [v.status for v in seen(ran(manifest, spoilt, mpi, 1))] == ["wrong"]
 
 
-#: how MPICH's tree is spoilt -> words of what reading it says
-SPOILT_TREES: dict[str, tuple[Edit, str]] = {
-    "an algorithm that is not there": (
-        swap("MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_bush"),
-        "algorithm=MPIR_Allreduce_intra_bush is nothing that this MPI has",
+#: how MPICH's tree is spoilt
+SPOILT_TREES: dict[str, Edit] = {
+    "an algorithm that is not there": swap(
+        "MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_bush"
     ),
-    "another algorithm": (
-        swap("MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_ring"),
-        "is to get algorithm=MPIR_Allreduce_intra_tree",
-    ),
-    "a row that leaks to more ranks": (
-        swap('"comm_size<=5"', '"comm_size<=6"'),
-        "on 6 ranks is to get",
-    ),
-    "half of it": (lambda text: text[: len(text) // 2], "it is not JSON"),
+    "another algorithm": swap("MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_ring"),
+    "a row that leaks to more ranks": swap('"comm_size<=5"', '"comm_size<=6"'),
+    "half of it": lambda text: text[: len(text) // 2],
 }
 
 
@@ -399,7 +353,7 @@ SPOILT_TREES: dict[str, tuple[Edit, str]] = {
 @pytest.mark.parametrize("fault", list(SPOILT_TREES))
 def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mpi = installation("mpich", monkeypatch, MPICH_YIELDS)
-    edit, message = SPOILT_TREES[fault]
+    edit = SPOILT_TREES[fault]
     out = exported(mpich.trees(MPICH[:3], mpi), mpi, "mpich", tmp_path)
     path = out / "stretto-mpich-mpir.json"
     path.write_text(edit(path.read_text()))
@@ -407,7 +361,5 @@ def test_wrong_trees_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.M
         device = out / "stretto-mpich-ch4.json"
         device.write_text(edit(device.read_text()))
     manifest, environment = read(out)
-    found = examine(manifest, out, environment, mpi)
-    assert any(message in f.why and str(out) in f.place for f in found), found
     with alone_here():
         assert "wrong" in {v.status for v in seen(ran(manifest, environment, mpi))}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,33 +153,3 @@ def test_its_new_algorithms_are_found(mpi: MPIInstallation) -> None:
     ):
         assert [p.variable for p in found[collective, name].parameters] == [taken]
     assert ("allreduce", "allgather_reduce") in found
-
-
-Edit = Callable[[dict[str, Any]], Any]
-
-
-def _set(collective: str, row: str, value: Any) -> Edit:
-    return lambda d: d["collectives"][collective][0]["rules"][0].update({row: value})
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (_set("allreduce", "alg", 1), "another algorithm runs"),
-        (_set("allreduce", "alg", 99), "the native decision runs"),
-        (_set("allreduce", "msg_size_max", "inf"), "the files change it"),
-        (lambda d: d["collectives"]["allreduce"][0].update(comm_size_max=6), "the files change it"),
-        (lambda d: d["collectives"].update(reducescatter=[]), "with the files the job ended"),
-    ],
-)
-def test_damage_shows_when_it_runs(
-    edit: Edit, words: str, mpi: MPIInstallation, tmp_path: Path
-) -> None:
-    rules = [r for r in RULES if r.collective == "allreduce" and r.layout == FIVE]
-    path = exported(rules, mpi.identity, tmp_path) / openmpi_json.JSON_FILE
-    damaged = json.loads(path.read_text())
-    edit(damaged)
-    path.write_text(json.dumps(damaged))
-    (found, *_) = [v for v in checked(tmp_path, mpi)["wrong"] if v.row == 0 and not v.place]
-    assert words in found.why, found

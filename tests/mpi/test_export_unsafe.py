@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,13 +17,13 @@ from stretto.export.openmpi_words import COMPOUND
 from stretto.export.output import Export, write
 from stretto.export.rules import Rule
 from stretto.export.unsafe import CALLED, CALLED_AT_TIMES, LOSES, UNREAD, loses
-from stretto.files.export import EXPORT, NAME
 from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
 from stretto.measure.settings import REDUCTIONS
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
+from test_export_said import unsafe_results
 
 #: of what the native decision gets through at this count (not at all of them: an allgatherv with
 #: another type on each rank hangs where its own decision changes with the size, too); what fails
@@ -41,7 +40,6 @@ RANKS, COUNTS = "3,4,5", "1,9,64,3000"
 MIB = str((1 << 20) // 16)
 EIGHT = RankLayout(1, 8, 8)
 MPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
-DYNAMIC = "coll_tuned_use_dynamic_rules=1"
 OPENMPI = pytest.mark.parametrize("target", ["openmpi-4", "openmpi-5", "openmpi-6"])
 
 
@@ -85,96 +83,11 @@ def test_intel_preset_that_loses_the_order_is_named() -> None:
     assert "do not commute" not in " ".join(intel.adjust(one, beyond=True).lost)
 
 
-def candidate(collective: str, number: int, **more: int) -> str:
-    pairs = [f"{n}={v}" for n, v in tuned(collective, number, **more)]
-    return "native:" + ",".join([*pairs, DYNAMIC])
-
-
-def results(path: Path) -> Path:
-    """Where algorithms that cut a message, and others by size, are the fastest."""
-    wide, by_size = (4, 1024, 65536), (1024, 65536)
-    times: dict[tuple[str, int], Mapping[str, float]] = {}
-    for size in wide:
-        times["bcast", size] = {
-            "bare": 10.0, candidate("bcast", 8): 4.0, candidate("bcast", 3, segmentsize=1024): 5.0,
-            candidate("bcast", 6): 8.0,
-        }  # fmt: skip
-        for c, number in (("allgather", 4), ("allgatherv", 3), ("alltoall", 2)):
-            times[c, size] = {"bare": 10.0, candidate(c, number): 5.0 if size in by_size else 20.0}
-        times["allgather", size] |= {candidate("allgather", 7): 7.0}
-        times["allreduce", size] = {
-            "bare": 10.0, candidate("allreduce", 4): 5.0, candidate("allreduce", 3): 8.0
-        }  # fmt: skip
-    for size in (4, 64, 1024, 16384, 1 << 18, 1 << 19):  # one row for all sizes needs them
-        times["gather", size] = {"bare": 10.0, candidate("gather", 3, segmentsize=1024): 5.0}
-    return result_file(path, times, FOUR, MPI4)
-
-
-def exported(tmp_path: Path, *words: str, target: str = "openmpi-4") -> Path:
-    out = tmp_path / f"out{len(words)}"
-    path = results(tmp_path / f"r{len(words)}.bench.jsonl")
-    assert main(["export", "--to", target, "--out", str(out), "--json", *words, str(path)]) == 0
+def exported(tmp_path: Path, target: str) -> Path:
+    out = tmp_path / "out"
+    path = result_file(tmp_path / "r.bench.jsonl", unsafe_results(), FOUR, MPI4)
+    assert main(["export", "--to", target, "--out", str(out), str(path)]) == 0
     return out
-
-
-@OPENMPI
-def test_options_decide_which_unsafe_rows_are_written(
-    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def rows(*words: str) -> dict[tuple[str, int], str]:
-        found = EXPORT.read(exported(tmp_path, *words, target=target) / NAME).rows
-        return {(r.collective, r.low): r.settings[0][1] for r in found}
-
-    def lost() -> str:
-        return " ".join(json.loads(capsys.readouterr().out)["lost"])
-
-    found, said = rows(), lost()
-    assert {c for c, _ in found} == {"bcast", "alltoall", "allreduce"}
-    assert {number for (c, _), number in found.items() if c == "bcast"} == {"6"}
-    assert "bcast_algorithm=8,coll_tuned_use_dynamic_rules=1 is not for these files" in said
-    assert "ranks give the same data by other counts and types" in said
-    assert "allgather on 4 ranks on 1 x 4: in legal calls ranks differ in the size" in said
-    assert "allgatherv on 4 ranks on 1 x 4: in legal" in said and "--plain-calls writes" in said
-    found, said = rows("--plain-calls"), lost()
-    names = {"bcast", "gather", "allgather", "allgatherv", "alltoall", "allreduce"}
-    assert {c for c, _ in found} == names
-    assert ("allgather", 1024) in found and ("allgatherv", 1024) in found
-    assert {number for (c, _), number in found.items() if c == "allreduce"} == {"4"}
-    assert "bcast: scatter_allgather: hangs, ends the job or gives wrong data" in said
-    assert "gather: linear_sync with segments: hangs" in said
-    assert "allgather: rows by size: each rank looks up its own" in said
-    found, said = rows("--keep-order", "--plain-calls"), lost()
-    assert {number for (c, _), number in found.items() if c == "allreduce"} == {"3"}
-    assert "the next best that is has x 0.80" in said
-
-
-@pytest.mark.parametrize(
-    ("collectives", "words", "said"),
-    [
-        (("bcast",), [], "2 faster choices were withheld by options (see the notes); nothing else "
-         "that these files have words for was significantly faster"),
-        (("bcast",), ["--plain-calls"], None),
-        (("bcast",), ["--plain-calls", "--without", "bcast"],
-         "1 faster choice was withheld by options (see the notes); nothing else was"),
-        (("gather", "allreduce"), ["--keep-order"], "2 faster choices were withheld"),
-    ],
-)  # fmt: skip
-def test_choices_that_options_withhold_are_counted(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    collectives: tuple[str, ...],
-    words: list[str],
-    said: str | None,
-) -> None:
-    """Where no row is left, that was not "nothing was significantly faster"."""
-    fast = {c: candidate(c, n) for c, n in (("bcast", 8), ("gather", 2), ("allreduce", 4))}
-    sizes = (1024, 2048) if "bcast" in collectives else (1024,)
-    times = {(c, n): {"bare": 10.0, fast[c]: 4.0} for c in collectives for n in sizes}
-    path = result_file(tmp_path / "r.bench.jsonl", times, FOUR, MPI4)
-    out = str(tmp_path / "out")
-    assert main(["export", "--to", "openmpi-4", "--out", out, *words, str(path)]) == 0
-    err = capsys.readouterr().err
-    assert said in err if said else "significantly" not in err
 
 
 def test_check_warns_of_unsafe_rows_of_older_exports(
@@ -318,7 +231,7 @@ def test_legal_calls_get_through_exports_without_options(
     mpi = programs[0]
     nothing = {f"{c}_nothing" for c in UNREAD}
     assert through(programs, {}, *CALLS, *nothing) == {*CALLS, *nothing}, "the MPI by itself"
-    out = exported(tmp_path, target=f"openmpi-{mpi.name[-1]}")
+    out = exported(tmp_path, f"openmpi-{mpi.name[-1]}")
     assert through(programs, read(out)[1], *CALLS) == set(CALLS)
     both = [Rule(c, FOUR, 0, None, tuned(c, n)) for c, n in (("allgather", 4), ("allgatherv", 3))]
     mine = {c for c in CALLS if c.startswith("allgather")}

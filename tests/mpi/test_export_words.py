@@ -2,84 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from exports import FIVE, FOUR, mpir, preset, result_file, tuned
+from exports import FIVE, FOUR, mpir, preset, tuned
 from mpis import MPIS
-from stretto.cli import main
 from stretto.export import intel, mpich_leaves, openmpi, openmpi_words
-from stretto.export.examine import examine
 from stretto.export.mpich_tree import CH4, MPIR, Trees
-from stretto.export.output import write
 from stretto.export.rules import Rule, for_layouts
 from stretto.export.targets import Wishes, writer_for
-from stretto.files.export import EXPORT, NAME, ExportRow
-from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
 from stretto.mpi import from_launcher
 from stretto.mpi.variables import control_variables
 
 TWO_BY_TWO = RankLayout(2, 2, 4)
-SIZES = (8, 128, 2048, 32768, 1 << 19)
-DYNAMIC, OFF = "coll_tuned_use_dynamic_rules=1", "coll_han_priority=0"
-OPENMPI4 = MPIIdentity("openmpi", "openmpi", "4.1.4", "Open MPI v4.1.4")
-OPENMPI5 = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11")
-INTEL = MPIIdentity("intel", "mpich", "2021.18", "Intel(R) MPI Library 2021.18 for Linux* OS")
-
-
-def exported(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    target: str,
-    collective: str,
-    settings: Sequence[str],
-    layout: RankLayout = FOUR,
-    mpi: MPIIdentity = OPENMPI5,
-) -> tuple[list[ExportRow], str]:
-    """Export what was measured, each candidate faster than the next; return rows, and what is lost.
-
-    Returns
-    -------
-    tuple
-        The rows, and all sentences in one.
-    """
-    times = {f"native:{s}": 40.0 + 10 * i for i, s in enumerate(settings)}
-    name, out = f"{abs(hash((target, *settings, layout)))}", tmp_path / "out"
-    path = result_file(
-        tmp_path / f"{name}.bench.jsonl",
-        {(collective, size): {"bare": 100.0, **times} for size in SIZES},
-        layout,
-        mpi,
-    )
-    words = ["export", "--to", target, "--out", str(out), "--json", str(path)]
-    assert main(words) == 0
-    lost = json.loads(capsys.readouterr().out)["lost"]
-    return EXPORT.read(out / NAME).rows, " ".join(lost)
-
-
-@pytest.mark.parametrize("target", ["openmpi-5", "openmpi-6"])
-@pytest.mark.parametrize(
-    ("collective", "compound", "flat"),
-    [("allreduce", 2, 3), ("reduce_scatter", 1, 3), ("reduce_scatter_block", 1, 2)],
-)
-def test_what_calls_others_makes_room_for_the_next_best_beside_han(
-    target: str,
-    collective: str,
-    compound: int,
-    flat: int,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Measured without HAN; with the files HAN runs inside, for no file turns it off."""
-    setting = f"coll_tuned_{collective}_algorithm"
-    both = [f"{DYNAMIC},{setting}={n},{OFF}" for n in (compound, flat)]
-    rows, lost = exported(tmp_path, capsys, target, collective, both, TWO_BY_TWO)
-    assert [dict(map(tuple, r.settings))[setting] for r in rows] == [str(flat)]
-    assert "it calls other collectives" in lost and "the next best that is has x 0.5" in lost
 
 
 def otherwise(rule: Rule, release: str, measured: str) -> str:
@@ -144,39 +81,6 @@ def test_han_decides_by_its_priority() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "collective", "given", "layout", "mpi", "why"),
-    [
-        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=fast", FOUR, OPENMPI5,
-         "what number coll_tuned_bcast_algorithm=fast stands for is not known"),
-        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=0", FOUR, OPENMPI5,
-         "native decision"),
-        ("openmpi-5", "bcast", "coll_tuned_bcast_algorithm=17", FOUR, OPENMPI5,
-         "Open MPI 5 has no algorithm 17 for bcast"),
-        ("openmpi-5", "bcast", "coll_han_priority=100,coll_han_use_bcast_algorithm=9", TWO_BY_TWO,
-         OPENMPI5, "HAN has no algorithm 9 for bcast"),
-        ("intel", "allreduce", "I_MPI_ADJUST_ALLREDUCE=2:0-1024", FOUR, INTEL,
-         "I_MPI_ADJUST_ALLREDUCE=2:0-1024 is not one preset"),
-    ],
-)  # fmt: skip
-def test_what_rows_have_no_number_for_is_said(
-    target: str,
-    collective: str,
-    given: str,
-    layout: RankLayout,
-    mpi: MPIIdentity,
-    why: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It was an exception, and the whole export lost; the next best is taken."""
-    good = "I_MPI_ADJUST_ALLREDUCE=07" if target == "intel" else f"{DYNAMIC},{OFF},coll_tuned_bcast"
-    good += "" if target == "intel" else "_algorithm=1"
-    rows, lost = exported(tmp_path, capsys, target, collective, [given, good], layout, mpi)
-    assert len(rows) == 1 and why in lost
-    assert target != "intel" or rows[0].settings == [["I_MPI_ADJUST_ALLREDUCE", "7"]]
-
-
-@pytest.mark.parametrize(
     ("collective", "number", "name", "since"),
     [("allgather", 7, "sparbit", 5), ("allgatherv", 6, "sparbit", 5), ("allgather", 8, "dir", 6),
      ("allreduce", 7, "allgather_reduce", 6), ("reduce", 8, "knomial", 6)],
@@ -192,9 +96,6 @@ def test_algorithms_that_a_release_lacks_make_no_rows(
             assert words is None
             continue
         assert f"Open MPI {release} has no algorithm {number} ({name}" in str(words)
-        if release < 6:
-            export = openmpi.classic([rule], str(release))
-            assert not export.rows and str(words) in export.lost[0]
 
 
 @pytest.mark.mpi
@@ -226,7 +127,7 @@ def test_algorithms_are_those_of_the_release(name: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["4", "5"])
-def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: Path) -> None:
+def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str) -> None:
     """The tree's is none that it looks at: the row had it, and forcing the chain's 4."""
     name = "coll_tuned_bcast_algorithm"
     for more, fanout in (
@@ -240,11 +141,6 @@ def test_a_chain_has_the_fan_out_that_forcing_gives_it(release: str, tmp_path: P
         rows = openmpi.read_classic(export.files[openmpi.RULES_FILE], "f")
         (read,) = (dict(r.settings) for r in rows if r.first == 5)
         assert read.items() <= dict(rule.settings).items() and f"{name}_tree_fanout" not in read
-    rule = Rule("allreduce", FIVE, 0, None, tuned("allreduce", 4, tree_fanout=2))
-    export = openmpi.classic([rule], release)
-    write(export, tmp_path, "test", f"openmpi-{release}", OPENMPI4)
-    manifest = EXPORT.read(tmp_path / NAME)
-    assert not examine(manifest, tmp_path, manifest.environment, None)
 
 
 def test_each_collective_has_layouts_of_its_own() -> None:

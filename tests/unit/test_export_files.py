@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from exports import tuned
 from stretto.errors import StrettoError
 from stretto.export import han, mpich, openmpi, openmpi_json
 from stretto.export.cases import cases_of
-from stretto.export.check import CheckPlan, check, read
-from stretto.export.examine import examine
-from stretto.export.mpich_tree import CH4, MPIR, Tree, TreeCall, Trees, leaf_for, read_file, text_of
+from stretto.export.check import CheckPlan, check
+from stretto.export.mpich_leaves import leaves_of
+from stretto.export.mpich_tree import CH4, MPIR, Tree, Trees, read_file, text_of
+from stretto.export.native_check import Reader, lacking
+from stretto.export.native_rows import NativeRow
 from stretto.export.output import Export, write
 from stretto.export.rules import Rule
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
@@ -24,6 +26,12 @@ FIVE, TWO_BY_TWO = RankLayout(1, 5, 5), RankLayout(2, 2, 4)
 RING = (("coll_tuned_allreduce_algorithm", "4"), ("coll_han_priority", "0"))
 SIMPLE = (("coll_han_use_allreduce_algorithm", "2"), ("coll_han_priority", "100"))
 OPENMPI6 = MPIIdentity("openmpi", "openmpi", "6.0.0", "")
+#: a rule that begins behind the smallest sizes and ends before the largest
+MIDDLE = [
+    Rule("allreduce", FIVE, 0, 999, ()),
+    Rule("allreduce", FIVE, 1000, 9999, RING),
+    Rule("allreduce", FIVE, 10000, None, ()),
+]
 
 
 def test_han_or_tuned_by_size() -> None:
@@ -41,8 +49,8 @@ def test_han_or_tuned_by_size() -> None:
     ]  # fmt: skip
     assert "OMPI_MCA_coll_han_dynamic_rules_filename" in export.environment
     assert [r.settings for r in export.rows] == [RING, SIMPLE, RING]
-    old = openmpi.classic(rules, "4")  # 4.1 crashes on such a file
-    assert han.RULES_FILE not in old.files and "is not for rules of coll/tuned" in old.lost[0]
+    old = openmpi.classic([r for r in rules if r.settings != SIMPLE], "4")
+    assert han.RULES_FILE not in old.files, "4.1 crashes on such a file"
     only = openmpi.classic([Rule("allreduce", TWO_BY_TWO, 0, None, SIMPLE)], "5")
     assert set(only.files) == {han.RULES_FILE, openmpi.PARAMETERS_FILE}
 
@@ -84,7 +92,8 @@ OWN: Tree = {
     "comm_size=pow2": {"algorithm=MPIR_Allreduce_intra_recexch": {"k=2": {}}},
     "comm_size=any": {"algorithm=MPIR_Allreduce_intra_smp": {}},
 }
-LEAVES = ("tree", "ring", "smp", "recexch", "recursive_doubling")
+LAYERS, DOUBLING = ("alpha", "beta"), ("recursive_doubling",)
+LEAVES = ("tree", "ring", "smp", "recexch", *DOUBLING)
 LIBRARY = Trees(
     {
         MPIR: {"collective=allreduce": {"comm_type=intra": OWN}},
@@ -96,7 +105,7 @@ LIBRARY = Trees(
     },
     frozenset(
         [f"algorithm=MPIR_Allreduce_intra_{name}" for name in LEAVES]
-        + [f"composition=MPIDI_Allreduce_intra_composition_{x}" for x in ("alpha", "beta")]
+        + [f"composition=MPIDI_Allreduce_intra_composition_{x}" for x in LAYERS]
     ),
 )
 VARIABLES = {
@@ -125,6 +134,29 @@ def flat(name: str, **more: int) -> tuple[tuple[str, str], ...]:
     )
 
 
+def expected(own: Tree, leaves: dict[str, Tree]) -> Tree:
+    """The branch of the rules below: a bracket for each row, and what the MPI does beside it."""
+
+    def taken(tree: Tree) -> Tree:
+        return {"is_commutative=yes": tree, "is_commutative=no": own}
+
+    sizes = {
+        "avg_msg_size<=999": own,
+        "avg_msg_size<=9999": leaves["tree"],
+        "avg_msg_size=any": own,
+    }
+    return {
+        "comm_size<=3": own,
+        "comm_size<=4": {
+            "comm_avg_ppn<=1": taken(leaves["recursive_doubling"]),
+            "comm_avg_ppn<=2": taken(leaves["ring"]),
+            "comm_size=any": own,
+        },
+        "comm_size<=5": {"comm_size=node_comm_size": taken(sizes), "comm_size=any": own},
+        "comm_size=any": own,
+    }
+
+
 def test_rows_stay_in_their_place_in_a_tree() -> None:
     rules = [
         Rule("allreduce", FIVE, 0, 999, ()),
@@ -135,41 +167,38 @@ def test_rows_stay_in_their_place_in_a_tree() -> None:
     ]
     new, export = trees(rules)
     assert len(export.rows) == 3 and not export.lost
-    own = LIBRARY.trees[MPIR]
-    tree = ("buffer_per_child=0", "chunk_size=0", "k=3", "tree_type=kary")
-    for nranks in range(2, 9):
-        for nodes in range(1, nranks + 1):
-            for size in (4, 996, 1000, 9996, 10000, 1 << 20):
-                call = TreeCall("allreduce", size, nranks, nodes)
-                leaf = leaf_for(new[MPIR], call)
-                beta = leaf_for(new[CH4], call) == (
-                    "composition=MPIDI_Allreduce_intra_composition_beta",
-                )
-                if (nranks, nodes) == (5, 1) and 1000 <= size < 10000:
-                    assert leaf == ("algorithm=MPIR_Allreduce_intra_tree", *tree) and beta
-                elif (nranks, nodes) in ((4, 2), (4, 4)):
-                    name = "ring" if nodes == 2 else "recursive_doubling"
-                    assert leaf == (f"algorithm=MPIR_Allreduce_intra_{name}",) and beta
-                elif (nranks, nodes) != (4, 3):  # two ranks on one of three nodes are as 2 x 2
-                    assert leaf == leaf_for(own, call) and not beta, call
+    leaves: dict[str, Tree] = {
+        name: {f"algorithm=MPIR_Allreduce_intra_{name}": {}} for name in ("ring", *DOUBLING)
+    }
+    leaves["tree"] = {
+        "algorithm=MPIR_Allreduce_intra_tree": {
+            "tree_type=kary": {}, "k=3": {}, "chunk_size=0": {}, "buffer_per_child=0": {},
+        }
+    }  # fmt: skip
+    alpha, beta = (f"composition=MPIDI_Allreduce_intra_composition_{x}" for x in LAYERS)
+    betas: dict[str, Tree] = {name: {beta: {}} for name in leaves}
+    assert new[MPIR]["collective=allreduce"]["comm_type=intra"] == expected(OWN, leaves)
+    assert new[CH4]["collective=allreduce"]["comm_type=intra"] == expected({alpha: {}}, betas)
 
 
 def test_what_mpichs_files_cannot_say_is_said() -> None:
-    _, export = trees(
-        [
-            Rule("allreduce", FIVE, 0, 99, flat("recexch")),
-            Rule("allreduce", FIVE, 100, 999, flat("bush")),
-            Rule("allreduce", FIVE, 1000, None, (("MPIR_CVAR_ALLREDUCE_COMPOSITION", "4"),)),
-        ]
-    )
-    lost = " ".join(export.lost)
-    assert not export.rows
-    assert "RECEXCH_KVAL is not known, and recexch needs it" in lost
-    assert "no algorithm=MPIR_Allreduce_intra_bush" in lost
-    assert "no composition=MPIDI_Allreduce_intra_composition_delta" in lost
     cells = ("MPIR_CVAR_CH4_SHM_POSIX_QUEUE_CELL_SIZE", "65536")
-    _, export = trees([Rule("allreduce", FIVE, 0, None, (*flat("ring"), cells))])
-    assert not export.rows and f"{cells[0]} has no place in MPICH's files" in export.lost[0]
+    for settings, words in (
+        (flat("recexch"), "RECEXCH_KVAL is not known, and recexch needs it"),
+        (flat("bush"), "no algorithm=MPIR_Allreduce_intra_bush"),
+        ((("MPIR_CVAR_ALLREDUCE_COMPOSITION", "4"),), "no composition=MPIDI_Allreduce_intra_"),
+        ((*flat("ring"), cells), f"{cells[0]} has no place in MPICH's files"),
+    ):
+        assert words in str(
+            leaves_of(Rule("allreduce", FIVE, 0, None, settings), LIBRARY, VARIABLES)
+        )
+
+
+def by_size(tree: Tree) -> Tree:
+    """The first node of a tree whose keys are sizes."""
+    if any("msg_size" in key for key in tree):
+        return tree
+    return next((found for below in tree.values() if (found := by_size(below))), {})
 
 
 @pytest.mark.parametrize(("collective", "layout"), [("allgather", RankLayout(64, 8, 512)),
@@ -202,15 +231,8 @@ def test_rows_end_where_mpichs_sizes_end(collective: str, layout: RankLayout) ->
     assert [(r.low, r.high) for r in export.rows] == [(first, end - 1)]
     assert f"{collective} from {end} bytes" in export.lost[0] and "sizes end at" in export.lost[0]
     assert f"from {2 * end} bytes" in export.lost[1]
-    for size, want in (
-        (first - 1, own),
-        (first, leaf),
-        (end - 1, leaf),
-        (end, own),
-        (4 * end, own),
-    ):
-        found = leaf_for(tree, TreeCall(collective, size, layout.nranks, layout.nodes))
-        assert found == (next(iter(want)) if want is own else leaf,), size
+    ends = {k.rpartition("=")[2]: leaf in v for k, v in by_size(tree).items()}
+    assert ends == {str(first * ranks - 1): False, str((1 << 31) - 1): True, "any": False}
     export, tree = written((2 * end, 3 * end))
     assert not export.rows and tree == library.trees[MPIR] and len(export.lost) == 1
     export, tree = written((first, end - 1))
@@ -240,78 +262,38 @@ def test_trees_that_end_the_job_are_refused(text: str, message: str) -> None:
         read_file(text, "f", frozenset(["algorithm=A"]))
 
 
-def test_json_of_open_mpi_6_is_read_back(tmp_path: Path) -> None:
-    rules = [
-        Rule("allreduce", FIVE, 0, 999, ()),
-        Rule("allreduce", FIVE, 1000, 9999, RING),
-        Rule("allreduce", FIVE, 10000, None, ()),
-    ]
-    write(openmpi_json.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
-    (row,) = check(tmp_path, CheckPlan(None), quiet=True)
-    assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
-    path = tmp_path / openmpi_json.JSON_FILE
-    text = path.read_text()
-    for old, new, message in (
-        ('"alg": 4', '"alg": 5', "the file says coll_tuned_allreduce_algorithm=5"),
-        ('"comm_size_max": 5', '"comm_size_max": 6', "on 6 ranks is to be the MPI's decision"),
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
         ('"rule_file_version": 3', '"rule_file_version": 2', "not of rule_file_version 3"),
         ('"alg": 4', '"alg": "rings"', "'rings' is not an algorithm of allreduce"),
         ('"comm_size_max": 5', '"comm_size_max": "inf"', "takes for -1"),
         ('"allreduce"', '"reducescatter"', "is not a collective"),
         ('"allreduce"', '"gatherv"', "Open MPI 6 crashes"),
-        ('"msg_size_max": 9999', '"msg_sizes_max": 9999', "the file says coll_tuned"),
         ('"alg": 4,', '"alg": 4 "faninout": 4,', "is not JSON"),
-    ):
-        path.write_text(text.replace(old, new))
-        found = check(tmp_path, CheckPlan(None), quiet=True)
-        wrong = [v for v in found if v.status == "wrong"]
-        assert any(message in v.why and v.remedy for v in wrong), (message, found)
-        assert str(path) in str(wrong[0].place)
+    ],
+)
+def test_json_that_open_mpi_6_cannot_read_is_refused(old: str, new: str, message: str) -> None:
+    text = openmpi_json.json_rules(MIDDLE).files[openmpi_json.JSON_FILE]
+    assert old in text
+    with pytest.raises(StrettoError, match=message):
+        openmpi_json.read_json(text.replace(old, new), "f")
+    # also in an entry that never applies: the MPI reads it all the same
+    document = json.loads(text)
+    (entry,) = document["collectives"]["allreduce"]
+    document["collectives"]["allreduce"] = [entry, {**entry, "rules": [{"alg": "rings"}]}]
+    with pytest.raises(StrettoError, match="'rings' is not an algorithm"):
+        openmpi_json.read_json(json.dumps(document, indent=1), "f")
 
 
-def test_a_row_that_has_lost_its_segment_size_is_found(tmp_path: Path) -> None:
-    """The algorithm without it is another one."""
-    rules = [Rule("bcast", FIVE, 0, None, tuned("bcast", 3, segmentsize=8192))]
-    write(openmpi_json.json_rules(rules), tmp_path, "test", "openmpi-6", OPENMPI6)
+def test_a_row_that_nobody_has_run_is_unproven_and_a_changed_file_is_wrong(tmp_path: Path) -> None:
+    write(openmpi_json.json_rules(MIDDLE), tmp_path, "test", "openmpi-6", OPENMPI6)
+    (row,) = check(tmp_path, CheckPlan(None), quiet=True)
+    assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
     path = tmp_path / openmpi_json.JSON_FILE
-    text = path.read_text()
-    assert text.count("8192") == 1
-    path.write_text(text.replace("8192", "0"))
-    (wrong,) = [v for v in check(tmp_path, CheckPlan(None), quiet=True) if v.row is not None]
-    asked = "coll_tuned_bcast_algorithm=3, coll_tuned_bcast_algorithm_segmentsize=8192"
-    assert wrong.status == "wrong" and f"was written as {asked}" in wrong.why
-
-
-def test_calls_lie_inside_rows_and_beside_them(tmp_path: Path) -> None:
-    rules = [
-        Rule("allreduce", FIVE, 0, 1001, ()),
-        Rule("allreduce", FIVE, 1002, 9999, RING),
-        Rule("allreduce", FIVE, 10000, None, ()),
-    ]
-    write(openmpi.classic(rules, "5"), tmp_path, "test", "openmpi-5", OPENMPI6)
-    cases = [c for c in cases_of(EXPORT.read(tmp_path / NAME)) if c.row is not None]
-    assert {(c.ranks, c.bytes) for c in cases if c.inside} == {(5, 1004), (5, 9996)}
-    assert {(c.ranks, c.bytes) for c in cases if not c.inside} == {
-        (5, 996), (5, 10000), (4, 1004), (6, 1004)
-    }  # fmt: skip
-
-
-def test_a_row_that_begins_too_early_behind_hans_file(tmp_path: Path) -> None:
-    """On several nodes HAN's file decides until it hands over; on one node the row leaks."""
-    rules = [
-        Rule("allreduce", TWO_BY_TWO, 0, 1000, ()),
-        Rule("allreduce", TWO_BY_TWO, 1001, None, RING),
-    ]
-    write(openmpi.classic(rules, "5"), tmp_path, "test", "openmpi-5", OPENMPI6)
-    manifest, environment = read(tmp_path)
-    path = tmp_path / openmpi.RULES_FILE
-    before = path.read_text()
-    assert not examine(manifest, tmp_path, environment, None)
-    path.write_text(before.replace("1001 4 0 0", "500 4 0 0"))
-    assert path.read_text() != before
-    fault, _ = examine(manifest, tmp_path, environment, None)  # and that it was changed
-    assert fault.row == 0 and path.name in fault.place
-    assert "on 4 ranks is to be the MPI's decision, and the file says" in fault.why
+    path.write_text(path.read_text().replace('"alg": 4', '"alg": 5'))
+    wrong, _ = check(tmp_path, CheckPlan(None), quiet=True)
+    assert (wrong.status, wrong.place) == ("wrong", str(path)) and wrong.remedy
 
 
 @pytest.mark.parametrize("collective", ["foo", "neighbor_allgather", "alltoallw"])
@@ -342,3 +324,15 @@ def test_a_row_is_looked_at_at_its_ends_and_just_beside_them() -> None:
     assert calls(1001, 100000) == ends | {(996, 5, False), (100004, 5, False)} | others
     next_one = ExportRow("allreduce", 5, 1, 5, 100004, None, ring)
     assert calls(1004, 100003, next_one) == ends | {(1000, 5, False)} | others
+
+
+def test_an_algorithm_of_han_that_an_mpi_does_not_list_is_named() -> None:
+    """Where it lists none of that setting, nothing was said."""
+    name = "coll_han_use_bcast_algorithm"
+    row = NativeRow("f:1", "bcast", 0, None, 0, None, ((name, "2"),))
+    for known, words in (
+        ({"coll_tuned_bcast_algorithm=1"}, "Open MPI 4.1.4 has no algorithm 2 for bcast"),
+        ({f"{name}=2"}, None),
+        (set[str](), None),
+    ):
+        assert lacking(row, Reader("openmpi", "4.1.4", known)) == words

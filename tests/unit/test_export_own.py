@@ -72,7 +72,6 @@ def test_a_campaigns_own_table_is_what_is_exported(campaign: Path, capsys: Out) 
         assert "3 interpolated" in said.err and "1 simulated rows" in said.err
         assert "7 rows in" in said.out and "next: stretto run --table" in said.out
         assert read_table(out / "stretto.table") == own
-    assert f"Stretto's table from {table}" in (out / "README.txt").read_text()
     assert "3 rows naming a native algorithm: `stretto run` leaves" in said.err
     assert main([*OWN, str(out), str(campaign), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["campaign_table"] == str(table)
@@ -90,7 +89,7 @@ def test_of_a_campaigns_table_those_rows_are_taken_that_are_wanted(
 
     one, *_ = results(campaign)
     assert rows(str(one)) == [r for r in own if r.ppn == 2]
-    assert "of layouts whose results are not named: 13;" in capsys.readouterr().err
+    assert "rows of layouts whose results are not named are left out" in capsys.readouterr().err
     assert rows(str(campaign), "--ppn", "3") == [r for r in own if r.ppn == 3]
     assert "left out, by --nodes, --ppn or --without" in capsys.readouterr().err
     assert rows(str(campaign), "--without", "allgather") == []
@@ -122,22 +121,14 @@ def test_where_the_campaigns_table_does_not_count_it_is_said_what_is_lost(
     assert why.format(campaign) in said and "own table is taken" not in said
     assert "those are missing that a campaign decides from all of them" in said
     assert "faster by the fit over layouts, interpolated, simulated; run the campaign's" in said
-    assert "no table holds those" in said, "the MPI's own algorithms"
     assert {r.ppn for r in read_table(out / "stretto.table").rows} == {2, 4}
 
 
-def test_a_campaigns_table_that_is_no_use_is_refused(campaign: Path, capsys: Out) -> None:
+def test_a_campaigns_table_that_is_damaged_is_refused(campaign: Path, capsys: Out) -> None:
     table, out = campaign / f"{NAME}.table", campaign.parent / "out"
-    whole = table.read_text()
-    for text, words in (
-        (whole.rpartition("end")[0], "the table is truncated"),
-        (whole.replace("mpi openmpi 4.1.4", "mpi openmpi 4.1.5"), "this table is of openmpi 4.1.5"),
-    ):
-        table.write_text(text)
-        assert main([*OWN, str(out), str(campaign)]) == 1
-        said = capsys.readouterr().err
-        assert words in said and "try: run the campaign's command again" in said
-        assert not out.exists()
+    table.write_text(table.read_text().rpartition("end")[0])
+    assert main([*OWN, str(out), str(campaign)]) == 1
+    assert "the table is truncated" in capsys.readouterr().err and not out.exists()
 
 
 def test_results_of_several_places_are_not_a_campaigns(campaign: Path, capsys: Out) -> None:
@@ -189,8 +180,6 @@ def test_a_table_that_chooses_nothing_is_not_to_be_applied(tmp_path: Path, capsy
         said = capsys.readouterr()
         assert said.out == f"0 rows in {out / 'stretto.table'}\n"
         assert words in said.err and ("significantly" in said.err) == (launches == 8)
-        readme = (out / "README.txt").read_text()
-        assert "Apply it" not in readme and "nothing to\napply" in readme
 
 
 @pytest.mark.parametrize("option", ["--keep-order", "--plain-calls", "--beyond-measured"])

@@ -31,7 +31,7 @@ from stretto.place.order import (
     round_robin,
 )
 from stretto.place.output import TITLES, core_list, launch, options, placed_words, write_order
-from stretto.place.partition import between, metis
+from stretto.place.partition import between
 from stretto.place.run import read_sent
 from stretto.place.site import JobNodes, cores_of, seats, site_of
 
@@ -252,13 +252,6 @@ def test_best_order_is_exact_in_size_and_never_worse(
     graph = traffic.graph
     least = min(between(graph, part) for part in (block(sizes), round_robin(sizes)))
     assert between(graph, placed.node) <= least
-
-
-@pytest.mark.parametrize("sizes", [[16, 24, 24], [7, 1, 56]])
-def test_metis_parts_have_the_sizes_asked_for(sizes: list[int]) -> None:
-    graph = torus(8, 8, np.random.default_rng(1).permutation(64)).graph
-    part = metis(graph, sizes)
-    assert part is not None and np.bincount(part).tolist() == sizes
 
 
 # -- files, and the command

@@ -29,8 +29,8 @@ from stretto.export.gain import TimingPlace
 from stretto.export.installed import for_mvapich, of_another_mpich, places_of, take
 from stretto.export.mpich import as_rule
 from stretto.export.output import SCRIPT, write
-from stretto.export.own import README, chosen_results, write_own
-from stretto.export.rules import ONE_NODE, RANKS, for_layouts, read_results
+from stretto.export.own import write_own
+from stretto.export.rules import ONE_NODE, RANKS, chosen_results, for_layouts, read_results
 from stretto.export.targets import Wishes, withheld, writer_for
 from stretto.export.tested import nothing, too_few
 from stretto.export.users import conflicts
@@ -307,7 +307,7 @@ def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) ->
     files, _ = chosen_results(results, None, "")
     written = write_own(files, out, wishes)
     if not as_json:
-        for sentence in [*written.notes, *written.lost]:
+        for sentence in written.notes:
             say(f"stretto: note: {sentence}")
         rows = f"{written.chosen} row{'s' * (written.chosen != 1)} in {written.path}"
         if written.command is None:
@@ -319,11 +319,11 @@ def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) ->
             )
             print(f"{rows}; next: {written.command} -- CMD")
     return {
-        "files": [str(written.path), str(out / README)],
+        "files": [str(written.path)],
         "environment": {},
         "rules": written.chosen,
         "campaign_table": None if written.taken is None else str(written.taken),
-        "lost": written.lost,
+        "lost": written.notes,
     }
 
 

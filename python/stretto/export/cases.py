@@ -42,7 +42,7 @@ class CheckCase:
         return f"{self.collective} of {size} on {ranks}"
 
 
-def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[CheckCase]:
+def cases_of(manifest: ExportManifest) -> list[CheckCase]:
     """Return the cases of all rows, and of collectives without any."""
     found: dict[tuple[str, int, int, int], CheckCase] = {}
 
@@ -53,7 +53,7 @@ def cases_of(manifest: ExportManifest, most: int = MOST_BYTES) -> list[CheckCase
         )
 
     for index, row in enumerate(manifest.rows):
-        for case in _of_row(manifest, index, row, most):
+        for case in _of_row(manifest, index, row):
             if case.inside or not elsewhere(case):
                 found.setdefault((*case.call, case.nodes), case)
     most_ranks = max(manifest.rows, key=lambda r: r.nranks, default=None)
@@ -69,30 +69,30 @@ def _place(case: CheckCase) -> tuple[str, int, int]:
     return case.collective, case.ranks, case.bytes
 
 
-def _of_row(manifest: ExportManifest, index: int, row: ExportRow, most: int) -> Iterator[CheckCase]:
-    for size in inside(row, most):
+def _of_row(manifest: ExportManifest, index: int, row: ExportRow) -> Iterator[CheckCase]:
+    for size in inside(row):
         yield CheckCase(row.collective, size, row.nranks, index, True, row.nodes)
     unit = 4 if row.collective in REDUCTIONS else 1
     beside = [row.low - unit if row.low > unit else 0]
     beside += [] if row.high is None else [_up(row.high + 1, unit)]
     for size in beside:
-        if 0 < size * row.nranks <= most:
+        if 0 < size * row.nranks <= MOST_BYTES:
             size = size // unit * unit
             yield CheckCase(row.collective, size, row.nranks, index, False, row.nodes)
     if manifest.bounded:
         for ranks in (row.nranks - 1, row.nranks + 1):
-            for size in inside(row, most)[:1]:
+            for size in inside(row)[:1]:
                 if ranks > 1:
                     nodes = min(row.nodes, -(-ranks // row.ppn))
                     yield CheckCase(row.collective, size, ranks, index, False, nodes)
 
 
-def inside(row: ExportRow, most: int = MOST_BYTES) -> Sequence[int]:
+def inside(row: ExportRow) -> Sequence[int]:
     """Return the sizes at which a row is looked at: its ends."""
     if row.collective == "barrier":
         return [0]
     unit = 4 if row.collective in REDUCTIONS else 1
-    limit = most // row.nranks // unit * unit
+    limit = MOST_BYTES // row.nranks // unit * unit
     low = _up(max(row.low, unit), unit)
     high = max(low * 16, 1 << 16) if row.high is None else row.high // unit * unit
     high = min(max(high, min(low, limit)), limit)

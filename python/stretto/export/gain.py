@@ -7,12 +7,12 @@ job has it, by the engine of ``stretto bench``: launches with the files are one 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
-from stretto.errors import StrettoError, from_oserror
+from stretto.errors import StrettoError
 from stretto.export import examine
 from stretto.export.cases import MOST_BYTES, OTHERS, cases_of
 from stretto.export.check import read
@@ -84,7 +84,9 @@ def plan(directory: Path, place: TimingPlace) -> TimingPlan:
     for fault in examine.examine(manifest, directory, variables, place.installation):
         again = filled(fault.remedy or REMEDY, manifest.target, directory)
         raise StrettoError(f"these files are not timed: {fault.why}", fault.place, again)
-    files = s.Files(tuple(sorted(variables.items())), _digest(manifest, directory))
+    written = sorted((name, manifest.digests.get(name)) for name in manifest.files)
+    digest = sha256(repr(written).encode()).hexdigest()[:16]
+    files = s.Files(tuple(sorted(variables.items())), digest)
     out = TimingPlan(manifest)
     for layout in dict.fromkeys(layout_of(r) for r in manifest.rows):
         reason = _not_here(layout, place)
@@ -107,17 +109,6 @@ def plan(directory: Path, place: TimingPlace) -> TimingPlan:
         )
         out.timings.append(LayoutTiming(layout, calls, settings, path))
     return out
-
-
-def _digest(manifest: ExportManifest, directory: Path) -> str:
-    found = hashlib.sha256()
-    for name in sorted(manifest.files):
-        path = directory / name
-        try:
-            found.update(f"{name}\n".encode() + path.read_bytes())
-        except OSError as error:
-            raise from_oserror(error, "cannot read the export", path) from error
-    return found.hexdigest()[:16]
 
 
 def _not_here(layout: RankLayout, place: TimingPlace) -> str | None:

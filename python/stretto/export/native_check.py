@@ -11,8 +11,9 @@ from stretto.export.sizes import OWN_SIZE
 from stretto.files.table import WITHOUT_SIZE
 from stretto.kinds import Family
 from stretto.mpi.algorithms import discover
-from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
+from stretto.mpi.algorithms.openmpi_names import TUNED
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.variables import control_variables
 
 #: sizes of these are not looked at: a row from some size on never applies
 _UNSIZED = ("barrier", "alltoallw", *WITHOUT_SIZE)
@@ -46,6 +47,9 @@ def known_of(installation: MPIInstallation) -> set[str]:
     for algorithm in discover(installation):
         setting, value = algorithm.settings[0]
         known |= {f"{setting}={v}" for v in (value, algorithm.value, algorithm.name)}
+    # HAN's own choice has a number, too, and is found without it
+    for variable in control_variables(installation).values():
+        known |= {f"{variable.name}={v}" for item in variable.items for v in item}
     return known
 
 
@@ -68,6 +72,9 @@ def lacking(row: NativeRow, reader: Reader) -> str | None:
     if not row.settings or row.settings[0][0] in ("component", "algorithm", "composition"):
         return None
     name, value = row.settings[0]
+    if reader.known and name.endswith("_algorithm"):  # of Open MPI, which lists all values
+        missing = f"{name}={value}" not in reader.known
+        return f"{reader.words} has no algorithm {value} for {row.collective}" if missing else None
     if reader.known:
         named = any(k.startswith(f"{name}=") for k in reader.known)
         missing = named and f"{name}={value}" not in reader.known
@@ -76,10 +83,8 @@ def lacking(row: NativeRow, reader: Reader) -> str | None:
         if row.collective not in TUNED:
             return f"coll/tuned has no algorithms for {row.collective}"
         return openmpi_words.lacks(row.collective, int(value), reader.release or "9")
-    names = HAN.get(row.collective, "").split()
-    of_han = name == f"coll_han_use_{row.collective}_algorithm" and names and value.isdecimal()
-    if of_han and int(value) > len(names):
-        return f"HAN has no algorithm {value} for {row.collective}"
+    if name == f"coll_han_use_{row.collective}_algorithm" and value.isdecimal():
+        return openmpi_words.lacks_of_han(row.collective, int(value))
     return None
 
 

@@ -96,26 +96,21 @@ def _values(row: NativeRow, file: NativeFile, release: str, lost: list[str]) -> 
     """Return algorithm, fan-out, segment size and requests of a row, as a release has them."""
     if not row.settings:
         return (0, 0, 0, 0)
-    base = f"coll_tuned_{row.collective}_algorithm"
-    given = dict(row.settings)
-    number = int(given[base])
     # what forcing an algorithm passes where nobody sets one differs between the releases
-    default = openmpi_json.FANOUT if file.form == "json" else openmpi_words.fanout_of(
-        row.collective, str(number)
-    )  # fmt: skip
-    fanout = int(given.get(openmpi_words.fanout_name(row.collective), default))
+    values = openmpi_words.tuned_values(row, openmpi_json.FANOUT if file.form == "json" else None)
+    assert values is not None
+    number, fanout, segment, requests = values
     if (row.collective, number) == ("allgather", 2):
         if file.form == "classic":
             fanout = 2  # the radix that 4 and 5 always have
         elif release != "6" and fanout != 2:
             lost.append(f"{row.place}: Open MPI {release} has Bruck's algorithm with a radix of 2")
             return (0, 0, 0, 0)
-    requests = int(given.get(f"{base}_max_requests", "0"))
     if requests and release != "6":
         lost.append(
             f"{row.place}: the form for Open MPI {release} cannot hold a number of requests"
         )
-    return number, fanout, int(given.get(f"{base}_segmentsize", "0")), requests
+    return number, fanout, segment, requests
 
 
 _DYNAMIC = "coll_tuned_use_dynamic_rules"

@@ -48,6 +48,9 @@ class NativeRow:
         sized = size is None or (self.low <= size and (self.high is None or size <= self.high))
         return fits and sized
 
+    def setting(self, name: str) -> str | None:
+        return dict(self.settings).get(name)
+
     @property
     def calls(self) -> str:
         """Which calls it is for, in words."""

@@ -23,7 +23,6 @@ from stretto.export.openmpi_words import (
     on_nodes,
     tuned_settings,
     tuned_values,
-    unsaid,
 )
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule, merged
@@ -34,19 +33,13 @@ PARAMETERS_FILE = "stretto-openmpi-mca-params.conf"
 _NO_RULE = (0, 0, 0, 0, 0)
 
 
-def usable(rules: Iterable[Rule], export: Export, release: str) -> dict[str, dict[int, list[Rule]]]:
-    """Return the rules by collective and ranks; say what files of the MPI cannot hold."""
+def usable(rules: Iterable[Rule], release: str) -> dict[str, dict[int, list[Rule]]]:
+    """Return rules by collective and ranks; a collective that is the MPI's to decide has none.
+
+    `rules`: those that rows of the release can say (`openmpi_words.unsaid`).
+    """
     out: dict[str, dict[int, list[Rule]]] = defaultdict(lambda: defaultdict(list))
     for rule in map(numbered, rules):
-        size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
-        what = f"{rule.collective}{size} on {rule.layout.words}"
-        if rule.collective not in IDS:
-            export.lost.append(f"{what}: coll/tuned has no rules for it")
-            continue
-        without = None if rule.default else unsaid(rule, release)
-        if without:
-            export.lost.append(f"{what}: {without}")
-            rule = replace(rule, settings=())  # the row before it must not reach into its sizes
         out[rule.collective][rule.layout.nranks].append(as_forced(rule, release))
     return {
         c: by_ranks
@@ -106,7 +99,7 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
     `rules`: from `for_layouts`: one layout for each number of ranks.
     """
     export = Export()
-    found = usable(rules, export, release)
+    found = usable(rules, release)
     tables = {c: _tables(by_ranks, export) for c, by_ranks in found.items()}
     tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
     parameters = han_file(found, export, release)

@@ -46,8 +46,8 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     collectives: dict[str, list[dict[str, Any]]] = {}
     inside = [r for r in rules if r.layout.nodes == 1]
     across = [r for r in rules if r.layout.nodes > 1]
-    on_one = openmpi.usable(inside, export, "6")
-    on_several = openmpi.usable(across, export, "6")
+    on_one = openmpi.usable(inside, "6")
+    on_several = openmpi.usable(across, "6")
     for collective in dict.fromkeys([*on_one, *on_several]):
         one, several = on_one.get(collective, {}), on_several.get(collective, {})
         entries: list[dict[str, Any]] = []
@@ -180,10 +180,6 @@ def _read_entry(
     last = None if high == MOST else high
     if low > high:
         faults.append((place, "comm_size_min is above comm_size_max"))
-    if any(a <= low and high <= b and same in ((), only) for a, b, same in seen):
-        faults.append((place, "it never applies: an entry before has these ranks"))
-        return []
-    seen.append((low, high, only))
     mine = []
     for rule in rules:
         row = _read_row(rule, collective, place)
@@ -191,6 +187,10 @@ def _read_entry(
             faults.append((row.place, "msg_size_min is above msg_size_max"))
         else:
             mine.append(replace(row, first=low, last=last, only=only))
+    if any(a <= low and high <= b and same in ((), only) for a, b, same in seen):
+        faults.append((place, "it never applies: an entry before has these ranks"))
+        return []
+    seen.append((low, high, only))
     if not any(r.low == 0 and r.high is None for r in mine):
         other = (*only, OTHER_SIZES)
         mine.append(NativeRow(place, collective, low, last, 0, None, (), other))

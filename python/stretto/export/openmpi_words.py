@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from stretto.export import han
+from stretto.export.native_rows import NativeRow
 from stretto.export.rules import Rule
 from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
 
@@ -85,7 +86,9 @@ def fanout_name(collective: str) -> str:
     return f"coll_tuned_{collective}_algorithm_{kind}_fanout"
 
 
-def tuned_values(rule: Rule, fanout: str | None = None) -> tuple[int, int, int, int] | None:
+def tuned_values(
+    rule: Rule | NativeRow, fanout: str | None = None
+) -> tuple[int, int, int, int] | None:
     """Return algorithm, fan-out, segment size and requests of a row of coll/tuned; None: of HAN.
 
     `fanout`: what forcing passes where nobody sets one; None: as in 4 and 5.
@@ -164,7 +167,7 @@ def unsaid(rule: Rule, release: str) -> str | None:
             return f"what number {name}={value} stands for is not known, and rows hold numbers"
     if of_tuned:
         return lacks(rule.collective, int(rule.setting(base) or 0), release)
-    return _lacks_of_han(rule)
+    return lacks_of_han(rule.collective, han.algorithm_of(rule) or 0)
 
 
 def lacks(collective: str, number: int, release: str) -> str | None:
@@ -203,13 +206,10 @@ def _is_bruck(rule: Rule) -> bool:
     return rule.collective == "allgather" and rule.setting(base) == _BRUCK
 
 
-def _lacks_of_han(rule: Rule) -> str | None:
+def lacks_of_han(collective: str, number: int) -> str | None:
     """Return in words that HAN does not have an algorithm; None: it does, or nobody knows."""
-    number = han.algorithm_of(rule)
-    names = HAN.get(rule.collective, "").split()
-    if names and (number or 0) > len(names):
-        return f"HAN has no algorithm {number} for {rule.collective}"
-    return None
+    names = HAN.get(collective, "").split()
+    return f"HAN has no algorithm {number} for {collective}" if 0 < len(names) < number else None
 
 
 def beside_han(rule: Rule, release: str, measured: str) -> str | None:

@@ -1,4 +1,4 @@
-"""``--to stretto``: Stretto's own table, and which of a directory's results an export is made of.
+"""``--to stretto``: Stretto's own table: that of a campaign, or one decided from results.
 
 There is no script to source: the table needs Stretto's library in the ranks, and a LD_PRELOAD that
 a job script exports would put it into each program of the script, launcher and shell tools
@@ -8,20 +8,21 @@ included, whatever MPI they are of. `stretto run` gives it to the ranks alone, o
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stretto.campaign.begun import CAMPAIGN
+from stretto.campaign.conclude import table_place
 from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError
-from stretto.export.campaign_table import campaign_table, kinds
+from stretto.errors import UsageError
+from stretto.export.rules import layout_of
 from stretto.export.tested import TestedPoint, nothing, points_in, too_few
 from stretto.files.bench import read_bench
-from stretto.files.io import write_atomic
-from stretto.files.results import results_in
-from stretto.files.table import Row, write_table
-from stretto.kinds import Family
+from stretto.files.results import ENDING
+from stretto.files.table import Row, read_table, write_table
 from stretto.measure.baseline import fair
 from stretto.measure.compare import NATIVE, timings
 from stretto.mpi.algorithms.base import PREFIX
@@ -30,25 +31,10 @@ from stretto.tune.table import table_from
 if TYPE_CHECKING:
     from stretto.export.targets import Wishes
 
-TABLE, README = "stretto.table", "README.txt"
-_TITLE = "Stretto's table"
-_README = """\
-{title}
-
-{apply}
-The table is of no effect without Stretto's library, which `stretto run` puts into the ranks and
-into nothing else. There is no script to source: an LD_PRELOAD of a whole job script would reach
-each of its programs.
-"""
-_APPLY = """\
-Apply it to a job:
-
-    {command} -- mpirun -n 64 ./app
-"""
-_NOTHING = """\
-No row of it takes an algorithm of Stretto's: every call is left to the MPI, and there is nothing to
-apply.
-"""
+TABLE = "stretto.table"
+#: a table may seem so much older than its results: a copy of a directory gives its files new times,
+#: in any order, and those of file systems are coarse
+_COPIED_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -58,30 +44,29 @@ class Written:
     command: str | None
     taken: Path | None
     notes: list[str]
-    lost: list[str]
 
 
 def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
-    """Write the table of a campaign, or that of ``table decide``, and how to apply it."""
-    taken = campaign_table(results)
-    table, lost, notes = taken.table, list(taken.lost), []
-    if table is not None:
-        notes.append(f"the campaign's own table is taken, {taken.path} ({kinds(table.rows)} rows)")
+    """Write the table of a campaign, or that of ``table decide``."""
+    taken, notes = campaign_table(results)
+    if taken is not None:
+        table = read_table(taken)
+        every = {p.resolve() for p in results[0].parent.glob(f"[!.]*{ENDING}")}
+        if not every <= {p.resolve() for p in results}:
+            named = {(x.nodes, x.ppn) for x in (layout_of(read_bench(p), p) for p in results)}
+            table = replace(table, rows=[r for r in table.rows if (r.nodes, r.ppn) in named])
+            notes.append("rows of layouts whose results are not named are left out")
+        notes.append(f"the campaign's own table is taken, {taken} ({_kinds(table.rows)} rows)")
     else:
         found, table = table_from(results)
-        lost += [
+        notes += [
             f"{words}: the baseline is missing, so nothing is compared there"
             for one in found
             for words in one.alone
         ]
-        if natives := sum(len(one.natives) for one in found):
-            lost.append(
-                f"{counted(natives, 'call')} for which a native algorithm is the fastest or "
-                "faster than its decision: no table holds those, an export to that MPI does"
-            )
     rows = _kept(table.rows, wishes)
     if natives := sum(r.choice.startswith(PREFIX) for r in rows):
-        lost.append(
+        notes.append(
             f"{counted(natives, 'row')} naming a native algorithm: `stretto run` leaves "
             "those calls to the MPI, an export to that MPI has it take the algorithm"
         )
@@ -89,20 +74,56 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
     gone = sum(map(_chooses, table.rows)) - chosen
     if gone:
         words = counted(gone, "row that chooses was", "rows that choose were")
-        lost.append(f"{words} left out, by --nodes, --ppn or --without")
+        notes.append(f"{words} left out, by --nodes, --ppn or --without")
     points = _points(results)
-    if not chosen and not gone:
-        sentence = nothing(points, "no algorithm of Stretto's")
-        notes += [] if sentence is None else [sentence]
-    lost += too_few(points)
+    sentence = nothing(points, "no algorithm of Stretto's") if not chosen and not gone else None
+    notes += [*([sentence] if sentence else []), *too_few(points)]
     path = out / TABLE
     write_table(replace(table, rows=rows), path)
     command = f"stretto run --table {shlex.quote(str(path))}" if chosen else None
-    files = str(taken.path) if taken.path else ", ".join(str(p) for p in results)
-    apply = _NOTHING if command is None else _APPLY.format(command=command)
-    text = _README.format(title=f"{_TITLE} from {files}", apply=apply)
-    write_atomic(out / README, text, "the export")
-    return Written(path, chosen, command, taken.path, notes, lost)
+    return Written(path, chosen, command, taken, notes)
+
+
+def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
+    """Return the table of the campaign that results are of; None, and what that loses.
+
+    It has rows that no single layout's results give: faster by the fit, interpolated, of a model.
+    """
+    path = next((t for p in results if (t := _table_of(p)) is not None), None)
+    if path is None:
+        return None, []
+    why = ""
+    if len({p.parent.resolve() for p in results}) > 1:
+        why = "the results are not of one campaign, one MPI and one kind of nodes"
+    elif not path.exists():
+        why = f"there is no {path}"
+    elif late := [p.name for p in results if _older(path, p)]:
+        why = f"{path} is older than {late[0]}"
+    if not why:
+        return path, []
+    return None, [
+        f"{why}: rows are decided from each layout's results alone, and those are missing that a "
+        "campaign decides from all of them: faster by the fit over layouts, interpolated, "
+        "simulated; run the campaign's command again, which makes the table anew"
+    ]
+
+
+def _table_of(results: Path) -> Path | None:
+    """Return where the campaign has its table that results are of; None: they are of none."""
+    head, base = read_bench(results).header, results.resolve().parent.parent.parent
+    path = table_place(base, head.mpi, str(head.settings.get("node_cpu") or head.host.cpu))
+    return path if path.exists() or (base / CAMPAIGN).exists() else None
+
+
+def _older(table: Path, results: Path) -> bool:
+    return table.stat().st_mtime + _COPIED_S < results.stat().st_mtime
+
+
+def _kinds(rows: Sequence[Row]) -> str:
+    """Return what a table has that results alone do not give."""
+    fit = ["by fit"] * sum("by_fit" in r.evidence for r in rows)
+    found = Counter([*fit, *(r.evidence.get("source", "measured") for r in rows)])
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(found.items()))
 
 
 def _chooses(row: Row) -> bool:
@@ -142,37 +163,4 @@ def _is(number: int | None, wanted: int | None) -> bool:
 
 
 def is_own(out: Path) -> bool:
-    try:
-        text = (out / README).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return (out / TABLE).exists() and text.startswith(_TITLE)
-
-
-def chosen_results(
-    paths: Sequence[Path], family: Family | None, major: str
-) -> tuple[list[Path], list[str]]:
-    """Return the files that an export is made of, and a sentence on those of other MPIs.
-
-    Files that are named one by one all count: what does not fit is refused elsewhere. Of a
-    directory, which may be a campaign's with several MPIs, those of the target's are taken.
-
-    `family`, `major`: of the target; None: any MPI. Where several versions are there, those of this
-    major one.
-    """
-    named = [p for p in paths if not p.is_dir()]
-    below = [p for p in results_in([d for d in paths if d.is_dir()]) if p not in named]
-    mpis = {p: read_bench(p).header.mpi for p in below}
-    kept = [p for p in below if family in (None, mpis[p].family)]
-    if len({mpis[p].version for p in kept}) > 1 and major:
-        kept = [p for p in kept if mpis[p].version.startswith(major)] or kept
-    if below and not kept and not named:
-        there = ", ".join(sorted({f"{m.family} {m.version}" for m in mpis.values()}))
-        raise StrettoError(
-            f"there are no results of {family} in this directory, but of {there}",
-            next(p for p in paths if p.is_dir()),
-            "name another target (--to), or the results",
-        )
-    others = sorted({f"{mpis[p].family} {mpis[p].version}" for p in below if p not in kept})
-    lost = [f"results of {name} in the directory are left out" for name in others]
-    return [*named, *kept], lost
+    return (out / TABLE).exists()

@@ -16,7 +16,9 @@ from stretto.files.caches import all_cold
 from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.layout import RankLayout
+from stretto.files.results import results_in
 from stretto.files.table import WITHOUT_SIZE
+from stretto.kinds import Family
 from stretto.measure.baseline import need_baseline
 from stretto.measure.compare import (
     BARE,
@@ -409,3 +411,32 @@ def merged(rules: Sequence[Rule]) -> list[Rule]:
         else:
             out.append(rule)
     return out
+
+
+def chosen_results(
+    paths: Sequence[Path], family: Family | None, major: str
+) -> tuple[list[Path], list[str]]:
+    """Return the files that an export is made of, and a sentence on those of other MPIs.
+
+    Files that are named one by one all count: what does not fit is refused elsewhere. Of a
+    directory, which may be a campaign's with several MPIs, those of the target's are taken.
+
+    `family`, `major`: of the target; None: any MPI. Where several versions are there, those of this
+    major one.
+    """
+    named = [p for p in paths if not p.is_dir()]
+    below = [p for p in results_in([d for d in paths if d.is_dir()]) if p not in named]
+    mpis = {p: read_bench(p).header.mpi for p in below}
+    kept = [p for p in below if family in (None, mpis[p].family)]
+    if len({mpis[p].version for p in kept}) > 1 and major:
+        kept = [p for p in kept if mpis[p].version.startswith(major)] or kept
+    if below and not kept and not named:
+        there = ", ".join(sorted({f"{m.family} {m.version}" for m in mpis.values()}))
+        raise StrettoError(
+            f"there are no results of {family} in this directory, but of {there}",
+            next(p for p in paths if p.is_dir()),
+            "name another target (--to), or the results",
+        )
+    others = sorted({f"{mpis[p].family} {mpis[p].version}" for p in below if p not in kept})
+    lost = [f"results of {name} in the directory are left out" for name in others]
+    return [*named, *kept], lost

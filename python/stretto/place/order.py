@@ -20,7 +20,6 @@ from stretto.place.partition import (
     divide,
     graph_of,
     improve,
-    metis,
     part_of_graph,
 )
 from stretto.place.site import LEVELS, JobNodes, Seat
@@ -135,9 +134,7 @@ def best_order(
     found += [] if given is None else [given]
     plain = len(found)
     for start in _starts(graph, sizes, tuple(found), seed, tries):
-        part = start()
-        if part is not None:
-            found.append(improve(graph, part, time.monotonic() + REFINE_S))
+        found.append(improve(graph, start(), time.monotonic() + REFINE_S))
         if time.monotonic() - begin > TRY_S:
             break
     best = min(found, key=lambda part: between(graph, part))
@@ -151,11 +148,10 @@ def best_order(
 
 def _starts(
     graph: Graph, sizes: list[int], known: Sequence[Array], seed: int, tries: int
-) -> Iterator[Callable[[], Array | None]]:
+) -> Iterator[Callable[[], Array]]:
     """Yield orders to begin with, those first that tend to be the best."""
     if len(sizes) == 1:
         return
-    yield partial(metis, graph, sizes)
     yield partial(divide, graph, sizes, np.random.default_rng(seed))
     yield from (part.copy for part in known)
     for number in range(tries - len(known) - 1):

@@ -7,7 +7,6 @@ Mattheyses at every level; then pairs of parts are refined against each other.
 from __future__ import annotations
 
 import heapq
-import importlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,47 +86,6 @@ def divide(graph: Graph, sizes: Sequence[int], random: np.random.Generator) -> A
     """Return the part of each vertex; the parts get exactly `sizes` vertices."""
     part = np.zeros(graph.size, np.int64)
     _divide(graph, np.arange(graph.size), list(sizes), 0, part, random)
-    return part
-
-
-def metis(graph: Graph, sizes: Sequence[int]) -> Array | None:
-    """Return METIS's parts, moved to exactly `sizes`; None where pymetis is not installed.
-
-    On grids its recursive bisection is better than its k-way method, and faster than ours.
-    """
-    try:
-        pymetis = importlib.import_module("pymetis")
-    except ImportError:
-        return None
-    scale = 1e6 / max(float(graph.bytes.max(initial=0.0)), 1.0)
-    whole = np.maximum(graph.bytes * min(scale, 1.0), 1).astype(np.int64)
-    options = pymetis.Options()
-    options.ufactor = 1
-    _, found = pymetis.part_graph(
-        len(sizes), pymetis.CSRAdjacency(graph.first, graph.peers), eweights=whole.tolist(),
-        tpwgts=[s / graph.size for s in sizes], recursive=True, options=options,
-    )  # fmt: skip
-    return fitted(graph, np.asarray(found, np.int64), sizes)
-
-
-def fitted(graph: Graph, part: Array, sizes: Sequence[int]) -> Array:
-    """Return parts of exactly `sizes`: what is too much goes where it costs the fewest bytes."""
-    part, room = part.copy(), np.asarray(sizes) - np.bincount(part, minlength=len(sizes))
-    for full in np.flatnonzero(room < 0):
-        while room[full] < 0:
-            mine = np.flatnonzero(part == full)
-            pull = np.zeros((len(mine), len(sizes)))
-            small = np.full(graph.size, -1, np.int64)
-            small[mine] = np.arange(len(mine))
-            chosen = small[graph.rows] >= 0
-            index = (small[graph.rows[chosen]], part[graph.peers[chosen]])
-            np.add.at(pull, index, graph.bytes[chosen])
-            pull -= pull[:, full : full + 1].copy()
-            pull[:, room <= 0] = -np.inf
-            at, to = divmod(int(np.argmax(pull)), len(sizes))
-            part[mine[at]] = to
-            room[full] += 1
-            room[to] -= 1
     return part
 
 
