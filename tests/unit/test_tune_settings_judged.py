@@ -66,6 +66,18 @@ def test_a_combination_is_one_of_several_chances(
     assert made.file.setting == chosen
 
 
+def test_a_failed_run_of_a_setting_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first round was run twice in one start; a native one is, as all settings need it."""
+    lost = [SettingRun(n, 0, None, 1.0, 1) for n in ("A=1", NATIVE)]
+    made = judging(lost, [Tried("A=1", "", {})])
+    made.o.seed = 1
+    runs: list[SettingRun] = []
+    monkeypatch.setattr(made, "run_once", lambda draft, environment: draft)
+    monkeypatch.setattr(made, "keep", runs.append)
+    made.turns({NATIVE: None, "A=1": {}}, 2, Progress("", quiet=True))
+    assert sorted((r.setting, r.round) for r in runs) == [("A=1", 1), (NATIVE, 0), (NATIVE, 1)]
+
+
 @pytest.mark.parametrize(
     ("rounds", "others", "said", "outcome"),
     [
