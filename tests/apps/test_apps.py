@@ -165,5 +165,5 @@ def test_examples_refuse_an_unknown_mode(tmp_path: Path, name: str) -> None:
     have("icoFoam", "openfoam openfoam-examples")
     short = ["-s", "1"] if name == "openfoam" else ["-i", "1", "-c", "4"]
     argv = [example(name, "run.sh"), *short, "-d", str(tmp_path / "case"), "fast"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and "give native, tune or run" in done.stderr

@@ -30,7 +30,7 @@ def nodes() -> Iterator[testbed.Cluster]:
 @pytest.mark.parametrize("name", rarely([*THREE, "intel"], ["openmpi4", "intel"]))
 def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
     path = nodes.shared / f"{name}.profile.json"
-    job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "4", "5000"]
+    job = [*launcher(nodes, name, 4, 2), str(program(nodes, name)), "2", "5000"]
     done = stretto(nodes, name, "profile", "-o", str(path), "--", *job)
     assert "wrong: 0" in done.stdout
     profile = json.loads(path.read_text())
@@ -41,8 +41,8 @@ def test_profile_joins_the_nodes(nodes: testbed.Cluster, name: str) -> None:
     if testbed.own_clocks():
         assert errors[:2] == [0, 0] and all(0 < e < 1 for e in errors[2:])
     (row,) = [c for c in profile["calls"] if c["function"] == "MPI_Allreduce"]
-    assert row["calls"] == [4] * 8
-    # four times 5 s for the last rank, which itself waits for nobody as long, busy machine or not
+    assert row["calls"] == [2] * 8
+    # twice 5 s for the last rank, which itself waits for nobody as long, busy machine or not
     assert min(row["wait_s"][:7]) > row["wait_s"][7]
     assert all(w > t for w, t in zip(row["wait_s"][:7], row["transfer_s"], strict=False))
     assert not list(nodes.shared.glob(".stretto*"))
@@ -178,7 +178,7 @@ def test_tune_a_command_on_two_nodes(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned"
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "1500"]
     done = stretto(
-        nodes, "openmpi4", "tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o",
+        nodes, "openmpi4", "tune", "--budget", "75s", "--pairs", "1", "--launches", "1", "-o",
         str(out), "--candidates", "native,shm+recursive_doubling", "--metric",
         r"loop seconds: (\S+)", "--", *job, XDG_DATA_HOME=str(nodes.shared),
     )  # fmt: skip
@@ -262,7 +262,7 @@ def test_a_rank_killed_inside_a_collective(nodes: testbed.Cluster, name: str) ->
         said = "".join(nodes.run(i, argv).stdout for i in range(2) for argv in listed)
         return "\n".join(x for x in said.splitlines() if re.search(r"program-|^\S*stretto", x))
 
-    deadline = time.monotonic() + 60  # the launcher's daemon there goes after the launcher
+    deadline = time.monotonic() + 300  # the launcher's daemon there goes after the launcher
     while left() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert left() == ""

@@ -72,11 +72,17 @@ def test_net_where_each_stream_is_capped_reports_the_cap(nodes: testbed.Cluster)
     try:
         pair = f"{nodes.nodes[0].name}:{nodes.nodes[1].name}"
         words = ["--pairs", pair, "--streams", "1,4", "--tool", "own", "-o", "cap.net.json"]
-        found = net(nodes, [0, 1], *QUICK, *words)
+        until = time.monotonic() + clusters.LOOKS_S
+        while True:
+            found = net(nodes, [0, 1], *QUICK, *words)
+            by_streams = {count: rate for (_, count), rate in rates(found).items()}
+            assert all(rate < 1.15 * STREAM * count for count, rate in by_streams.items())
+            reached = by_streams[4] == pytest.approx(4 * by_streams[1], rel=0.15)
+            if reached or time.monotonic() > until:
+                break
     finally:
         clusters.tc(nodes, 0, capped(LINK))
-    by_streams = {count: rate for (_, count), rate in rates(found).items()}
-    assert by_streams[4] == pytest.approx(4 * by_streams[1], rel=0.15)
+    assert reached, by_streams
     text = found["answer"]["text"]
     said = re.search(r"each stream is capped at about ([\d.]+) Mb/s", text)
     assert said and float(said[1]) == pytest.approx(by_streams[1], rel=0.15), text
@@ -89,15 +95,17 @@ def test_net_with_a_slow_host_and_a_lossy_pair_names_both(nodes: testbed.Cluster
     clusters.tc(nodes, 2, capped(SLOW))
     clusters.tc(nodes, 0, capped(LINK, "limit 60k"))
     replace = ["tc", "qdisc", "replace", "dev", outside, "root", "tbf", "burst", "50k"]
-    subprocess.run([*replace, "rate", f"{SLOW}mbit", "latency", "1s"], check=True, timeout=60)
+    subprocess.run([*replace, "rate", f"{SLOW}mbit", "latency", "1s"], check=True, timeout=300)
     try:
-        found = net(nodes, [0, 1, 2, 3], *QUICK, "--streams", "4", "--tool", "own")
+        until, by_topic = time.monotonic() + clusters.LOOKS_S, {}
+        while set(by_topic) != {"host", "loss"} and time.monotonic() < until:
+            found = net(nodes, [0, 1, 2, 3], *QUICK, "--streams", "4", "--tool", "own")
+            by_topic = {finding["topic"]: finding for finding in found["findings"]}
     finally:
         clusters.tc(nodes, 2, capped(LINK))
         clusters.tc(nodes, 0, capped(LINK))
-        subprocess.run([*replace, "rate", f"{LINK}mbit", "latency", "1s"], check=True, timeout=60)
+        subprocess.run([*replace, "rate", f"{LINK}mbit", "latency", "1s"], check=True, timeout=300)
     names = [node.name for node in nodes.nodes]
-    by_topic = {finding["topic"]: finding for finding in found["findings"]}
     assert by_topic["host"]["hosts"] == [names[2]] and "both" in by_topic["host"]["text"], found
     assert by_topic["loss"]["hosts"] == names[:2]
     assert set(by_topic) == {"host", "loss"}, by_topic

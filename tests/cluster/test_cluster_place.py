@@ -53,7 +53,7 @@ def hidden() -> np.ndarray:
 
 def sent(nodes: testbed.Cluster, name: str, words: Sequence[str]) -> int:
     env = clusters.environment(nodes, name) | (MPICH_YIELDS if name == "mpich" else {})
-    done = clusters.call(list(words), nodes.shared, env, 0, 100)
+    done = clusters.call(list(words), nodes.shared, env, 0, 600)
     assert "wrong: 0" in done.stdout, done.stdout
     shares = {int(n) for n in re.findall(r"beside (\d+)", done.stdout)}
     assert shares == {PPN}, "ranks of a node share memory"
@@ -111,7 +111,7 @@ def test_place_command_runs_both_ways_and_counts(name: str, nodes: testbed.Clust
     argv = [sys.executable, "-m", "stretto", "place", "--pairs", "1", "-o", str(out), "--json"]
     env = clusters.environment(nodes, name) | (MPICH_YIELDS if name == "mpich" else {})
     done = clusters.call(
-        [*argv, "--metric", r"halo seconds: (\S+)", "--", *words], nodes.shared, env, 0, 300
+        [*argv, "--metric", r"halo seconds: (\S+)", "--", *words], nodes.shared, env, 0, 900
     )
     found = json.loads(done.stdout)
     assert found["gain"]

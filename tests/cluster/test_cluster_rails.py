@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -60,13 +61,16 @@ def test_net_rails_counts_connections_and_the_bytes_of_both_rails(nodes: testbed
     """A cap is an upper bound, and two are twice one; a busy machine only slows."""
     candidates = f"btl_tcp_links=2,{SPREAD};btl_tcp_if_include=eth0"
     words = ["--bytes", "256K", "--launches", "1", "--candidates", candidates]
-    found = by_name(net(nodes, "rails", *words))
-    native, spread, alone = found.values()
-    assert native["sockets"] == {2} and 0.4 < native["eth1"] < 0.6
-    assert spread["sockets"] == {4} and 0.3 < spread["eth1"] < 0.7
-    assert alone["sockets"] == {1} and alone["eth1"] < 0.01
-    assert alone["rate"] < 1.1 * LINK / 8
-    assert native["rate"] > 1.5 * alone["rate"]
+    until, reached = time.monotonic() + clusters.LOOKS_S, False
+    while not reached and time.monotonic() < until:
+        found = by_name(net(nodes, "rails", *words))
+        native, spread, alone = found.values()
+        assert native["sockets"] == {2} and 0.4 < native["eth1"] < 0.6
+        assert spread["sockets"] == {4} and 0.3 < spread["eth1"] < 0.7
+        assert alone["sockets"] == {1} and alone["eth1"] < 0.01
+        assert alone["rate"] < 1.1 * LINK / 8
+        reached = native["rate"] > 1.5 * alone["rate"]
+    assert reached, found
 
 
 def test_net_tcp_names_a_pulled_rail_and_the_bytes_of_each_interface(
@@ -76,11 +80,11 @@ def test_net_tcp_names_a_pulled_rail_and_the_bytes_of_each_interface(
     pulled = nodes.nodes[1].name
     words = ["--agent", str(testbed.AGENT), "--no-latency", "--streams", "1", "--threads", "1"]
     words += ["--runs", "1", "--seconds", "0.3", "--warmup", "0", "--tool", "own"]
-    subprocess.run(["ip", "link", "set", outside, "down"], check=True, timeout=60)
+    subprocess.run(["ip", "link", "set", outside, "down"], check=True, timeout=300)
     try:
         found = net(nodes, "tcp", *words, "-o", "pulled.net.json")
     finally:
-        subprocess.run(["ip", "link", "set", outside, "up"], check=True, timeout=60)
+        subprocess.run(["ip", "link", "set", outside, "up"], check=True, timeout=300)
     (rail,) = [finding for finding in found["findings"] if finding["topic"] == "rail"]
     assert rail["hosts"] == [pulled] and rail["text"].startswith(f"eth1 is down on {pulled}")
     moved = {(c["host"], c["name"]): c["sent"] for c in found["traffic"]}
@@ -115,11 +119,11 @@ def test_net_rails_with_a_pulled_rail_names_it(nodes: testbed.Cluster) -> None:
     """Open MPI waits for it: the error names it; where it is left out, it is a warning."""
     outside, pulled = f"{nodes.bridges[1]}v2", nodes.nodes[1].name
     words = ["--bytes", "256K", "--launches", "1", "--candidates", "btl_tcp_links=8"]
-    subprocess.run(["ip", "link", "set", outside, "down"], check=True, timeout=60)
+    subprocess.run(["ip", "link", "set", outside, "down"], check=True, timeout=300)
     try:
         failed = net(nodes, "rails", *words, status=1)
         found = net(nodes, "rails", *words, OMPI_MCA_btl_tcp_if_include="eth0")
     finally:
-        subprocess.run(["ip", "link", "set", outside, "up"], check=True, timeout=60)
+        subprocess.run(["ip", "link", "set", outside, "up"], check=True, timeout=300)
     assert f"eth1 is down on {pulled}" in failed["error"] and "try:" in failed["error"]
     assert found["findings"][0]["text"].startswith(f"eth1 is down on {pulled}")

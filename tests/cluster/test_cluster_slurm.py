@@ -90,7 +90,7 @@ def test_components_of_a_step(nodes: testbed.Cluster) -> None:
 
 def test_tune_under_srun(nodes: testbed.Cluster) -> None:
     out = nodes.shared / "tuned-srun"
-    words = ["tune", "--budget", "25s", "--pairs", "1", "--launches", "1", "-o", str(out)]
+    words = ["tune", "--budget", "75s", "--pairs", "1", "--launches", "1", "-o", str(out)]
     words += ["--candidates", "native,shm+recursive_doubling", "--"]
     home = {"XDG_DATA_HOME": str(nodes.shared)}
     stretto(nodes, "openmpi4", *words, *srun(nodes, "openmpi4", "1500"), **home)
@@ -163,7 +163,7 @@ def test_slurm_goes_with_a_killed_owner() -> None:
     argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed")]
     name = subprocess.run(argv, capture_output=True, text=True, timeout=400).stdout.strip()
     assert name
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
 
     def left() -> str:
         listed = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True)
@@ -183,7 +183,7 @@ def test_slurm_missing_is_said(tmp_path: Path) -> None:
         env=os.environ | {"PATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1 and "apt-get install slurm-wlm munge" in done.stderr
     assert "Traceback" not in done.stderr

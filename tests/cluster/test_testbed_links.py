@@ -27,13 +27,13 @@ def name() -> str:
 @contextlib.contextmanager
 def link(name: str) -> Iterator[Path]:
     """A bridge of somebody else."""
-    subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=True, timeout=60)
+    subprocess.run(["ip", "link", "add", name, "type", "bridge"], check=True, timeout=300)
     path = Path("/sys/class/net", name)
     try:
         yield path
     finally:
         if path.exists():
-            subprocess.run(["ip", "link", "del", name], check=True, timeout=60)
+            subprocess.run(["ip", "link", "del", name], check=True, timeout=300)
 
 
 def traces(name: str) -> list[str]:

@@ -106,7 +106,7 @@ def test_agent_goes_to_any_directory_and_enters_no_process_but_the_node(
 
     def agent(*words: str) -> subprocess.CompletedProcess[str]:
         argv = ["/bin/sh", str(script), *words]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+        return subprocess.run(argv, capture_output=True, text=True, timeout=300)
 
     core, me = min(os.sched_getaffinity(0)), holder.start_time(os.getpid())
     noted = {"n1": (os.getpid(), me), "n2": (os.getpid(), f"{me}1"), "n3": (2**30, "5")}
