@@ -34,7 +34,7 @@ from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, st
 from stretto.scaling.points import _fitting, points_of
 from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
-from stretto.tune.trials import Trial, find_value, make_metric
+from stretto.tune.trials import Trial
 
 SOURCE = REPOSITORY / "tests" / "programs" / "scaling.c"
 VERSIONS = {
@@ -178,19 +178,6 @@ def test_points() -> None:
     with pytest.raises(UsageError, match="'x' is not a number"):
         parse_counts("1,x", "-n")
     assert points_of(job, "2,2,1", None, None, "1,1") == [RunPoint(1, 1, 1), RunPoint(1, 2, 1)]
-
-
-def test_numbers_that_are_typed_twice_are_in_pairs_twice() -> None:
-    pairs = points_of(["./job.sh", "{n}"], None, "1", "18,18,36", "1,2,1")
-    assert pairs == [RunPoint(1, 18, 1), RunPoint(1, 18, 2), RunPoint(1, 36, 1)]
-
-
-@pytest.mark.parametrize("option", ["--ranks", "--ppn", "--nodes", "--threads"])
-def test_an_empty_value_is_told(option: str) -> None:
-    given = dict.fromkeys(("--ranks", "--nodes", "--ppn", "--threads")) | {option: ""}
-    with pytest.raises(UsageError, match=f"{option} is empty") as caught:
-        points_of(["./job.sh", "{n}"], *given.values())
-    assert "shell variable" in str(caught.value.remedy)
 
 
 def runs_of(
@@ -400,31 +387,6 @@ def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path
     measuring.runs += [ScaleRun(1, 2, None, "native", 3, None, 9.0, 1, detail="it crashed")]
     expected = {ppn: measuring.expected_s(RunPoint(1, ppn)) for ppn in (1, 2, 4)}
     assert expected == {1: 2.0, 2: 3.0, 4: 1.0}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--ranks", "4:2"], "'4:2' is not a range"),
-        (["--ranks", "2", "--metric", "("], "not a regular expression"),
-        (["--ranks", "2", "--price", "nan"], "no number"),
-        (["--ranks", "2", "--budget", "soon"], "not a time"),
-    ],
-)
-def test_mistyped_options_are_told_before_anything_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    words: list[str], message: str,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    assert main(["scale", *words, "--", "mpirun", "-n", "2", "true"]) == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_figure_that_is_no_number_is_none() -> None:
-    metric = make_metric(r"residual: (\S+)", "lower", None)
-    assert find_value(metric, Result(0, 1.0, "residual: nan\n")) is None
-    assert find_value(metric, Result(0, 1.0, "residual: 1D3\n")) == 1000
 
 
 def header(words: list[str]) -> ScaleHeader:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import socket
 import stat
 import time
@@ -278,39 +277,6 @@ def test_pipes_are_made_anew_and_sockets_named(
         assert main([*words, *launcher, *job]) == 0
     assert "in no copy (sockets, devices): sock" in capsys.readouterr().err
     assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
-
-
-def test_what_cannot_be_copied_is_told_in_words(
-    launcher: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*args: object, **named: object) -> None:
-        raise shutil.Error([("/a/secret", "/b/secret", "Permission denied"), ("/a/x", "/b/x", "y")])
-
-    monkeypatch.setattr(shutil, "copytree", fail)
-    assert main(["scale", "--ranks", "1", *launcher, *sh("echo {n}")]) == 1
-    said = capsys.readouterr().err
-    assert "/a/secret: Permission denied (and 1 more)" in said and "[(" not in said
-
-
-@pytest.mark.parametrize("option", [("--metric-better", "higher"), ("--metric-unit", "it/s")])
-@pytest.mark.parametrize("verb", [["scale", "--ranks", "1"], ["tune"], ["settings"]])
-def test_options_of_a_metric_that_is_not_given_are_refused(
-    launcher: list[str],
-    capsys: pytest.CaptureFixture[str],
-    verb: list[str],
-    option: tuple[str, str],
-) -> None:
-    assert main([*verb, *option, *launcher, *sh("echo {n}")]) == 2
-    assert f"{option[0]} says nothing of wall time" in capsys.readouterr().err
-
-
-def test_a_run_that_fails_in_silence_has_no_last_words(
-    launcher: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["scale", "--ranks", "1", *launcher, *sh("exit 3; {n}")]) == 1
-    said = capsys.readouterr().err
-    assert "it ended with 3; it printed nothing that tells why" in said
-    assert "last words: \n" not in said
 
 
 def chosen(words: list[str], environment: dict[str, str]) -> None:
