@@ -23,13 +23,6 @@ def test_no_bytes_at_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert "simulated" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("option", ["--error nan", "--error inf", "--compute inf"])
-def test_numbers_that_are_none(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "-p", "ib-hdr", "--profile", "x", *option.split()]) == 2
-    error = capsys.readouterr().err
-    assert "is no number to go by" in error and f"at: {option.split()[0]}" in error
-
-
 def simulated(out: Path, *more: str) -> int:
     return main(["simulate", "-p", "hpc7g", "-c", "allreduce,bcast", "--nodes", "2:4", "--ppn", "4",
                  "--bytes", "8,64K", "-o", str(out), *more])  # fmt: skip

@@ -10,6 +10,26 @@ from stretto.cli import main
 from stretto.files.bench import read_bench
 
 HEADING = "# Size       Avg Latency(us)\n"
+#: what IMB prints first, and a block
+IMB_HEAD = """\
+#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
+# Date                  : Sun Nov 22 07:22:34 2026
+# Release               : 5.14.0-503
+# Calling sequence was:
+
+# IMB-MPI1 {words}
+
+# Minimum message length in bytes:   0
+# MPI_Datatype                   :   MPI_BYTE
+# MPI_Datatype for reductions    :   MPI_FLOAT
+"""
+IMB_BLOCK = """\
+# Benchmarking Allreduce
+# #processes = 4
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            4         1000         4.50        18.59        11.69
+            8         1000         4.60        19.59        12.69
+"""
 
 
 def table(number: int = 0, title: str = "Allreduce", factor: float = 1.0, sizes: int = 12) -> str:

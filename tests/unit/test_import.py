@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from imported import HEADING, Import, log_of, table
+from imported import HEADING, IMB_BLOCK, IMB_HEAD, Import, log_of, table
 from mpis import REPOSITORY
 from stretto.cli import main
 from stretto.export.rules import read_results
@@ -24,25 +24,6 @@ C5N_WORDS = ("--pattern", LAYOUT, "--setting", SETTING)
 WHERE = ("--mpi", "openmpi@5.0.6", "--nodes", "1", "--ppn", "4")
 TITLE = "\n# OSU MPI Allreduce Latency Test v7.4\n"
 FULL = "# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations\n"
-IMB = """\
-#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
-# Date                  : Sun Nov 22 07:22:34 2026
-# Release               : 5.14.0-503
-# Calling sequence was:
-
-# IMB-MPI1 {words}
-
-# Minimum message length in bytes:   0
-# MPI_Datatype                   :   MPI_BYTE
-# MPI_Datatype for reductions    :   MPI_FLOAT
-"""
-BLOCK = """\
-# Benchmarking Allreduce
-# #processes = 4
-       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
-            4         1000         4.50        18.59        11.69
-            8         1000         4.60        19.59        12.69
-"""
 BARRIER = """\
 # Benchmarking Barrier
 # #processes = 8
@@ -148,20 +129,6 @@ def test_import_follows_links_to_directories_once(tmp_path: Path, imports: Impor
     assert len(read_bench(imports.out / imports.names[0]).launches) == 7
 
 
-def test_import_of_several_patterns_takes_the_first_that_fits(
-    tmp_path: Path, imports: Import
-) -> None:
-    names = ["run1/bcast_2x4_default.log", "run2-bcast-2x4-algo6.log", "notes.txt"]
-    for i, name in enumerate(names):
-        log_of(tmp_path / "logs" / name, i, "Broadcast")
-    words = ["--pattern", "run{launch}/{collective}_{nodes}x{ppn}_{algorithm}.log",
-             "--pattern", "run{launch}-{collective}-{nodes}x{ppn}-algo{algorithm}.log",
-             "--mpi", "openmpi@4.1.4", "--setting", SETTING]  # fmt: skip
-    assert imports(tmp_path / "logs", *words).code == 0, imports.said
-    assert "notes.txt: its name has not the form of any --pattern" in imports.said
-    assert "run" not in imports.said and len(imports.candidates) == 2
-
-
 # copies
 
 
@@ -211,13 +178,6 @@ def test_import_of_short_tables_drops_copies_where_their_file_has_them(
     assert sum(s.bytes == 8 for s in samples) == 4
 
 
-def test_import_of_datatypes_of_one_run_counts_one_launch(tmp_path: Path, imports: Import) -> None:
-    kinds = ("CHAR", "INT", "FLOAT")
-    text = TITLE + "".join(f"# Datatype: MPI_{k}.\n{HEADING}8  1.00\n" for k in kinds)
-    assert imports(put(tmp_path / "a.log", text), *WHERE).code == 0
-    assert "the fewest launches of a candidate are 1" in imports.said
-
-
 # columns and buffers
 
 
@@ -245,7 +205,7 @@ def test_import_of_files_from_windows_reads_them(
 ) -> None:
     """Byte order marks, line ends, and the UTF-16 of PowerShell's redirection."""
     one = TITLE.lstrip() + HEADING + "8   1.55\n"
-    text = one if kind == "osu" else IMB.format(words="") + BLOCK
+    text = one if kind == "osu" else IMB_HEAD.format(words="") + IMB_BLOCK
     log = tmp_path / "a.log"
     log.write_bytes(text.replace("\n", "\r\n").encode(encoding))
     assert imports(log, *WHERE, kind=kind).code == 0
@@ -259,10 +219,10 @@ def test_import_of_files_from_windows_reads_them(
 def test_import_of_cold_buffers_marks_them_and_mixes_none(tmp_path: Path, imports: Import) -> None:
     """`-off_cache` gives each call other buffers: another measurement."""
     logs = tmp_path / "logs"
-    put(logs / "a.log", IMB.format(words="-off_cache -1 Allreduce") + BLOCK)
+    put(logs / "a.log", IMB_HEAD.format(words="-off_cache -1 Allreduce") + IMB_BLOCK)
     assert imports(logs, *WHERE, kind="imb").code == 0 and "-off_cache" in imports.said
     assert read_bench(imports.out / imports.names[0]).header.cold
-    put(logs / "b.log", IMB.format(words="Allreduce") + BLOCK)
+    put(logs / "b.log", IMB_HEAD.format(words="Allreduce") + IMB_BLOCK)
     assert imports(logs, *WHERE, "-o", str(tmp_path / "both"), kind="imb").code == 0
     (path,) = (tmp_path / "both").iterdir()
     bench = read_bench(path)
@@ -277,8 +237,12 @@ def test_import_of_imb_tells_communicators_of_several_sizes_apart(
     tmp_path: Path, imports: Import
 ) -> None:
     waiting = "# #processes = 2\n# ( 6 additional processes waiting in MPI_Barrier)\n"
-    small = BLOCK.replace("# #processes = 4\n", waiting)
-    text = IMB.format(words="") + small + BLOCK.replace("= 4", "= 8").replace("12.69", "13.69")
+    small = IMB_BLOCK.replace("# #processes = 4\n", waiting)
+    text = (
+        IMB_HEAD.format(words="")
+        + small
+        + IMB_BLOCK.replace("= 4", "= 8").replace("12.69", "13.69")
+    )
     log = put(tmp_path / "a.log", text + BARRIER + "# All processes entering MPI_Finalize\n")
     assert imports(log, "--mpi", "intel@2021.18", "--ppn", "4", kind="imb").code == 0
     assert "largest over the ranks" in imports.printed
@@ -295,10 +259,10 @@ def test_import_of_imb_tells_communicators_of_several_sizes_apart(
 
 def test_import_of_sizes_in_any_order_gives_all_times(tmp_path: Path, imports: Import) -> None:
     """`-msgsize 64,8,8`: one launch has both times of a size."""
-    head = IMB.format(words="-msgsize 64,8,8").replace(
+    head = IMB_HEAD.format(words="-msgsize 64,8,8").replace(
         "Minimum message length in bytes:   0", "Message lengths were user defined"
     )
-    heading = BLOCK[: BLOCK.index("            4")]
+    heading = IMB_BLOCK[: IMB_BLOCK.index("            4")]
     rows = "".join(f"{n} 1000 1.00 {us} {us}\n" for n, us in ((64, 3.5), (8, 1.5), (8, 1.25)))
     assert imports(put(tmp_path / "a.log", head + heading + rows), *WHERE, kind="imb").code == 0
     samples = read_bench(imports.out / imports.names[0]).samples
@@ -309,7 +273,7 @@ def test_import_of_sizes_in_any_order_gives_all_times(tmp_path: Path, imports: I
 
 
 WAITING = "# #processes = 4\n# ( 4 additional processes waiting in MPI_Barrier)\n"
-TWO_JOBS = BLOCK + BLOCK.replace("= 4", "= 8").replace("12.69", "13.69")
+TWO_JOBS = IMB_BLOCK + IMB_BLOCK.replace("= 4", "= 8").replace("12.69", "13.69")
 PLACED = ("--pattern", "N{nodes}n{nranks}.log")
 
 
@@ -323,11 +287,11 @@ PLACED = ("--pattern", "N{nodes}n{nranks}.log")
         ("N2n4.log", table(), (*PLACED, "--ppn", "4"),
          "4 ranks are too few for 2 nodes, 4 ranks on one of them"),
         # the job has 8 ranks on 2 nodes, though only communicators of 4 were printed
-        ("a.log", BLOCK.replace("# #processes = 4\n", WAITING), ("--nodes", "2"),
+        ("a.log", IMB_BLOCK.replace("# #processes = 4\n", WAITING), ("--nodes", "2"),
          ["openmpi-5-1x4"]),
         # each filled both nodes: the smaller was taken for a communicator of the larger's
         ("a.log", TWO_JOBS, ("--nodes", "2"), ["openmpi-5-2x2", "openmpi-5-2x4"]),
-        ("n2.log", BLOCK, ("--ppn", "2", "--pattern", "n{nranks}.log"),
+        ("n2.log", IMB_BLOCK, ("--ppn", "2", "--pattern", "n{nranks}.log"),
          "the job has 4 ranks, but the file's name says 2"),
     ],
 )  # fmt: skip

@@ -213,19 +213,6 @@ def test_numbers_that_none_can_be_are_named(
     assert sum(imported(tmp_path / "x", capsys, str(log), *MINE, kind=kind)[0].values()) == 1
 
 
-NINES = "9" * 5000
-
-
-@pytest.mark.parametrize(
-    "line", [f"# #processes = {NINES}", f"# ( {NINES} additional processes waiting in x)"]
-)
-def test_numbers_of_processes_that_none_can_be(tmp_path: Path, capsys: Out, line: str) -> None:
-    heading = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
-    text = f"# Benchmarking Allreduce\n{line}\n{heading}8 1000 1.00 1.00 1.00\n"
-    (tmp_path / "a.log").write_text(text)
-    assert imported(tmp_path, capsys, str(tmp_path / "a.log"), *MINE, kind="imb")[0] == {"bare": 1}
-
-
 # IMB
 
 

@@ -149,17 +149,6 @@ def test_prefixes_of_any_text_are_read_by_themselves_or_named() -> None:
     assert not reading.tables and "f:2: '1-1.out' stands before a title" in reading.problems[0]
 
 
-def test_what_a_script_says_counts_for_lines_with_a_prefix() -> None:
-    """The shell's own lines bear no tag of a rank."""
-    setting = "+ mpirun --mca coll_tuned_allreduce_algorithm {} -n 2 ./osu_allreduce\n"
-    tables = [
-        "".join(tagged(f"\n{TITLE}4   2.1{i}\n8   2.3{i}\n", "[1,{}]<stdout>:")) for i in "34"
-    ]
-    text = "".join(setting.format(i) + table for i, table in zip("34", tables, strict=True))
-    found = [t.context.settings for t in osu.read(text, "f").tables]
-    assert [x["coll_tuned_allreduce_algorithm"].value for x in found] == ["3", "4"]
-
-
 def test_a_prefix_before_other_lines_alone_is_none() -> None:
     """Rows of a table look like a clock or a rank's number now and then."""
     text = f"2026-11-27T10:00:00Z start\n0: warning\n{OSU}> quoted\n12:00:00 end\n"

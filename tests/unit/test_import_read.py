@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imported import HEADING
+from imported import HEADING, IMB_BLOCK, IMB_HEAD
 from stretto.imports import imb, osu
 from stretto.imports.printed import Reading, TableLine
 
@@ -20,25 +20,15 @@ def title(name: str = "Allreduce", kind: str = "Latency") -> str:
     return f"\n# OSU MPI {name} {kind} Test v7.4\n"
 
 
+def imb_head(words: str) -> str:
+    """Return what IMB prints first; words that begin with a dash end the program's name."""
+    return IMB_HEAD.replace(" {words}", f"{words} Allreduce")
+
+
 HEAD = title() + HEADING
 BARRIER = "\n# OSU MPI Barrier Latency Test v7.4\n# Avg Latency(us)\n"
 NEXT, THREE = HEAD + "4  1.00\n8  1.05\n16  1.10\n", ("allreduce", {4: 1.0, 8: 1.05, 16: 1.1})
 DERIVED = "# Size       Avg Latency(us)     Transmit Size\n1024          10.00           256\n"
-IMB = """\
-#    Intel(R) MPI Benchmarks 2021.11, MPI-1 part
-# Calling sequence was:
-
-# IMB-MPI1{} Allreduce
-
-# Minimum message length in bytes:   0
-"""
-BLOCK = """\
-# Benchmarking Allreduce
-# #processes = 4
-       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
-            4         1000         4.50        18.59        11.69
-            8         1000         4.60        19.59        12.69
-"""
 ROW = "            8         1000         4.60        19.59         7.00\n"
 TWO = ("allreduce", {4: 11.69, 8: 12.69})
 REORDERED = "# #processes = 4; rank order (rowwise):\n#     0    2\n#\n#     1    3\n"
@@ -74,7 +64,7 @@ READ: dict[str, tuple[Read, str, Tables, tuple[str, ...]]] = {
         osu.read, f"{title('Broadcast')}# Datatype: MPI_CHAR.\n{DERIVED}# Datatype: MPI_INT.\n"
         f"{DERIVED}{NEXT}", [THREE], ("f:4: of a derived datatype", "f:7: of a derived datatype"),
     ),
-    "IMB's derived datatypes": (imb.read, IMB.format(" -contig_type x") + BLOCK, [],
+    "IMB's derived datatypes": (imb.read, imb_head(" -contig_type x") + IMB_BLOCK, [],
                                 ("-contig_type",)),
     "a heading behind an end is not of the title before": (
         osu.read, HEAD + "4  1.00\n\n" + HEADING + "4  2.00\n",
@@ -90,21 +80,21 @@ READ: dict[str, tuple[Read, str, Tables, tuple[str, ...]]] = {
         ("f:5: this line of the table is broken",),
     ),
     "IMB's number without its end": (
-        imb.read, IMB.format("") + BLOCK.replace("12.69", "12."), [("allreduce", {4: 11.69})],
+        imb.read, imb_head("") + IMB_BLOCK.replace("12.69", "12."), [("allreduce", {4: 11.69})],
         ("broken",),
     ),
-    "IMB's ranks of another order": (imb.read, IMB.format(" -map 2x2") + BLOCK, [],
+    "IMB's ranks of another order": (imb.read, imb_head(" -map 2x2") + IMB_BLOCK, [],
                                      ("node after node",)),
-    "IMB's ranks in a column": (imb.read, IMB.format(" -map 4x1") + BLOCK, [TWO], ()),
-    "IMB's ranks in a row": (imb.read, IMB.format(" -map 1x4") + BLOCK, [TWO], ()),
+    "IMB's ranks in a column": (imb.read, imb_head(" -map 4x1") + IMB_BLOCK, [TWO], ()),
+    "IMB's ranks in a row": (imb.read, imb_head(" -map 1x4") + IMB_BLOCK, [TWO], ()),
     "IMB's ranks as it prints them": (
-        imb.read, BLOCK.replace("# #processes = 4\n", REORDERED), [], ("node after node",)
+        imb.read, IMB_BLOCK.replace("# #processes = 4\n", REORDERED), [], ("node after node",)
     ),
-    "IMB on devices": (imb.read, IMB.format("-GPU") + BLOCK, [], ("device memory",)),
-    "IMB on a device's memory": (imb.read, IMB.format("-GPU -mem_alloc_type device") + BLOCK, [],
+    "IMB on devices": (imb.read, imb_head("-GPU") + IMB_BLOCK, [], ("device memory",)),
+    "IMB on a device's memory": (imb.read, imb_head("-GPU -mem_alloc_type device") + IMB_BLOCK, [],
                                  ("device memory",)),
     "IMB on devices, in the host's memory": (
-        imb.read, IMB.format("-GPU -mem_alloc_type cpu") + BLOCK, [TWO], ()
+        imb.read, imb_head("-GPU -mem_alloc_type cpu") + IMB_BLOCK, [TWO], ()
     ),
     "no such collective": (osu.read, title("Reduce_scatter") + HEADING + "8 1.5\n", [],
                            ("not one of",)),
@@ -117,7 +107,7 @@ READ |= {
          [("allreduce", {4: 1.0, 8: 1.05})], ("has ended",)),
         ("a barrier", osu.read, f"{BARRIER}   1.50\n{line}      7.00\n", [("barrier", {0: 1.5})],
          ("has ended",)),
-        ("IMB", imb.read, IMB.format("") + BLOCK + line + ROW, [TWO], ("has ended",)),
+        ("IMB", imb.read, imb_head("") + IMB_BLOCK + line + ROW, [TWO], ("has ended",)),
     )
 }  # type: ignore[misc]  # fmt: skip
 READ |= {
@@ -225,8 +215,8 @@ def test_readers_of_any_text_take_times_above_zero(text: str) -> None:
 def test_imb_reader_takes_synchronization_and_root_from_version_and_options(
     version: str, words: str, mode: str, root_stays: bool
 ) -> None:
-    text = IMB.format(words).replace("(R) MPI Benchmarks 2021.11", version) + "".join(
-        BLOCK.replace("Allreduce", name) for name in ("Bcast", "Allreduce", "Barrier")
+    text = imb_head(words).replace("(R) MPI Benchmarks 2021.11", version) + "".join(
+        IMB_BLOCK.replace("Allreduce", name) for name in ("Bcast", "Allreduce", "Barrier")
     )
     reading = imb.read(text, "f")
     assert [t.collective for t in reading.tables] == ["bcast"] * root_stays + [
@@ -241,7 +231,7 @@ def test_readers_keep_results_that_the_benchmark_found_wrong() -> None:
     """IMB by its own tolerance, a hundredth."""
     heading = "# Size       Avg Latency(us)        Validation\n"
     osus = title() + heading + "4        1.0      Pass\n8        1.1      Fail\n"
-    imbs = BLOCK.replace("t_avg[usec]", "t_avg[usec]      defects")
+    imbs = IMB_BLOCK.replace("t_avg[usec]", "t_avg[usec]      defects")
     imbs = imbs.replace("11.69", "11.69  0.01").replace("12.69", "12.69  1.00")
     for read, text in ((osu.read, osus), (imb.read, imbs)):
         (table,) = read(text, "f").tables

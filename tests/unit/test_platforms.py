@@ -92,12 +92,6 @@ def test_a_missing_latency_names_level() -> None:
         parse_platform(text, "x.toml")
 
 
-def test_an_unknown_platform_names_those_there_are() -> None:
-    with pytest.raises(StrettoError) as caught:
-        load("crayon")
-    assert "hpc7g" in str(caught.value.remedy)
-
-
 LINK = Link(latency=5e-6, send_overhead=5e-7, recv_overhead=5e-7, gap_byte=2e-10,
             eager_bytes=16384, rendezvous=2e-6)  # fmt: skip
 

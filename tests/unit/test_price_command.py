@@ -9,7 +9,7 @@ import pytest
 
 from stretto.cli import main
 from stretto.cli.plan_price import entries
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import UsageError
 
 NOISE = 'latency_sigma = { value = 0.3, source = "assumed: a test" }\n'
 ARGUMENTS = ["recursive_doubling", "--nodes", "4", "--ppn", "2", "--platform"]
@@ -74,8 +74,3 @@ def test_wrong_entry_times_are_refused(tmp_path: Path, text: str, word: str) -> 
     path.write_text(text)
     with pytest.raises(UsageError, match=word):
         entries(str(path), 3, 1)
-
-
-def test_entry_times_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(StrettoError, match="no such file"):
-        entries(str(tmp_path / "none"), 3, 1)

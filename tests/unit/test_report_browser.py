@@ -298,12 +298,6 @@ def test_pickers_show_one_at_a_time(browser: str, pages: Path, tmp_path: Path) -
     assert len([f for f in seen["pressed"] if f.startswith("bars-allreduce")]) == 5
 
 
-def test_dark_and_light_recolour_the_charts(browser: str, pages: Path, tmp_path: Path) -> None:
-    seen = look(browser, pages / "small.html", tmp_path)
-    assert seen["light"] == ["rgb(255, 255, 255)", "rgb(208, 80, 10)"]
-    assert seen["dark"] == ["rgb(18, 22, 27)", "rgb(255, 143, 77)"]
-
-
 def test_the_probe_itself_sees_faults(browser: str, pages: Path, tmp_path: Path) -> None:
     fault = (
         '<script>setTimeout(() => { throw new Error("planted") }, 0)</script>'

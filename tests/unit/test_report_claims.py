@@ -114,16 +114,6 @@ def test_a_command_that_is_no_utf8_can_be_on_a_picture(systems: Path, tmp_path: 
     assert main(["report", str(path), "--picture", str(tmp_path / "x.svg")]) == 0
 
 
-def test_what_was_dropped_is_named(
-    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gone = {"type": "excluded", "launch": 0, "collective": "bcast", "candidate": "shm",
-            "bytes": 64, "reason": "hung", "detail": "no end after 10 s"}  # fmt: skip
-    path = bench(systems, tmp_path / "a.bench.jsonl", grid(), (gone, gone))
-    notes = said(capsys, "report", path, "-o", tmp_path / "r.html")["notes"]
-    assert any(n.startswith("shm for bcast hung at 64 B: no end after 10 s") for n in notes), notes
-
-
 def test_a_resumed_launch_is_one(
     systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,58 +138,6 @@ def test_systems_are_compared_on_a_layout_where_they_share_something(
     assert all(p["native_ratio"] is None for p in out["points"]), "one launch is no test"
 
 
-def test_points_without_native_are_shared_points(
-    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in "ab":
-        bench(systems, tmp_path / name / "x.bench.jsonl", grid(("bare",)))
-    out = said(capsys, "report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html")
-    assert "share 2 sizes, but neither native" in out["verdict"]
-
-
-@pytest.mark.long
-def test_simulated_is_said_in_sentences_and_numbers(
-    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "r.html"
-    both = said(capsys, "report", systems / "simulated", systems / "measured", "-o", target)
-    assert "all of it simulated" in both["verdict"]
-    assert both["points"] and all(p["simulated"] for p in both["points"])
-    for name, marked in (("simulated", True), ("measured", False)):
-        mixed = tmp_path / name
-        mixed.mkdir()
-        for file in ("app.table", "app.bench.jsonl"):
-            (mixed / file).write_bytes((systems / name / file).read_bytes())
-        out = said(capsys, "report", mixed, "-o", target)
-        assert ("simulated" in out["verdict"]) == marked, "the sentence at the top"
-        profile = (systems / "measured" / "app.profile.json").read_bytes()
-        (mixed / "app.profile.json").write_bytes(profile)
-        said(capsys, "report", mixed, "-o", target)
-        text = target.read_text()
-        advice = re.findall(r"<td class=\"nowrap chosen\">([^<]* faster[^<]*)</td>", text)
-        assert advice and all(("simulated" in a) == marked for a in advice)
-        numbers = re.findall(r'<td class="num[^"]*" data-tip="native[^"]*">([^<]*)</td>', text)
-        assert numbers and all(("simulated" in n) == marked for n in numbers)
-        tested = "faster with significance (rank test" in text
-        assert tested != marked and ("rest on a model" in text) == marked
-
-
-def test_nothing_proven_is_not_called_the_fastest(
-    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for file in ("app.table", "app.profile.json"):
-        text = (systems / "measured" / file).read_text()
-        if file == "app.table":
-            text = "".join(
-                re.sub(r"^(row \S+ +\S+ +\S+ +\S+ +)\S+", r"\1native", x)
-                for x in text.splitlines(True)
-            )
-        (tmp_path / file).write_text(text)
-    out = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")
-    assert "Nothing is proven faster" in out["verdict"]
-    assert "native is fastest" not in (tmp_path / "r.html").read_text()
-
-
 def test_a_metric_that_is_no_time_does_not_gain_time(systems: Path, tmp_path: Path) -> None:
     value = json.loads((systems / "measured" / "app.verdict.json").read_text())
     value["metric"] = {"name": "energy", "unit": "", "better": "lower", "pattern": None}
@@ -211,14 +149,6 @@ def test_a_metric_that_is_no_time_does_not_gain_time(systems: Path, tmp_path: Pa
     assert "Gain (% less energy)" in target.read_text()
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(target)]) == 0
     assert "Energy ()" not in target.read_text() and ">Energy<" in target.read_text()
-
-
-def test_a_picture_of_two_systems_is_refused(
-    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = [str(systems / n) for n in ("simulated", "measured")]
-    assert main(["report", *both, "--picture", str(tmp_path / "x.svg")]) == 2
-    assert "--picture is of one system" in capsys.readouterr().err
 
 
 def test_algorithms_with_like_names_have_labels_of_their_own(systems: Path, tmp_path: Path) -> None:
@@ -300,18 +230,6 @@ def test_a_row_of_a_layout_that_was_not_measured_is_marked(
     assert drawn == {source in ("measured", "simulated")}
     said_of_it = f"all of it {source}" in table_finding(system)
     assert said_of_it == (source in ("interpolated", "simulated"))
-
-
-def test_what_is_left_out_is_counted_as_what_it_is(systems: Path, tmp_path: Path) -> None:
-    specs = [
-        {**s, "mode": m, "launch": n, "layout": (1, n, n)}
-        for n in (2, 3, 4, 5) for m in ("latency", "throughput") for s in grid()
-    ]  # fmt: skip
-    path = bench(systems, tmp_path / "a.bench.jsonl", specs)
-    assert main(["report", str(path), "-o", str(tmp_path / "r.html"), "-q"]) == 0
-    text = (tmp_path / "r.html").read_text()
-    assert "2 more layouts were measured" not in text
-    assert "2 more pairs of layout and mode were measured" in text
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,27 @@ def copy(small: Path, tmp_path: Path) -> Path:
     for name in FILES:
         (target / name).write_bytes((small / name).read_bytes())
     return target
+
+
+@pytest.mark.parametrize(
+    ("name", "make_it", "words", "place"),
+    [
+        ("second.bench.jsonl", lambda path: make.bench(make.CASES["other"], path),
+         "different MPIs: openmpi 4.1.4 and mpich 5.0.0", "second.bench.jsonl"),
+        ("app.profile.json", lambda path: make.profile(make.CASES["cluster"], path),
+         "the profile is of 8 x 8 (nodes x ranks per node), and what was measured is of 1 x 2",
+         "app.profile.json"),
+        ("second.profile.json", lambda path: make.profile(make.CASES["small"], path),
+         "two profile files", "second.profile.json"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_belong_together_are_refused(
+    copy: Path, name: str, make_it: Callable[[Path], object], words: str, place: str
+) -> None:
+    make_it(copy / name)
+    with pytest.raises(StrettoError) as error:
+        load([copy])
+    assert words in error.value.message and place in str(error.value.place)
 
 
 def test_a_directory_is_one_system(small: Path) -> None:
@@ -144,19 +166,6 @@ def test_truncated_files_are_refused_with_their_name(copy: Path, name: str) -> N
         assert name in str(error.value.place)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_damaged_bytes_never_give_a_traceback(copy: Path, name: str) -> None:
-    path = copy / name
-    data = path.read_bytes()
-    for at in range(0, len(data), max(1, len(data) // 40)):
-        path.write_bytes(data[:at] + b"\xff\x00{" + data[at + 3 :])
-        try:
-            load([path])
-        except StrettoError as error:
-            assert error.place is not None
-            assert name in error.place
-
-
 def test_foreign_files(tmp_path: Path) -> None:
     for content in (b"", b"hello", b"\x7fELF\x02\x01", b"{}", b"[1, 2]"):
         path = tmp_path / "foreign.dat"
@@ -167,30 +176,6 @@ def test_foreign_files(tmp_path: Path) -> None:
     foreign.write_text('{"schema": "other-tool", "version": 1}')
     with pytest.raises(StrettoError, match="other-tool"):
         load([foreign])
-
-
-def test_mpis_are_not_mixed(copy: Path) -> None:
-    make.bench(make.CASES["other"], copy / "second.bench.jsonl")
-    with pytest.raises(
-        StrettoError, match=r"different MPIs: openmpi 4\.1\.4 and mpich 5\.0\.0"
-    ) as e:
-        load([copy])
-    assert "second.bench.jsonl" in str(e.value.place)
-    assert "stretto report A B" in str(e.value.remedy)
-
-
-def test_layouts_that_do_not_belong_together(copy: Path) -> None:
-    make.profile(make.CASES["cluster"], copy / "app.profile.json")
-    with pytest.raises(StrettoError, match="they do not belong together") as error:
-        load([copy])
-    assert "8 x 8" in error.value.message
-    assert "1 x 2" in error.value.message
-
-
-def test_two_profiles_in_one_directory(copy: Path) -> None:
-    make.profile(make.CASES["small"], copy / "second.profile.json")
-    with pytest.raises(StrettoError, match="two profile files"):
-        load([copy])
 
 
 @pytest.mark.parametrize(
@@ -204,6 +189,7 @@ def test_two_profiles_in_one_directory(copy: Path) -> None:
         (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),
         (["report", "{small}", "--picture", "{empty}/x.gif"], 1, "a picture is written as .svg"),
         (["report", "{small}", "--picture", "{empty}/x.svg", "-o", "y.html"], 2, "--picture"),
+        (["report", "{small}", "{cluster}", "--picture", "{empty}/x.svg"], 2, "of one system"),
     ],
 )
 def test_the_command_line_explains_itself(
@@ -211,10 +197,11 @@ def test_the_command_line_explains_itself(
     code: int,
     words: str,
     small: Path,
+    cluster: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words_given = [a.format(small=small, empty=tmp_path) for a in arguments]
+    words_given = [a.format(small=small, cluster=cluster, empty=tmp_path) for a in arguments]
     assert main(words_given) == code
     err = capsys.readouterr().err
     assert words in err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from net_samples import TCP, cluster, messages, node, rails, result, scaled, tcp
+from net_samples import TCP, cluster, messages, node, rails, result, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
 from stretto.net.p2p import RATE_BYTES
@@ -63,12 +63,6 @@ def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None
     assert sections(page) == ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]
     files = {path.stem for path in svg.iterdir()}
     assert files == set(found["figures"]) and "net-pairs-bandwidth-new" in files
-
-
-def test_compare_command_writes_the_same_page(tmp_path: Path, capsys: Out) -> None:
-    two = written(tmp_path, old=result(messages(TCP)), new=result(messages(scaled(latency=2))))
-    assert main(["compare", *two, "-o", str(tmp_path / "page.html")]) == 0
-    assert capsys.readouterr().out.split(".")[0] in (tmp_path / "page.html").read_text()
 
 
 def test_chart_of_one_size_or_value_zero_is_left_out(tmp_path: Path) -> None:

@@ -62,15 +62,6 @@ def test_a_metric_that_finds_nothing_is_what_is_to_be_mended(
     assert " 12 " in capsys.readouterr().out
 
 
-def test_what_is_no_number_was_found_all_the_same(
-    script: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert scale("--metric", "steps(/s)", *script) == 1
-    said = capsys.readouterr().err
-    assert "--metric 'steps(/s)' found '/s' in its output, which is no number" in said
-    assert "nothing" not in said
-
-
 def test_why_a_run_has_no_figure() -> None:
     found = expression(r"r: (\S+)")
     assert "found 'nan' in its output, which is no number" in no_figure(
@@ -118,15 +109,6 @@ def test_results_of_another_kind_are_told_in_words(tmp_path: Path) -> None:
             refuse_other(path, dataclasses.replace(other, **change))
         assert caught.value.message == f"this is of {words}"
         assert "--restart" in str(caught.value.remedy) and "--out" in str(caught.value.remedy)
-
-
-def test_another_metric_between_two_calls_is_refused_in_words(
-    script: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert scale(*script) == 0
-    assert scale("--metric", r"speed: (\d+)", *script) == 1
-    said = capsys.readouterr().err
-    assert r"not --metric 'speed: (\d+)'" in said and "Metric(" not in said
 
 
 def test_another_environment_between_two_calls_is_refused_in_words(

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.io import parse_body
+from stretto.files.io import parse_body, read_text
 from stretto.files.regular import open_to_write
 from stretto.files.schema import decode, encode
 
@@ -93,16 +93,28 @@ class LineFile:
     def cut(self, size: int) -> None:
         os.ftruncate(self.handle, size)
 
-    def cut_last(self, text: str) -> None:
-        """Drop what stands behind the last line feed of the file's text."""
-        self.cut(len(text[: text.rindex("\n") + 1].encode()))
+    def begin(self, first: str) -> str:
+        """Write the first line of a new file; return the text of one to go on with.
 
-    def refuse_other(self, facts: Iterable[Sequence[object]], remedy: str) -> None:
-        """Refuse to go on where a fact of the file is not that of what is measured now."""
+        Nothing is lost by beginning anew where a kill left only a part of the first line.
+        """
+        text = read_text(self.path, self.what) if self.size else ""
+        if "\n" in text or not first.startswith(text[:20]):
+            return text
+        self.cut(0)
+        self.append(first, sync=True)
+        return ""
+
+    def go_on(
+        self, text: str, truncated: bool, facts: Iterable[Sequence[object]], remedy: str
+    ) -> None:
+        """Drop a half-written last line; refuse a file of which a fact is not that of now."""
         for name, old, new in facts:
             if old != new:
                 words = f"these results are of another {name}: {old}, not {new}"
                 raise StrettoError(words, f"{self.path}:1", remedy)
+        if truncated:
+            self.cut(len(text[: text.rindex("\n") + 1].encode()))
 
     def append(self, line: str, sync: bool) -> None:
         """Append a line whole, or not at all."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.append import LineFile
 from stretto.files.bench import (
-    WHAT,
     Bench,
     Header,
     Launch,
@@ -18,7 +17,6 @@ from stretto.files.bench import (
     format_record,
     parse_bench,
 )
-from stretto.files.io import read_text
 
 
 class BenchWriter(LineFile):
@@ -39,28 +37,21 @@ class BenchWriter(LineFile):
             )
         super().__init__(path, "another campaign", "a result")
         try:
-            if resume and self.size > 0:
-                self._resume(header)
-            else:
-                self.append(format_record(header), sync=True)
+            if text := self.begin(format_record(header)):
+                self._resume(text, header)
         except BaseException:
             self.close()
             raise
 
-    def _resume(self, header: Header) -> None:
-        text = read_text(self.path, WHAT)
-        if "\n" not in text and format_record(header).startswith(text[:20]):
-            # Killed while the very first line was written: nothing is lost by starting again.
-            self.cut(0)
-            self.append(format_record(header), sync=False)
-            return
+    def _resume(self, text: str, header: Header) -> None:
         self.previous = parse_bench(text, str(self.path))
         old, new = self.previous.header, header
         mpis = (f"{h.mpi.family} {h.mpi.version}" for h in (old, new))
         facts = (("MPI", *mpis), ("CPU", old.host.cpu, new.host.cpu))
-        self.refuse_other(facts, "results of different systems are never mixed; name another file")
-        if self.previous.truncated:
-            self.cut_last(text)
+        self.go_on(
+            text, self.previous.truncated, facts,
+            "results of different systems are never mixed; name another file",
+        )  # fmt: skip
         self._launches = {r.launch: r for r in self.previous.launches}
 
     def write(self, record: Record) -> None:

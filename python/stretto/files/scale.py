@@ -95,12 +95,8 @@ class ScaleWriter(LineFile):
         self.previous = ScaleFile(header)
         super().__init__(path, "another stretto scale", "a run")
         try:
-            text = read_text(path, WHAT)
-            if "\n" in text:
+            if text := self.begin(LINES.first(header)):
                 self._resume(text, header)
-            else:
-                self.cut(0)
-                self.append(LINES.first(header), sync=True)
         except BaseException:
             self.close()
             raise
@@ -108,14 +104,12 @@ class ScaleWriter(LineFile):
     def _resume(self, text: str, header: ScaleHeader) -> None:
         self.previous = parse_scale(text, str(self.path))
         old = self.previous.header
-        mpis = ((h.mpi.family, h.mpi.version) for h in (old, header))
         facts = (
             ("command", old.command, header.command),
             ("metric", old.metric, header.metric),
-            ("MPI", *mpis),
             ("CPU", old.host.cpu, header.host.cpu),
         )
-        self.refuse_other(facts, _ANEW)
+        self.go_on(text, self.previous.truncated, facts, _ANEW)
         mine = [Path(p.path) for p in header.programs or []]
         other = changed(old.programs, mine) if old.programs else None
         if other is not None:
@@ -123,8 +117,6 @@ class ScaleWriter(LineFile):
                 f"{other} has changed since {old.created}, and these results are of the old one",
                 f"{self.path}:1", _ANEW,
             )  # fmt: skip
-        if self.previous.truncated:
-            self.cut_last(text)
 
     def write(self, run: ScaleRun) -> None:
         """Append one run, and bring it to disk: each has cost its time."""

@@ -37,7 +37,7 @@ def refuse_unlike(items: Sequence[Item]) -> None:
         _check("the size of the job", group, lambda c: c.size, _SIZES)
     for group in groups.values():
         free = [i for i in group if not i.said]
-        _check("the algorithm", free, lambda c: c.algorithm,
+        _check("the algorithm", [i for i in group if not i.named], lambda c: c.algorithm,
                f"--setting '{default_for(group[0].layout.mpi)}' says which setting chose it; if "
                "all are of the MPI by itself: --algorithm default", alone=True)  # fmt: skip
         _check("the set of the launcher's options", free, _options, _SAME)

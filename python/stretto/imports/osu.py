@@ -179,10 +179,12 @@ class _Reader(StreamReader):
     def _numbers(self, line: str, place: str) -> None:
         found = _line(line.split(), self.columns)
         taken = self.columns is not None and not self.ended
-        if found is None and line.strip().isdecimal():
+        alone, strange = line.strip().isdecimal(), not taken or _WORDS.search(line)
+        if found is None and alone:
             self.evidence.number(line, place)
-        elif found is None and (not taken or _WORDS.search(line)):
+        elif found is None and strange:
             self.evidence.line(line, place)
+        if found is None and strange:
             return
         if taken and self.table is None:
             columns = self.columns

@@ -104,7 +104,7 @@ class Item:
     """One table with all that is known of it: one launch.
 
     `around`: settings that all tables of the MPI have alike, and that choose no algorithm. `said`:
-    the user said which algorithm it is.
+    the user said which algorithm it is. `named`: that, or the candidate is of the name in the log.
     """
 
     table: Printed
@@ -115,6 +115,7 @@ class Item:
     called: str | None
     around: Pairs = ()
     said: bool = False
+    named: bool = False
 
 
 class Placing:
@@ -133,14 +134,14 @@ class Placing:
         collective = _collective(table, own, everywhere)
         facts, layout = placed(table, own, self._asked)
         try:
-            candidate, around = self._candidate(table, facts, layout.mpi, collective)
+            candidate, around, named = self._candidate(table, facts, layout.mpi, collective)
         except StrettoError as error:
             error.place = error.place or table.place
             raise
         order = (facts.launch if facts.launch is not None else -1, file_of(table.place))
         around = () if everywhere.algorithm else around
         said = facts.algorithm is not None
-        item = Item(table, layout, collective, candidate, order, facts.mpi, around, said)
+        item = Item(table, layout, collective, candidate, order, facts.mpi, around, said, named)
         self._items.append(item)
 
     def items(self) -> list[Item]:
@@ -172,13 +173,13 @@ class Placing:
 
     def _candidate(
         self, table: Printed, facts: FileFacts, mpi: MPIIdentity, collective: str
-    ) -> tuple[str, Pairs]:
-        """Return the candidate of a table, and the settings beside it."""
+    ) -> tuple[str, Pairs, bool]:
+        """Return the candidate of a table, settings beside it, and whether it is of a name."""
         chosen = chosen_by(table.context.settings, mpi, collective, bool(table.context.mpis))
         if facts.algorithm is not None:
             candidate = self._naming.candidate(mpi, collective, facts.algorithm, facts.mpi)
             _refuse_other(chosen, candidate, facts.algorithm)
-            return candidate, chosen.around
+            return candidate, chosen.around, True
         said = table.context.algorithm
         if chosen.candidate is not None:
             if chosen.ignored is not None:
@@ -191,13 +192,12 @@ class Placing:
                     f"{chosen.candidate.removeprefix(PREFIX)} was set before, and this line says "
                     f"{said.value}: whether it still held is not shown", said.place, _APART,
                 )  # fmt: skip
-            return chosen.candidate, chosen.around
-        word = None
-        if said is not None and self._naming.has_settings(mpi, facts.mpi):
-            word = said.value
-        elif said is not None and said.value not in (*DEFAULT_WORDS, "0"):
+            return chosen.candidate, chosen.around, False
+        named = self._naming.has_settings(mpi, facts.mpi)
+        word = said.value if said is not None and named else None
+        if not named and said is not None and said.value not in (*DEFAULT_WORDS, "0"):
             self._uncounted.append((said, default_for(mpi)))
-        return self._naming.candidate(mpi, collective, word, facts.mpi), chosen.around
+        return self._naming.candidate(mpi, collective, word, facts.mpi), chosen.around, named
 
 
 def _refuse_other(chosen: Chosen, candidate: str, algorithm: str) -> None:

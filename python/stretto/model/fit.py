@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -157,20 +158,14 @@ def fit_level(
 
         return difference
 
-    from scipy.optimize import least_squares  # an extra: only fitting needs it
-
     best: tuple[float, float, np.ndarray] | None = None
     for eager in _eager_candidates(latency):
         for start in starts:
-            first = np.log(start)
-            low, high = first - np.log(300.0), first + np.log(300.0)
-            low[0] = min(np.log(0.3 * small), first[0] - 0.1)  # a latency is no overhead
-            found = least_squares(
-                misfit(eager), first, bounds=(low, high), loss="soft_l1", f_scale=0.05,
-                max_nfev=100,
-            )  # fmt: skip
-            if best is None or found.cost < best[0] * (1 - 1e-9):
-                best = (float(found.cost), eager, found.x)
+            low = np.log(start) - np.log(300.0)
+            low[0] = min(np.log(0.3 * small), np.log(start[0]) - 0.1)  # a latency is no overhead
+            cost, x = _least(misfit(eager), start, 300.0, 0.05, 100, low)
+            if best is None or cost < best[0] * (1 - 1e-9):
+                best = (cost, eager, x)
     if best is None:
         raise StrettoError("sizes of 512 B and more are needed", latency.place, "measure them")
     values, gap, byte = values_of(best[2])
@@ -185,6 +180,26 @@ def fit_level(
         for s in curves for n, value in s.points if n > 0
     )  # fmt: skip
     return link, gap, byte, residuals
+
+
+def _least(
+    misfit: Callable[[np.ndarray], np.ndarray],
+    start: Sequence[float],
+    reach: float,
+    scale: float,
+    most: int,
+    low: np.ndarray | None = None,
+    **more: Any,
+) -> tuple[float, np.ndarray]:
+    """Return the cost, and the logarithms of the values within `reach` that fit best."""
+    from scipy.optimize import least_squares  # an extra: only fitting needs it
+
+    first = np.log(start)
+    ends = (first - math.log(reach) if low is None else low, first + math.log(reach))
+    found = least_squares(
+        misfit, first, bounds=ends, loss="soft_l1", f_scale=scale, max_nfev=most, **more
+    )
+    return float(found.cost), found.x
 
 
 def _rounded(value: float) -> float:
@@ -274,24 +289,14 @@ def fit_node(
 
     `curves`: ``node_bcast`` and ``node_allreduce``.
     """
-    from scipy.optimize import least_squares  # an extra: only fitting needs it
-
     points = [(s, n, v) for s in curves for n, v in _thinned(s)]
 
     def difference(x: np.ndarray) -> np.ndarray:
         at = _with(platform, [float(e) for e in np.exp(x)])
         return np.array([math.log(max(node_time(s, at, n), 1e-6) / v) for s, n, v in points])
 
-    found = least_squares(
-        difference,
-        np.log(_START),
-        bounds=(np.log(_START) - math.log(10), np.log(_START) + math.log(10)),
-        loss="soft_l1",
-        f_scale=0.1,
-        diff_step=[0.02] * len(_NAMES),
-        max_nfev=60,
-    )
-    fitted = _with(platform, [float(e) for e in np.exp(found.x)])
+    _, x = _least(difference, _START, 10.0, 0.1, 60, diff_step=[0.02] * len(_NAMES))
+    fitted = _with(platform, [float(e) for e in np.exp(x)])
     words = ", ".join(dict.fromkeys(Path(s.place.split(" (")[0]).name for s in curves))
     source = f"fitted: {words}, {when}"
     sources = {**platform.sources, **dict.fromkeys((*_NAMES, "flag_far"), source)}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, linear_regression
 from typing import Literal
 
 from stretto.errors import StrettoError, UsageError
@@ -281,10 +281,6 @@ def _power(curve: _Curve, n: int) -> float:
     """Return the curve at n, by least squares in logarithms."""
     if min(curve.values()) <= 0:
         return fmean(curve.values())
-    x = [math.log(k) for k in curve]
-    y = [math.log(t) for t in curve.values()]
-    mean_x, mean_y = fmean(x), fmean(y)
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / sum(
-        (a - mean_x) ** 2 for a in x
-    )
-    return math.exp(mean_y + slope * (math.log(n) - mean_x))
+    x, y = ([math.log(v) for v in values] for values in zip(*curve.items(), strict=True))
+    slope, at_one = linear_regression(x, y)
+    return math.exp(at_one + slope * math.log(n))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -105,20 +106,29 @@ def _make(
     return Series(kind, tuple(points), pairs or 1, window, place, software)  # type: ignore[arg-type]
 
 
-def _number(word: str, place: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1e12:
-        raise StrettoError(f"{word!r} is not a measured value", place, "values are above 0")
-    return value
-
-
-def _size(word: str, place: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", word.strip()):
-        raise StrettoError(f"{word!r} is not a message size in bytes", place, "sizes come first")
-    return int(word)
+def _points(
+    rows: Sequence[tuple[int, Sequence[str]]], at: int, path: Path
+) -> list[tuple[int, float]]:
+    """Return the sizes in the first column of lines, and the values in another."""
+    points = []
+    for number, row in rows:
+        if not row:
+            continue
+        place = f"{path}:{number}"
+        if len(row) <= at:
+            raise StrettoError("a line holds a size and a value", place, "the line was cut off")
+        if not re.fullmatch(r"[0-9]{1,12}", row[0].strip()):
+            raise StrettoError(
+                f"{row[0]!r} is not a message size in bytes", place, "sizes come first"
+            )
+        try:
+            value = float(row[at])
+        except ValueError:
+            value = -1.0
+        if not 0 < value < 1e12:
+            raise StrettoError(f"{row[at]!r} is not a measured value", place, "values are above 0")
+        points.append((int(row[0]), value))
+    return points
 
 
 def _from_osu(
@@ -149,15 +159,8 @@ def _from_osu(
             pairs = int(match[1])
         if match := re.search(r"window size:\s*(\d+)", line):
             window = int(match[1])
-    points = []
-    for number, line in enumerate(lines, start=1):
-        words = line.split()
-        if not words or line.lstrip().startswith("#"):
-            continue
-        place = f"{path}:{number}"
-        if len(words) < 2:
-            raise StrettoError("a line holds a size and a value", place, "the line was cut off")
-        points.append((_size(words[0], place), _number(words[1], place)))
+    rows = [(n, x.split()) for n, x in enumerate(lines, 1) if not x.lstrip().startswith("#")]
+    points = _points(rows, 1, path)
     title = re.search(r"^#\s*OSU MPI.*?(?: v(\S+))?$", text, re.MULTILINE | re.IGNORECASE)
     software = f"OSU {title[1] or ''}".strip() if title else ""
     return _make(kind or str(found), points, pairs, window, str(path), software)
@@ -183,15 +186,7 @@ def _from_csv(
             f"{path}:1",
             f"write KIND=FILE:COLUMN, with one of: {'; '.join(names)}",
         )
-    at = names.index(column) + 1
-    points = []
-    for number, row in enumerate(rows[1:], start=2):
-        if not row:
-            continue
-        place = f"{path}:{number}"
-        if len(row) <= at:
-            raise StrettoError("the line has too few columns", place, "the line was cut off")
-        points.append((_size(row[0], place), _number(row[at], place)))
+    points = _points(list(enumerate(rows[1:], start=2)), names.index(column) + 1, path)
     return _make(kind, points, pairs, 64, f"{path} ({column})")
 
 

@@ -9,11 +9,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from stretto.counted import counted
 from stretto.files.bench import Bench, Sample
-from stretto.notebook.opened import Opened, array, package
+from stretto.notebook.opened import Opened, array, cube, package
 
 _Shape = tuple[str, str | None, str | None, int | None]
 
@@ -74,39 +72,34 @@ class BenchData(Opened):
         StrettoError
             xarray is not installed.
         """
-        samples, launches = self.file.samples, {q.launch: q for q in self.file.launches}
-        axes: dict[str, list[Any]] = {
-            "mode": sorted({s.mode for s in samples}),
-            "candidate": sorted({s.candidate for s in samples}, key=lambda c: (c != "native", c)),
-            "bytes": sorted({s.bytes for s in samples}),
-            "launch": sorted({s.launch for s in samples}),
-        }
-        at = {name: {value: i for i, value in enumerate(axis)} for name, axis in axes.items()}
-        variables = {}
+        xarray, variables = package("xarray"), {}
+        axes = {axis: axis for axis in ("mode", "candidate", "bytes", "launch")}
         for name, found in self._variables().items():
-            times: dict[tuple[int, ...], list[float]] = defaultdict(list)
-            for s in found:
-                where = (s.mode, s.candidate, s.bytes, s.launch)
-                index = tuple(at[axis][v] for axis, v in zip(axes, where, strict=True))
-                times[index] += s.times_us if s.correct else [float("nan")]
-            values = np.full([len(axis) for axis in axes.values()], np.nan)
-            for index, all_times in times.items():
-                values[index] = np.median(all_times)
+            rows = [
+                {a: getattr(s, a) for a in axes} | {"value": time if s.correct else float("nan")}
+                for s in found for time in s.times_us
+            ]  # fmt: skip
             first = found[0]
-            function = f"MPI_{first.collective.capitalize()}"
-            variables[name] = array(
-                name, tuple(axes), values, "us", f"time per call of {function}",
+            variables[name] = cube(
+                name, rows, axes, "us", f"time per call of MPI_{first.collective.capitalize()}",
                 datatype=first.datatype, operation=first.operation, root=first.root,
                 source=", ".join(sorted({s.source for s in found})),
             )  # fmt: skip
-        coords: dict[str, Any] = {name: list(axis) for name, axis in axes.items()}
-        coords["bytes"] = array("bytes", "bytes", axes["bytes"], "byte", "message size")
-        for name, words in (("nodes", "nodes"), ("ppn", "ranks per node"), ("nranks", "ranks")):
-            of_launch = [getattr(launches[n], name) for n in axes["launch"]]
-            coord = name.removeprefix("n") if name == "nranks" else name
-            coords[coord] = array(coord, "launch", of_launch, "1", f"number of {words}")
-        coords["variant"] = ("launch", [launches[n].variant for n in axes["launch"]])
-        return package("xarray").Dataset(variables, coords, self._about())
+        data = xarray.Dataset(variables, attrs=self._about())
+        if not variables:
+            return data
+        order = sorted(data["candidate"].values, key=lambda c: (c != "native", c))
+        data = data.reindex(candidate=order)
+        launches = {q.launch: q for q in self.file.launches}
+        of = [launches[int(number)] for number in data["launch"].values]
+        for coord, name, words in (
+            ("nodes", "nodes", "nodes"), ("ppn", "ppn", "ranks per node"),
+            ("ranks", "nranks", "ranks"),
+        ):  # fmt: skip
+            values = [getattr(launch, name) for launch in of]
+            data[coord] = array(coord, "launch", values, "1", f"number of {words}")
+            data = data.set_coords(coord)
+        return data.assign_coords(variant=("launch", [launch.variant for launch in of]))
 
     def _variables(self) -> dict[str, list[Sample]]:
         """Return the samples by the names of their variables."""

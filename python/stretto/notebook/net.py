@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from stretto.files.net import Messages, NetFile
-from stretto.notebook.opened import Opened, array, package
+from stretto.notebook.opened import Opened, cube, package
 
 _BESIDE = {"nothing": "", "reverse": "_both_ways", "all": "_all_pairs"}
 
@@ -45,7 +43,7 @@ class NetData(Opened):
         StrettoError
             pandas is not installed.
         """
-        return package("pandas").DataFrame(self._rows())
+        return package("pandas").DataFrame([row for _, row in self._rows()])
 
     def to_xarray(self) -> Any:
         """Return an `xarray.Dataset` with a variable a test.
@@ -61,23 +59,12 @@ class NetData(Opened):
         StrettoError
             xarray is not installed.
         """
-        variables: dict[str, Any] = {}
-        for name, found in self._messages().items():
-            sizes = sorted({m.bytes for m in found})
-            launches = max(len(m.launches) for m in found)
-            values = np.full((len(sizes), launches), np.nan)
-            for m in found:
-                each = [float(median(run)) for run in m.launches]
-                values[sizes.index(m.bytes), : len(each)] = each
-            first = found[0]
-            about = {"pairs": first.pairs, "window": first.window, "threads": first.threads,
-                     "level": f"MPI_THREAD_{first.level.upper()}"}  # fmt: skip
-            variables[name] = array(
-                name, ("bytes", "launch"), values, first.unit, name.replace("_", " "), **about
-            ).assign_coords(bytes=_sizes("bytes", sizes), launch=np.arange(launches))
-        for name, unit, rows in self._pairs():
-            variables[name] = _array(name, unit, rows)
-        return package("xarray").Dataset(variables, attrs=self._about())
+        xarray = package("xarray")
+        named: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for name, row in self._rows():
+            named[name].append(row)
+        variables = {name: _array(name, rows) for name, rows in named.items()}
+        return xarray.Dataset(variables, attrs=self._about())
 
     def _about(self) -> dict[str, str]:
         """Return where the figures are from."""
@@ -110,74 +97,55 @@ class NetData(Opened):
             out["_".join(words)].append(m)
         return out
 
-    def _pairs(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
-        """Return name, unit and rows of each figure of pairs of hosts or of hardware threads."""
-        rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in self._rows():
-            if "source" in row:
-                beside = _BESIDE[row.get("beside", "nothing")]
-                rows[row["test"] + beside, row["unit"]].append(row)
-        return [(name, unit, found) for (name, unit), found in rows.items()]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        out: list[dict[str, Any]] = []
+    def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield each figure of each launch or run, with the name of its variable."""
         for name, found in self._messages().items():
             for m in found:
                 same = {"test": m.test, "bytes": m.bytes, "pairs": m.pairs, "window": m.window,
                         "threads": m.threads, "level": m.level, "unit": m.unit,
                         "progress_thread": name.endswith("progress_thread")}  # fmt: skip
-                out += [{**same, "launch": i, "value": float(median(run))}
-                        for i, run in enumerate(m.launches)]  # fmt: skip
+                yield from _each(name, same, [float(median(run)) for run in m.launches])
         for s in self.file.streams:
             same = {"test": "tcp_bandwidth", "bytes": s.bytes, "threads": s.threads,
                     "source": s.source, "target": s.target, "streams": s.streams,
                     "beside": s.beside, "unit": "byte/s"}  # fmt: skip
-            out += [{**same, "launch": i, "value": rate} for i, rate in enumerate(s.rates)]
+            yield from _each(f"tcp_bandwidth{_BESIDE[s.beside]}", same, s.rates)
         for x in self.file.latencies:
             same = {"test": "tcp_latency", "bytes": x.bytes, "source": x.source,
                     "target": x.target, "beside": x.beside, "unit": "us"}  # fmt: skip
-            out += [{**same, "launch": i, "value": run.median_us} for i, run in enumerate(x.runs)]
+            runs = [run.median_us for run in x.runs]
+            yield from _each(f"tcp_latency{_BESIDE[x.beside]}", same, runs)
         for pair in self.file.cores.pairs if self.file.cores else ():
             same = {"source": pair.a, "target": pair.b, "share": pair.share}
-            flags = {**same, "test": "flag", "unit": "ns"}
-            out += [{**flags, "launch": i, "value": ns} for i, ns in enumerate(pair.flag_ns)]
+            yield from _each("flag", {**same, "test": "flag", "unit": "ns"}, pair.flag_ns)
             for copy in pair.copies:
                 for more, rates in (("", copy.bytes_s), ("_both", copy.both_bytes_s)):
-                    kind = {**same, "test": f"copy_{copy.way}{more}", "bytes": copy.bytes,
-                            "unit": "byte/s"}  # fmt: skip
-                    out += [{**kind, "launch": i, "value": v} for i, v in enumerate(rates)]
-        return out
+                    name = f"copy_{copy.way}{more}"
+                    kind = {**same, "test": name, "bytes": copy.bytes, "unit": "byte/s"}
+                    yield from _each(name, kind, rates)
 
 
-def _sizes(dimension: str, sizes: Sequence[int]) -> Any:
-    return array(dimension, dimension, list(sizes), "byte", "message size")
+def _each(
+    name: str, same: Mapping[str, Any], values: Sequence[float]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from ((name, {**same, "launch": i, "value": v}) for i, v in enumerate(values))
 
 
-def _array(name: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return figures of pairs of hosts or of hardware threads as an array."""
-    cores = "share" in rows[0]
+def _array(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the figures of one variable as an array."""
+    first, words = rows[0], name.replace("_", " ")
+    if "source" not in first:
+        about = {key: first[key] for key in ("pairs", "window", "threads")}
+        about["level"] = f"MPI_THREAD_{first['level'].upper()}"
+        dims = {"bytes": "bytes", "launch": "launch"}
+        return cube(name, rows, dims, first["unit"], words, **about)
+    cores = "share" in first
     pair, ends = ("core_pair", ("a", "b")) if cores else ("pair", ("source", "target"))
-    pairs = list(dict.fromkeys((r["source"], r["target"]) for r in rows))
-    axes: dict[str, list[int]] = {}
-    keys = {"streams": "streams", "threads": "threads", "bytes": f"{name}_bytes"}
-    for key, dimension in keys.items():
-        if key in rows[0]:
-            axes[dimension] = sorted({r[key] for r in rows})
-    runs = 1 + max(r["launch"] for r in rows)
-    values = np.full((len(pairs), *map(len, axes.values()), runs), np.nan)
-    columns = {dimension: key for key, dimension in keys.items()}
-    for r in rows:
-        at = [axes[dimension].index(r[columns[dimension]]) for dimension in axes]
-        values[(pairs.index((r["source"], r["target"])), *at, r["launch"])] = r["value"]
-    coords: dict[str, Any] = {
-        ends[0]: (pair, [source for source, _ in pairs]),
-        ends[1]: (pair, [target for _, target in pairs]),
-        "run": np.arange(runs),
-    }
-    if cores:
-        coords["share"] = (pair, [next(r["share"] for r in rows if (r["source"], r["target"]) == p)
-                                  for p in pairs])  # fmt: skip
-    for dimension, found in axes.items():
-        coords[dimension] = _sizes(dimension, found) if "bytes" in dimension else found
-    dims = (pair, *axes, "run")
-    return array(name, dims, values, unit, name.replace("_", " ")).assign_coords(coords)
+    pairs = {(r["source"], r["target"]): r.get("share") for r in rows}
+    number = {both: i for i, both in enumerate(pairs)}
+    rows = [{**r, pair: number[r["source"], r["target"]]} for r in rows]
+    keys = {"streams": "streams", "threads": "threads", f"{name}_bytes": "bytes"}
+    dims = {pair: pair, **{d: k for d, k in keys.items() if k in first}, "run": "launch"}
+    out = cube(name, rows, dims, first["unit"], words).drop_vars(pair)
+    out = out.assign_coords({end: (pair, [b[i] for b in pairs]) for i, end in enumerate(ends)})
+    return out.assign_coords(share=(pair, list(pairs.values()))) if cores else out

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from stretto.errors import StrettoError, missing_package
 
@@ -28,6 +30,28 @@ def array(name: str, dims: Any, values: Any, units: str, words: str, **about: An
     attrs = {"units": units, "long_name": words}
     attrs |= {key: value for key, value in about.items() if value is not None}
     return package("xarray").DataArray(values, dims=dims, name=name, attrs=attrs)
+
+
+def cube(
+    name: str, rows: Iterable[Mapping[str, Any]], dims: Mapping[str, str], units: str, words: str,
+    **about: Any,
+) -> Any:  # fmt: skip
+    """Return the medians of the rows' values as an array; NaN where there is none, or one is NaN.
+
+    `dims`: by dimension, the key of the rows that has its coordinate.
+    """
+    frame = package("pandas").DataFrame(rows)
+    found = frame.groupby(list(dims.values()))["value"].agg(lambda values: np.median(values))
+    out = found.rename_axis(list(dims)).to_xarray().astype(float)
+    return array(name, tuple(dims), out.values, units, words, **about).assign_coords(
+        {dim: coordinates(dim, out[dim].values) for dim in dims}
+    )
+
+
+def coordinates(dim: str, values: Any) -> Any:
+    """Return the coordinates of a dimension: sizes in bytes have their unit."""
+    sizes = dim.endswith("bytes")
+    return array(dim, dim, values, "byte", "message size") if sizes else (dim, values)
 
 
 class Opened(ABC):

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from stretto.counted import counted, sized
 from stretto.files.layout import RankLayout
 from stretto.files.verdict import GainInterval, Metric, VerdictFile
 from stretto.mpi.algorithms.words import shown_label
@@ -20,8 +21,7 @@ NONE = "\u2014"
 TIMES = "\u00d7"
 MINUS = "\u2212"
 MICRO = "\u00b5"
-
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+plural, size = counted, sized
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -34,15 +34,6 @@ def significant(value: float, digits: int = 3) -> str:
     places = digits - 1 - math.floor(math.log10(abs(rounded)))
     text = f"{rounded:.{max(places, 0)}f}"
     return text.replace("-", MINUS)
-
-
-def size(number: float) -> str:
-    """Return a message size: ``8 B``, ``64 KiB``, ``1.5 MiB``; beyond that three digits."""
-    value, unit = float(number), 0
-    while value >= 1024 and unit < len(_BINARY) - 1:
-        value, unit = value / 1024, unit + 1
-    text = f"{value:.0f}" if value == int(value) else significant(value)
-    return f"{text} {_BINARY[unit]}"
 
 
 def size_range(low: int, high: int | None) -> str:
@@ -125,11 +116,6 @@ def count(number: float) -> str:
     whole = round(number)
     text = f"{whole:,}" if abs(number - whole) < 1e-9 or number >= 100 else significant(number)
     return text.replace(",", "\u202f")
-
-
-def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """Return ``1 rank``, ``2 ranks``; `nouns` where the plural is irregular."""
-    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def slowest_left_out(number: int, total: int, noun: str) -> str:

@@ -16,7 +16,7 @@ SIZE_EXPR = (
     " : datum.value < 1073741824 ? format(datum.value / 1048576, '~g') + ' MiB'"
     " : format(datum.value / 1073741824, '~g') + ' GiB'"
 )
-_TIME_EXPR = (
+TIME_EXPR = (
     "datum.value == 0 ? '0' : datum.value < 0.9999e-6 ? format(datum.value * 1e9, '~g') + ' ns'"
     " : datum.value < 0.9999e-3 ? format(datum.value * 1e6, '~g') + ' \u00b5s'"
     " : datum.value < 0.9999 ? format(datum.value * 1e3, '~g') + ' ms'"
@@ -58,17 +58,25 @@ def size_ticks(sizes: Sequence[int], at_most: int = 6) -> list[int]:
     return [2**e for e in range(low, high + 1, step)]
 
 
-def size_x(field: str, sizes: Sequence[int], **extra: Any) -> alt.X:
-    domain = [min(sizes) / 1.25, max(sizes) * 1.25]
-    return alt.X(
-        f"{field}:Q",
-        title="Message size",
-        scale=alt.Scale(type="log", base=2, domain=domain, nice=False),
-        axis=alt.Axis(
-            values=size_ticks(sizes), labelExpr=SIZE_EXPR, labelOverlap=False, grid=False
-        ),
-        **extra,
-    )
+def quantity(
+    kind: type[alt.X] | type[alt.Y],
+    field: str,
+    title: str,
+    domain: Sequence[float],
+    log: int | None = None,
+    **axis: Any,
+) -> Any:
+    """Return an axis of numbers that ends where `domain` does; `log`: the base of its logarithm."""
+    base: dict[str, Any] = {"type": "log", "base": log} if log else {}
+    scale = alt.Scale(domain=list(domain), nice=False, **base)
+    return kind(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def size_x(field: str, sizes: Sequence[int]) -> Any:
+    return quantity(
+        alt.X, field, "Message size", [min(sizes) / 1.25, max(sizes) * 1.25], 2,
+        values=size_ticks(sizes), labelExpr=SIZE_EXPR, labelOverlap=False, grid=False,
+    )  # fmt: skip
 
 
 def log_time(
@@ -82,26 +90,21 @@ def log_time(
     ticks = log_ticks(low, high)
     if len(ticks) < 2:
         ticks = [t for t in linear_ticks(high) if t >= low]
-    return kind(
-        f"{field}:Q",
-        title=title,
-        scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=alt.Axis(values=ticks, labelExpr=_TIME_EXPR, labelOverlap=False),
-    )
+    words: dict[str, Any] = {"labelExpr": TIME_EXPR, "labelOverlap": False}
+    return quantity(kind, field, title, [low, high], 10, values=ticks, **words)
 
 
-def log_y(field: str, low: float, high: float, title: str, **axis: Any) -> alt.Y:
+def log_y(field: str, low: float, high: float, title: str, **axis: Any) -> Any:
     """Return a logarithmic axis of numbers."""
     low, high = low / 1.2, high * 1.2
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    ticks = alt.Axis(values=log_ticks(low, high), **(axis or {"format": "~g"}))
-    return alt.Y(f"{field}:Q", title=title, scale=scale, axis=ticks)
+    axis = axis or {"format": "~g"}
+    return quantity(alt.Y, field, title, [low, high], 10, values=log_ticks(low, high), **axis)
 
 
 RATIO_LIMIT = 4.0
 
 
-def ratio_y(field: str, low: float, high: float) -> alt.Y:
+def ratio_y(field: str, low: float, high: float) -> Any:
     """Return a logarithmic axis of time relative to native, with 1 in it and 4 as its end.
 
     Slower than four times native is of no interest, and would flatten everything that is.
@@ -111,16 +114,9 @@ def ratio_y(field: str, low: float, high: float) -> alt.Y:
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4]
     if top / bottom > 12:
         ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4]
-    return alt.Y(
-        f"{field}:Q",
-        title="Time / native",
-        scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
-        axis=alt.Axis(
-            values=[t for t in ticks if bottom <= t <= top],
-            format="~g",
-            labelOverlap=False,
-        ),
-    )
+    ticks = [t for t in ticks if bottom <= t <= top]
+    words: dict[str, Any] = {"format": "~g", "labelOverlap": False}
+    return quantity(alt.Y, field, "Time / native", [bottom, top], 10, values=ticks, **words)
 
 
 def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:
@@ -128,29 +124,24 @@ def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:
     return alt.Y(f"{field}:N", sort=list(order), title=None, axis=plain)
 
 
-def value_x(title: str, values: Sequence[float], pad: float, zero: bool, **axis: Any) -> alt.X:
+def value_x(title: str, values: Sequence[float], pad: float, **axis: Any) -> Any:
     """Return a linear axis of the field ``v``; `pad` is a share of the range, left and right."""
     low, high = min(values), max(values)
-    room = pad * (high - low) or (1.0 if zero else abs(high) * 0.05 or 1.0)
-    scale = alt.Scale(domain=[low - room, high + room], nice=False, zero=zero)
-    return alt.X("v:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+    room = pad * (high - low) or abs(high) * 0.05 or 1.0
+    return quantity(alt.X, "v", title, [low - room, high + room], **axis)
 
 
-def log_cores_x(field: str, values: Sequence[int], title: str, ticks: Sequence[int]) -> alt.X:
+def log_cores_x(field: str, values: Sequence[int], title: str, ticks: Sequence[int]) -> Any:
     domain = [values[0] / 1.15, values[-1] * 1.15]
-    scale = alt.Scale(type="log", base=2, domain=domain, nice=False)
-    axis = alt.Axis(values=list(ticks), format="d", grid=False)
-    return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+    return quantity(alt.X, field, title, domain, 2, values=list(ticks), format="d", grid=False)
 
 
-def linear_time(kind: type[alt.X] | type[alt.Y], field: str, high: float, title: str) -> Any:
-    """Return a linear axis of times in seconds that starts at zero."""
-    return kind(
-        f"{field}:Q",
-        title=title,
-        scale=alt.Scale(domain=[0, high], nice=False),
-        axis=alt.Axis(values=linear_ticks(high), labelExpr=_TIME_EXPR, labelOverlap=False),
-    )
+def from_zero(
+    kind: type[alt.X] | type[alt.Y], field: str, high: float, title: str, words: str = TIME_EXPR
+) -> Any:
+    """Return a linear axis that starts at zero; `words`: the expression of its labels."""
+    more: dict[str, Any] = {"labelExpr": words, "labelOverlap": False}
+    return quantity(kind, field, title, [0, high], values=linear_ticks(high), **more)
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -111,7 +111,7 @@ def cut_bars(
     base = chart_of(rows)
     labels = {str(r["name"]): str(r["label"]) for r in rows}
     y = axes.names_y("name", list(labels), labelExpr=looked_up(labels), **axis)
-    x = axes.linear_time(alt.X, "t", limit * MICRO, "Time per call")
+    x = axes.from_zero(alt.X, "t", limit * MICRO, "Time per call")
     bars = base.mark_bar(height=14).encode(x=x, y=y, color=colour, description=DESCRIBED)
     # A cut bar has two strokes in the paper's colour, the usual sign of a broken scale.
     paper = theme.colour("paper")
@@ -151,7 +151,7 @@ def ways_bars(name: str, title: str, rows: Sequence[WayTime]) -> Figure:
         bars.append({"s": words, "a": 0.0, "b": value.median, "lo": low, "hi": high, "d": tip})
         dots += [{"s": words, "a": one} for launch in row.way.launches for one in launch]
     end = 1.08 * max(one for row in rows for launch in row.way.launches for one in launch)
-    x = axes.linear_time(alt.X, "a", end, "Time until the last rank is done")
+    x = axes.from_zero(alt.X, "a", end, "Time until the last rank is done")
     y = axes.names_y("s", [WORDS[row.way.name] for row in rows], labelLimit=320)
     picture = layer(
         spans(bars, x, y, alt.value(theme.chosen_colour(0)), 16).encode(opacity=alt.value(0.6)),

@@ -61,7 +61,7 @@ def times(both: Sequence[Breakdown], names: tuple[str, str]) -> Figure:
             )
             start += p.mean
     high = max(sum(p.mean for p in one.parts) for one in both) * 1.02
-    x = axes.linear_time(alt.X, "a", high, "Time, mean over the ranks")
+    x = axes.from_zero(alt.X, "a", high, "Time, mean over the ranks")
     colour = keyed("part", colours, columns=4, symbolType="square")
     bars = spans(rows, x, axes.names_y("system", names), colour, 26)
     return Figure(

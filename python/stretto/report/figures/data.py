@@ -41,6 +41,19 @@ def spans(
     return out
 
 
+def lined(
+    rows: Sequence[Mapping[str, object]], x: Any, y: Any, colour: Any, shape: Any, size: int,
+    **more: Any,
+) -> tuple[alt.Chart, alt.Chart]:  # fmt: skip
+    """Return lines, and their points with tooltips; `more`: channels of the lines alone."""
+    base = chart(rows)
+    line: alt.Chart = base.mark_line(strokeWidth=2, aria=False)
+    points: alt.Chart = base.mark_point(filled=True, size=size, opacity=1)
+    return line.encode(x=x, y=y, color=colour, **more), points.encode(
+        x=x, y=y, color=colour, shape=shape, description=DESCRIBED
+    )
+
+
 def looked_up(labels: Mapping[str, str]) -> str:
     """Return the expression of an axis for labels by the names that are its values.
 

@@ -15,7 +15,7 @@ import numpy as np
 from stretto.files.table import Row
 from stretto.report import format as fmt
 from stretto.report import theme
-from stretto.report.figures.axes import SIZE_EXPR
+from stretto.report.figures.axes import SIZE_EXPR, quantity
 from stretto.report.figures.data import DESCRIBED, Chart, Composed, layer
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.points import NATIVE
@@ -76,15 +76,10 @@ def heat(
     # one shade for what is nearly equal, and not a scale of noise
     low = min(float(values[values > 0].min()), high / 2)
     tick = 2 ** math.ceil(math.log2(max(size / 8, 1))) if size > 16 else 1
-    axis = alt.Axis(values=list(range(0, size, tick)), format="d", grid=False, domain=True)
-    ends = [-0.5, size - 0.5]
-    x, y = (
-        kind(f"{field}:Q", title=f"{verb} {what}", axis=axis,
-             scale=alt.Scale(domain=domain, nice=False))
-        for kind, field, verb, domain in (
-            (alt.X, "x", "Receiving", ends), (alt.Y, "y", "Sending", ends[::-1])
-        )
-    )  # fmt: skip
+    ends, ticks = [-0.5, size - 0.5], list(range(0, size, tick))
+    words: dict[str, Any] = {"values": ticks, "format": "d", "grid": False}
+    x = quantity(alt.X, "x", f"Receiving {what}", ends, **words)
+    y = quantity(alt.Y, "y", f"Sending {what}", ends[::-1], **words)
     legend = alt.Color(
         "v:Q",
         title="Bytes sent",

@@ -12,8 +12,8 @@ from stretto.measure.stats import Interval
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, keyed, layer, looked_up, spans
 from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import keyed, layer, lined, looked_up, spans
 from stretto.report.figures.lines import LARGE, MICRO
 from stretto.report.figures.matrix import grid
 from stretto.report.render import Figure
@@ -61,10 +61,7 @@ def over_streams(name: str, title: str, curves: Mapping[str, Curve]) -> Figure |
     if len(numbers) < 2:
         return None
     high = 1.08 * max(float(str(r["b"])) for r in rows)
-    y = alt.Y(
-        "y:Q", title="Gb/s", scale=alt.Scale(domain=[0, high], nice=False),
-        axis=alt.Axis(values=axes.linear_ticks(high), labelExpr="format(datum.value, '~r')"),
-    )  # fmt: skip
+    y = axes.from_zero(alt.Y, "y", high, "Gb/s", "format(datum.value, '~r')")
     x = axes.log_cores_x("x", numbers, "TCP streams of a pair", numbers)
     return _lines(name, title, curves, rows, x, y)
 
@@ -102,16 +99,12 @@ def _lines(
         scale=alt.Scale(domain=names, range=[SHAPES[i % len(SHAPES)] for i in range(len(names))]),
         legend=alt.Legend(title=None, orient="top", columns=1, labelLimit=300),
     )  # fmt: skip
-    base = chart_of(rows)
-    picture = layer(
-        base.mark_line(aria=False, strokeWidth=2).encode(x=x, y=y, color=colour),
-        base.mark_rule(aria=False).encode(x=x, y=_at(y, "a"), y2=alt.Y2("b:Q"), color=colour),
-        base.mark_point(filled=True, size=40, opacity=1).encode(
-            x=x, y=y, color=colour, shape=shape, description=DESCRIBED
-        ),
-    )
-    width, height = LARGE
-    return Figure(name, title, picture.properties(width=width, height=height))
+    line, points = lined(rows, x, y, colour, shape, 40)
+    spread = chart_of(rows).mark_rule(aria=False).encode(
+        x=x, y=_at(y, "a"), y2=alt.Y2("b:Q"), color=colour
+    )  # fmt: skip
+    picture = layer(line, spread, points)
+    return Figure(name, title, picture.properties(width=LARGE.width, height=LARGE.height))
 
 
 def rails_bars(
@@ -134,11 +127,8 @@ def rails_bars(
     high = 1.08 * max(rate for rate, _ in bars.values())
     hues = {rail: theme.chosen_colour(i) for i, rail in enumerate(rails or [""])}
     expr = _RATE_EXPR if unit == "MB/s" else "format(datum.value, '~s') + '/s'"
-    x = alt.X(
-        "a:Q", title="Bandwidth of all pairs" if unit == "MB/s" else "Messages of all pairs",
-        scale=alt.Scale(domain=[0, high], nice=False),
-        axis=alt.Axis(values=axes.linear_ticks(high), labelExpr=expr),
-    )  # fmt: skip
+    what = "Bandwidth" if unit == "MB/s" else "Messages"
+    x = axes.from_zero(alt.X, "a", high, f"{what} of all pairs", expr)
     y = axes.names_y("s", list(bars), labelLimit=320, labelExpr=looked_up(labels))
     colour = keyed("r", hues, columns=3, labelLimit=160) if rails else alt.value(hues[""])
     picture = spans(rows, x, y, colour, 18)

@@ -38,12 +38,8 @@ def overview(parts: Breakdown) -> Figure:
         )
         start += share
     base = chart_of(rows)
-    x = alt.X(
-        "a:Q",
-        title="Share of the run, mean over the ranks",
-        scale=alt.Scale(domain=[0, 1], nice=False),
-        axis=alt.Axis(format=".0%", tickCount=5, grid=False),
-    )
+    title = "Share of the run, mean over the ranks"
+    x = axes.quantity(alt.X, "a", title, [0, 1], format=".0%", tickCount=5, grid=False)
     bars = base.mark_bar(height=34, stroke=theme.colour("paper"), strokeWidth=1).encode(
         x=x,
         x2=alt.X2("b:Q"),
@@ -96,13 +92,9 @@ def ranks(profile: Profile, parts: Breakdown) -> Figure:
     ticks = sorted({int(t) for t in axes.linear_ticks(profile.nranks - 1, 12)})
     if profile.nranks <= 24:
         ticks = list(range(profile.nranks))
-    x = alt.X(
-        "r:Q",
-        title="Rank",
-        scale=alt.Scale(domain=[-0.5, profile.nranks - 0.5], nice=False),
-        axis=alt.Axis(values=ticks, format="d", grid=False),
-    )
-    y = axes.linear_time(alt.Y, "t", high, "Time")
+    ends = [-0.5, profile.nranks - 0.5]
+    x = axes.quantity(alt.X, "r", "Rank", ends, values=ticks, format="d", grid=False)
+    y = axes.from_zero(alt.Y, "t", high, "Time")
     y.stack = "zero"
     colours = {p.name: theme.colour(p.hue) for p in parts.parts}
     bars = (

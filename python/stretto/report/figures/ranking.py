@@ -11,8 +11,7 @@ from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.bars import bar, cut_bars, end_of
-from stretto.report.figures.data import DESCRIBED, SHAPE, keyed, layer
-from stretto.report.figures.data import chart as chart_of
+from stretto.report.figures.data import SHAPE, keyed, layer, lined
 from stretto.report.figures.lines import MICRO
 from stretto.report.ranking import Ranking, RankingEntry, default_of
 from stretto.report.render import Figure
@@ -129,15 +128,8 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
     colour = _colour(rows, colours)
     x = axes.size_x("x", sizes)
     y = axes.log_time(alt.Y, "y", min(times), max(times), "Time per call")
-    base = chart_of(rows)
-    picture = layer(
-        base.mark_line(strokeWidth=2).encode(
-            x=x, y=y, color=colour, strokeDash=dash, detail=alt.Detail("line:N")
-        ),
-        base.mark_point(filled=True, size=36, opacity=1).encode(
-            x=x, y=y, color=colour, shape=SHAPE, description=DESCRIBED
-        ),
-    )
+    parts = lined(rows, x, y, colour, SHAPE, 36, strokeDash=dash, detail=alt.Detail("line:N"))
+    picture = layer(*parts)
     first = rankings[0]
     p = first.place
     shape = f"-{p.shape.replace(' ', '-').lower()}" if p.shape.strip() else ""

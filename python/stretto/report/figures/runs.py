@@ -82,7 +82,7 @@ def _dots(lines: Sequence[tuple[str, str, str, VerdictFile]], band: int) -> Comp
     metric = lines[0][3].metric
     title = fmt.capital(metric_name(metric)) + (f" ({metric.unit})" if metric.unit else "")
     values = [float(r["v"]) for r in rows]
-    x = axes.value_x(title, values, 0.12, False, tickCount=6, labelExpr=axes.THOUSANDS)
+    x = axes.value_x(title, values, 0.12, tickCount=6, labelExpr=axes.THOUSANDS)
     y = alt.Y(
         "row:N",
         sort=[str(m["row"]) for m in middles],
@@ -161,7 +161,7 @@ def _gain_chart(
 ) -> Composed:
     ends = [float(r[end]) for r in rows for end in ("lo", "hi")]
     word = f"{'less' if metric.better == 'lower' else 'more'} {metric_name(metric)}"
-    x = axes.value_x(f"Gain (% {word})", [0.0, *ends], 0.1, True, tickCount=5)
+    x = axes.value_x(f"Gain (% {word})", [0.0, *ends], 0.1, tickCount=5)
     y = axes.names_y("name", [str(r["name"]) for r in rows], **axis)
     base = chart_of(rows)
     dashed: dict[str, Any] = {"color": theme.colour("faint"), "strokeDash": [3, 3]}

@@ -12,7 +12,7 @@ from stretto.files.verdict import Metric
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, KINDS, Composed, by_kind, layer
+from stretto.report.figures.data import KINDS, Composed, by_kind, layer, lined
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
@@ -44,20 +44,16 @@ def over_cores(
     best: dict[tuple[object, object], Mapping[str, object]] = {}
     for r in rows:
         best.setdefault((r["kind"], r["cores"]), r)
-    colour, line, points = by_kind("kind"), chart_of(list(best.values())), chart_of(rows)
+    colour, line, points = by_kind("kind"), list(best.values()), chart_of(rows)
     dashed: dict[str, Any] = {"strokeDash": [4, 3], "color": theme.colour("faint")}
     layers: list[alt.Chart] = []
     if ideal:
         layers.append(chart_of(ideal).mark_line(**dashed).encode(x=x, y=y))
     if band:
-        area = line.mark_area(opacity=0.18)
+        area = chart_of(line).mark_area(opacity=0.18)
         layers.append(area.encode(x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=colour))
-    layers += [
-        line.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
-        points.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=colour, shape=SHAPES, description=DESCRIBED
-        ),
-    ]
+    layers.append(lined(line, x, y, colour, SHAPES, 60)[0])
+    layers.append(lined(rows, x, y, colour, SHAPES, 60)[1])
     if any(r.get("label") for r in rows):
         names = points.mark_text(dy=-14 if above else 16, fontSize=10, color=theme.colour("muted"))
         layers.append(names.encode(x=x, y=y, text=alt.Text("label:N")))
@@ -168,14 +164,10 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     costs = [m.cost or 0.0 for m in priced]
     x = axes.log_time(alt.X, "x", min(times), max(times), "Wall time of a run")
     y = axes.log_y("y", min(costs), max(costs), "Cost of a run")
-    base = chart_of(rows)
+    names = chart_of(rows).mark_text(dy=-12, fontSize=10, color=theme.colour("muted"))
     picture = layer(
-        base.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=by_kind("kind"), shape=SHAPES, description=DESCRIBED
-        ),
-        base.mark_text(dy=-12, fontSize=10, color=theme.colour("muted")).encode(
-            x=x, y=y, text=alt.Text("label:N")
-        ),
+        lined(rows, x, y, by_kind("kind"), SHAPES, 60)[1],
+        names.encode(x=x, y=y, text=alt.Text("label:N")),
     )
     return Figure(
         "scaling-cost",

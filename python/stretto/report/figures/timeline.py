@@ -114,7 +114,7 @@ def _figure(
         for e in events
         if e.start_s < high and e.end_s > low
     ]
-    x = axes.linear_time(alt.X, "a", high - low, "Time since the start" if low == 0 else "Time")
+    x = axes.from_zero(alt.X, "a", high - low, "Time since the start" if low == 0 else "Time")
     lane = max(15, min(28, 90 // len(lanes)))
     present = {f: c for f, c in colours.items() if any(r["f"] == f for r in rows)}
     marks = (
