@@ -73,6 +73,19 @@ def test_net_rails_counts_connections_and_the_bytes_of_both_rails(nodes: testbed
     assert reached, found
 
 
+def test_net_rails_counts_the_connections_of_each_provider(nodes: testbed.Cluster) -> None:
+    """By itself MPICH takes UCX, which uses both rails; one provider is not there."""
+    names = ("tcp", "sockets", "none")
+    tried = [f"FI_PROVIDER={name},MPIR_CVAR_CH4_NETMOD=ofi" for name in names]
+    words = ["--bytes", "256K", "--launches", "1", "--candidates", ";".join(tried)]
+    found = net(nodes, "rails", *words, name="mpich")
+    native, tcp, sockets, none = found["rails"]["settings"]
+    assert [one["sockets"] for one in (native, tcp, sockets)] == [[[2]], [[1]], [[2]]]
+    assert none["failed"] and not none["sockets"]
+    failed = [f["text"] for f in found["findings"] if "failed" in f["text"]]
+    assert len(failed) == 1 and "FI_PROVIDER=none" in failed[0]
+
+
 def test_net_tcp_names_a_pulled_rail_and_the_bytes_of_each_interface(
     nodes: testbed.Cluster,
 ) -> None:
