@@ -14,7 +14,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | he
 mkdir -p "$roots"
 
 check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
-    local machine=$1 root=$roots/$release-$2 emulator=${3:-} version name own
+    local machine=$1 root=$roots/$release-$2 emulator=${3:-} version name own library
     local python=(env -i PATH=/usr/sbin:/usr/bin:/bin HOME=/root chroot "$root" ${emulator:+"$emulator"} /usr/bin/python3)
     name=$(echo dist/stretto-*_"$machine".whl)
     [ -e "$name" ] || return 0
@@ -38,7 +38,9 @@ check() { # MACHINE, DEBIAN'S NAME OF IT, emulator
     "${use[@]}" --version
     "${use[@]}" plan verify allreduce shm+rabenseifner --layout 2x4
     "${use[@]}" check --json >"$root/check.json" || [ -s "$root/check.json" ]
-    "${python[@]}" -c 'import ctypes, glob; [ctypes.CDLL(p) for p in glob.glob("/stretto/stretto/lib/*.so")]'
+    for library in "$root"/stretto/stretto/lib/*.so; do # one a process, as in a job
+        "${python[@]}" -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "${library#"$root"}"
+    done
     # without an MPI the measuring program names what is missing
     chroot "$root" ${emulator:+"$emulator"} /stretto/stretto/lib/stretto-bench-openmpi 2>&1 | grep -m1 stretto || true
 }

@@ -5,7 +5,7 @@
 #     CustomActions:
 #       OnNodeConfigured:
 #         Script: s3://BUCKET/bootstrap.sh
-#         Args: [s3://BUCKET/stretto-0.1.0-py3-none-manylinux_2_17_x86_64.whl, /shared/stretto]
+#         Args: [s3://BUCKET/stretto-0.1.0-py3-none-manylinux_2_27_x86_64.whl, /shared/stretto]
 #
 # On the head node it installs; on compute nodes (give the same action to each queue) it only points the
 # module path and the tables of the site to the shared directory. A second run changes nothing.
