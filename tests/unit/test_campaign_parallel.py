@@ -63,7 +63,9 @@ class Lane(Fake):
     def fits(self, layout: Layout) -> str | None:
         return None if layout.nodes <= len(self.hosts) else "too few nodes"
 
-    def measure(self, settings: Settings, launch: int, writer: BenchWriter) -> bool:
+    def measure(
+        self, settings: Settings, launch: int, writer: BenchWriter, stop_at: float | None = None
+    ) -> bool:
         layout = Layout(settings.nranks // (settings.ppn or 1), settings.ppn or 1)
         used = self.hosts[: layout.nodes]
         self.cluster.enter(used, layout.name)
@@ -71,7 +73,7 @@ class Lane(Fake):
             if self.cluster.meet and self.first and len(self.hosts) == 2:
                 self.first = False
                 self.cluster.meet.wait(600)
-            return super().measure(settings, launch, writer)
+            return super().measure(settings, launch, writer, stop_at)
         finally:
             self.cluster.leave(used)
 
