@@ -14,7 +14,7 @@ from typing import Any
 
 from stretto.export import han, intel, mpich_tree, openmpi
 from stretto.export.output import SCRIPT
-from stretto.export.sizes import openmpi_bytes
+from stretto.export.sizes import MPICH_TOTAL, openmpi_bytes
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 
 #: MPICH's algorithms that take no parameter: one of them stands in for a row's own
@@ -165,7 +165,7 @@ def _mpich_algorithm(folder: Path, manifest: ExportManifest, row: ExportRow) -> 
 
 
 def _mpich_size(folder: Path, manifest: ExportManifest, row: ExportRow) -> bool:
-    total = row.collective in mpich_tree.TOTAL
+    total = row.collective in MPICH_TOTAL
     key, factor = ("total", row.nranks) if total else ("avg", 1)
     bound = row.low or (0 if row.high is None else row.high + 1)
     wrong = row.low // SHIFT or bound * SHIFT

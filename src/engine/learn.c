@@ -86,9 +86,9 @@ static stretto_learning *find(stretto_comm *c, stretto_collective collective, si
     l->flow = flow_of(collective);
     l->nodes = c->layout.nnodes;
     l->ppn = c->ppn;
-    if (!bytes) { /* there is none, or no rank knows it: one shape */
-        l->high = SIZE_MAX;
-    } else {
+    if (collective == STRETTO_BARRIER || !stretto_size_is_known(collective)) {
+        l->high = SIZE_MAX; /* there is no size, or no rank knows it: one shape */
+    } else if (bytes) {
         l->low = (size_t)1 << (63 - __builtin_clzll(bytes));
         l->high = 2 * l->low - 1;
         cut_at_rows(c, l, bytes);

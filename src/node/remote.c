@@ -12,7 +12,7 @@ static bool transfer(const stretto_node *node, stretto_vm_fn fn, int peer, void 
                      uint64_t remote, size_t bytes) {
     unsigned char *here = local;
     while (bytes) {
-        size_t part = stretto_least(bytes, STRETTO_NODE_DIRECT_PIECE);
+        size_t part = stretto_least(bytes, STRETTO_NODE_DIRECT_CALL);
         struct iovec l = {here, part}, r = {(void *)(uintptr_t)remote, part};
         ssize_t moved = fn(node->pids[peer], &l, 1, &r, 1, 0);
         if (moved < 0 && errno == EINTR)

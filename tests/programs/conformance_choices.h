@@ -54,10 +54,12 @@ static void choose_all(MPI_Comm comm, const char *set) {
         if (!choice)
             continue;
         *choice++ = 0;
-        if (choose(comm, one, choice, error, sizeof error) == 0)
+        if (choose(comm, one, choice, error, sizeof error) == 0) {
             chosen++;
-        else
+        } else { /* and not what the set before has chosen: those calls would be taken for it */
             refused++;
+            choose(comm, one, "native", error, sizeof error);
+        }
     }
     free(text);
 }

@@ -42,10 +42,10 @@ def module(name: str) -> ModuleType:
     [
         (["bundle", "-o", "b.tar.gz"], "stretto.check.bundle", "collect"),
         (["check"], "stretto.cli.check", "judge"),
-        (["compare", "x"], "stretto.files.bench", "read_bench"),
-        (["table", "decide", "x"], "stretto.tune.table", "decide_from"),
+        (["compare", "x"], "stretto.cli.compare", "read_bench"),
+        (["table", "decide", "x"], "stretto.cli.table", "decide_from"),
         (["import", "osu", "x"], "stretto.imports.gather", "gather"),
-        (["campaign", "status", "c"], "stretto.campaign.status", "read_status"),
+        (["campaign", "status", "c"], "stretto.cli.campaign", "read_status"),
     ],
 )
 def test_command_works_while_progress_is_shown(
@@ -61,7 +61,6 @@ def test_command_works_while_progress_is_shown(
     Path("c").mkdir()
     Shown.open = 0
     monkeypatch.setattr(module(f"stretto.cli.{words[0]}"), "Progress", Shown)
-    monkeypatch.setattr("stretto.files.results.results_in", list)
     monkeypatch.setattr(module(where), name, work)
     assert main(words) == 1 and "this is reached" in capsys.readouterr().err
     assert Shown.open == 0

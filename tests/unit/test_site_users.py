@@ -25,7 +25,7 @@ MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A directory that all users see."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         yield Path(name)
 

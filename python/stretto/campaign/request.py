@@ -16,6 +16,7 @@ from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.table import TUNABLE
 from stretto.files.toml import toml_values
 from stretto.measure.names import read_names
+from stretto.measure.request import split_candidates
 from stretto.measure.settings import (
     REDUCTIONS,
     parse_collectives,
@@ -118,7 +119,7 @@ def _as_option(value: Any, key: str) -> str:
 
 
 def _words(text: str, key: str) -> tuple[str, ...]:
-    return tuple(x.strip() for x in text.split(","))
+    return tuple(x.strip() for x in text.split(",") if x.strip())
 
 
 def _counts(text: str, key: str) -> tuple[int, ...]:
@@ -164,7 +165,7 @@ KEYS: dict[str, Callable[[str, str], Any]] = {
     "nodes": _counts,
     "ppn": _counts,
     "bytes": lambda text, key: tuple(parse_sizes(text)),
-    "candidates": _words,
+    "candidates": lambda text, key: tuple(split_candidates(text)),
     "hosts": lambda text, key: read_names([text], key),
     "launches": _whole(1, MOST_LAUNCHES),
     "eliminate": _truth,
@@ -172,7 +173,7 @@ KEYS: dict[str, Callable[[str, str], Any]] = {
     "budget": parse_duration,
     "stall": parse_duration,
     "platform": _text,
-    "interpolate": lambda text, key: tuple(parse_layout(x, key) for x in text.split(",")),
+    "interpolate": lambda text, key: tuple(parse_layout(x, key) for x in _words(text, key)),
     "refine": _text,
     "launcher": _launcher,
     "mpi_type": _text,

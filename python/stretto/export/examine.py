@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,11 @@ def examine(
         if environment.get(name) != value
     ]
     faults += _elsewhere(manifest, directory, environment)
+    faults += [
+        _fault("cannot be read", str(directory / name))
+        for name in manifest.files
+        if not os.access(directory / name, os.R_OK)
+    ]
     faults += [
         _fault("is not as it was written with this list of rows", str(directory / name))
         for name in manifest.strangers(directory)

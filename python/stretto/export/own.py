@@ -111,6 +111,8 @@ def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
 def _table_of(results: Path) -> Path | None:
     """Return where the campaign has its table that results are of; None: they are of none."""
     head, base = read_bench(results).header, results.resolve().parent.parent.parent
+    if results.resolve().parent.parent.name != f"{head.mpi.family}-{head.mpi.version}":
+        return None
     path = table_place(base, head.mpi, str(head.settings.get("node_cpu") or head.host.cpu))
     return path if path.exists() or (base / CAMPAIGN).exists() else None
 

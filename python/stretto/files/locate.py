@@ -67,6 +67,6 @@ def find_table(
         for base in (user_tables(environ), site_tables(environ)):
             path = table_path(mpi, cpu, n, p, base)
             with suppress(PermissionError):  # a site may keep its tables from some users
-                if path.is_file():
+                if path.is_file() and os.access(path, os.R_OK):
                     return path
     return None

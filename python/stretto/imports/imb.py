@@ -130,7 +130,7 @@ class _Reader(StreamReader):
                 self._check_ranks(table, line, place)
         elif window := _WINDOW.match(line):
             if table is not None and table.exchange is not None:
-                table.exchange = replace(table.exchange, window=int(window[1]))
+                table.exchange = replace(table.exchange, window=count(window[1]))
         elif waiting := _WAITING.match(line):
             if table is not None:
                 table.waiting = count(waiting.group(1)) or 0
@@ -158,7 +158,7 @@ class _Reader(StreamReader):
     def _check_ranks(self, table: Printed, line: str, place: str) -> None:
         """Take the number of threads; leave out what is no pairs of ranks, or of one thread."""
         kind, found = table.exchange, _THREADS.search(line)
-        threads = int(found[1]) if found else 1
+        threads = (count(found[1]) or 0) if found else 1
         why = None
         if _REORDERED in line:
             why = _ORDER
@@ -184,6 +184,8 @@ class _Reader(StreamReader):
         if table is None or self.columns is None or not re.match(r"\s*\d", line):
             return False
         found = self._line(table, line)
+        if self.ended and found is None:  # a heading of what follows, "4 nodes"
+            return False
         nothing = table.exchange is not None and re.match(r"\s*0\s", line)
         if found is not None or not nothing:  # no bandwidth of no bytes
             self.row(line, found, place, bool(_SIZES.search(self._words)))

@@ -123,7 +123,7 @@ class _Reader(StreamReader):
     def _pairs_facts(self, text: str) -> bool:
         """Take what a program prints of its pairs, its window and its threads."""
         found = _PAIRS_FACTS.match(text)
-        if found is None or self.table is None or self.table.exchange is None:
+        if found is None or self.table is None or self.table.exchange is None or self.ended:
             return False
         exchange = self.table.exchange
         if found[1]:

@@ -323,7 +323,8 @@ def _launcher_files(env: Mapping[str, str]) -> Iterator[Path]:
             directories.append(Path(env[variable]) / "bin")
     usual = ("/usr/lib64/openmpi/bin", "/usr/lib64/mpich/bin", "/opt/amazon/openmpi/bin")
     directories += [Path(d) for d in usual]
-    directories += sorted(Path("/opt/intel/oneapi/mpi").glob("*/bin"), reverse=True)
+    # map: glob gives paths of pathlib, which are never equal to others (stretto.paths)
+    directories += sorted(map(Path, Path("/opt/intel/oneapi/mpi").glob("*/bin")), reverse=True)
     seen: set[Path] = set()
     for directory in directories:
         for name in names:

@@ -48,6 +48,10 @@ from stretto.tune.unchanged import (
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
 _ANEW = "begin again with --restart, or give another directory with --out"
+_SPENT = (
+    "the budget was spent before all runs were made (missing: more --budget; the same command "
+    "goes on)"
+)
 
 
 def tune_settings(runs: SettingRuns) -> SettingsFile | None:
@@ -106,10 +110,11 @@ def _search(
             return _end(runs, text, "faster" if runs.file.setting else "inconclusive")
         except Spent:
             judge_all(runs, candidates)
+            if runs.file.setting:  # confirmed before the budget ended
+                return _end(runs, f"{runs.file.conclusion}; {_SPENT}", "faster")
             return _end(
                 runs,
-                "inconclusive: the budget was spent before all runs were made (missing: more "
-                "--budget; the same command goes on); nothing is set",
+                f"inconclusive: {_SPENT}; nothing is set",
             )
 
 

@@ -37,13 +37,18 @@ def choose(runs: SettingRuns, faster: Sequence[Tried], rounds: int, progress: Pr
     best: Tried | None = None
     said: list[str] = []
     for other in faster:
+        if len(said) > MOST:
+            break
         tried = other if best is None else put_together(runs, best, other)
-        if tried is None or len(said) > MOST:
+        if tried is None:
             continue
         said.append(_fresh(runs, tried, best, rounds, progress))
         if best is not None and (detail := runs.failed(best.name)) is not None:
             said[-1] = f"{best.name} fails by now ({detail})"
-            best, runs.file.setting, runs.file.chosen = None, None, {}
+            best, found = None, runs.file
+            found.setting, found.chosen, found.confirmed = None, {}, None
+            found.outputs, found.compared = None, []
+            found.conclusion, found.outcome = "", "inconclusive"
         elif runs.file.setting == tried.name:
             best = tried
     return "; ".join([*said, *([] if best else ["nothing is set"])])
@@ -119,4 +124,7 @@ def _fresh(
     found.setting, found.chosen, found.confirmed = tried.name, dict(tried.environment), gain
     found.outputs = outputs.words(compared, runs.o.rules) if compared else None
     found.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
-    return f"{text}; this is significant, and stretto run sets it for this command"
+    text = f"{text}; this is significant, and stretto run sets it for this command"
+    # should what follows be interrupted
+    found.conclusion, found.outcome = runs.named(text), "faster"
+    return text
