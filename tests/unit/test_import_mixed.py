@@ -213,6 +213,27 @@ def test_numbers_that_none_can_be_are_named(
     assert sum(imported(tmp_path / "x", capsys, str(log), *MINE, kind=kind)[0].values()) == 1
 
 
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "line"),
+    [
+        ("Allreduce", f"# #processes = {NINES}"),
+        ("Allreduce", f"# ( {NINES} additional processes waiting in x)"),
+        ("Uniband", f"# window_size = {NINES}"),
+    ],
+)
+def test_numbers_of_processes_that_none_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, benchmark: str, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    heading = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
+    text = f"# Benchmarking {benchmark}\n{line}\n{heading}8 1000 1.00 1.00 1.00\n"
+    Path("a.log").write_text(text)
+    assert main(["import", "imb", "a.log", *MINE]) == 0
+
+
 # IMB
 
 

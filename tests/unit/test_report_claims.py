@@ -138,6 +138,22 @@ def test_systems_are_compared_on_a_layout_where_they_share_something(
     assert all(p["native_ratio"] is None for p in out["points"]), "one launch is no test"
 
 
+def test_nothing_proven_is_not_called_the_fastest(
+    systems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in ("app.table", "app.profile.json"):
+        text = (systems / "measured" / file).read_text()
+        if file == "app.table":
+            text = "".join(
+                re.sub(r"^(row \S+ +\S+ +\S+ +\S+ +)\S+", r"\1native", x)
+                for x in text.splitlines(True)
+            )
+        (tmp_path / file).write_text(text)
+    out = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")
+    assert "Nothing is proven faster" in out["verdict"]
+    assert "native is fastest" not in (tmp_path / "r.html").read_text()
+
+
 def test_a_metric_that_is_no_time_does_not_gain_time(systems: Path, tmp_path: Path) -> None:
     value = json.loads((systems / "measured" / "app.verdict.json").read_text())
     value["metric"] = {"name": "energy", "unit": "", "better": "lower", "pattern": None}
