@@ -33,8 +33,7 @@ def command(
 
     Candidates are tried in the calls of CMD itself, in short blocks, against the native algorithm.
     At the end the output states the time that was saved, with an interval. The next run starts with
-    the table. Learned are blocking collectives with more than 200 calls of one size, without
-    alltoallv, gatherv, scatterv, scan and neighbourhood collectives.
+    the table. Learned are blocking collectives with more than 200 calls of one size class.
     """
     from stretto.cli.start import start
 
