@@ -8,11 +8,12 @@
 
 #include <dlfcn.h>
 #include <fnmatch.h>
-#include <link.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 stretto_host stretto_host_table;
@@ -246,9 +247,15 @@ void stretto_host_refuse(const char *function) {
 }
 
 void stretto_host_end_job(void) {
-    const useconds_t launcher_us = 200000;
+    enum { LEAST_US = 200000, TURNS = 100 };
     fflush(stderr);
-    usleep(launcher_us);
+    /* launchers lose what they have not read from the pipe when the job ends */
+    usleep(LEAST_US);
+    for (int turn = 0, unread; turn < TURNS; turn++) {
+        if (ioctl(STDERR_FILENO, FIONREAD, &unread) != 0 || unread == 0)
+            break;
+        usleep(LEAST_US / 10);
+    }
     if (stretto_host_load() && stretto_host_table.Abort)
         stretto_host_table.Abort(MPI_COMM_WORLD, 1);
     _exit(1);

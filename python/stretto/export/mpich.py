@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.export.mpich_leaves import guarded, leaves_of
 from stretto.export.mpich_tree import (
@@ -128,7 +129,10 @@ def put_in(
         sized[layout] = _sized(mine, export)
         for rule in sized[layout]:
             found = {} if rule.default else leaves_of(rule, library, variables)
-            assert not isinstance(found, str), found  # such rules are left out before
+            if isinstance(found, str):
+                size = "" if rule.low == 0 else f" from {counted(rule.low, 'byte')}"
+                export.lost.append(f"{collective}{size} on {layout.words}: {found}")
+                continue
             if found and all(_is_own(collective, x, leaf, library) for x, leaf in found.items()):
                 export.lost.append(
                     f"{collective} on {layout.words}: what was faster is all that the native "

@@ -126,5 +126,5 @@ def _fresh(
     found.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
     text = f"{text}; this is significant, and stretto run sets it for this command"
     # should what follows be interrupted
-    found.conclusion, found.outcome = runs.named(text), "faster"
+    found.conclusion, found.outcome = text, "faster"
     return text
