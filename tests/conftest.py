@@ -26,10 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
             default = number == signal.SIGINT
             signal.signal(number, signal.default_int_handler if default else signal.SIG_DFL)
     # Jobs of Open MPI 4 that begin at the same time all make this directory, and one of them fails
-    # ("mkdir: File exists") where another has just removed it, as the last to end does if empty.
+    # ("mkdir: File exists") where another has just removed it, as who ends does if it is empty but
+    # for files of other names than output-*.
     sessions = Path("/tmp", f"ompi.{os.uname().nodename.partition('.')[0]}.{os.getuid()}")
     sessions.mkdir(mode=0o700, exist_ok=True)
-    (sessions / "kept-by-the-tests-of-stretto").touch()
+    (sessions / "output-kept-by-the-tests-of-stretto").touch()
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:  # which workers have not
         config.pluginmanager.register(Failures(terminal))
