@@ -113,7 +113,7 @@ static int make_room(p2p *self, const job *job, char *error) {
         most = job->point[i].bytes > most ? job->point[i].bytes : most;
     size_t size = (size_t)most + 64;
     /* Not in whole pages: applications have what malloc gives, and IMB's MPI_Alloc_mem is malloc
-     * under Intel MPI and Open MPI. Two buffers and the MPI's own one at the same place of a page
+     * under Intel MPI and Open MPI. Two buffers and that of the MPI at the same place of a page
      * share sets of the first-level cache. */
     if (!(self->out = malloc(size)) || !(self->in = malloc(size))) {
         snprintf(error, ERROR, "no memory for two buffers of %ld bytes", most);

@@ -1,4 +1,4 @@
-"""Results equal the MPI's own: every choice, on many ranks and layouts, a job for each layout."""
+"""Results equal native ones: every choice, on many ranks and layouts, a job for each layout."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SPREAD = ("allreduce=shm+spread(2)", "allreduce=shm+spread(3)")
 def compare(
     folder: Path, name: str, ranks: int, sets: Sequence[str], command: str, **settings: object
 ) -> str:
-    """Compare random call shapes with the MPI's own results, with each set of choices in turn.
+    """Compare random call shapes with native results, with each set of choices in turn.
 
     Each collective of a set must have been Stretto's, once at least. Returns what was said.
     """

@@ -9,6 +9,7 @@ import hashlib
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
 from stretto.campaign.worker import Worker
-from stretto.files.bench import Excluded, Launch, LaunchEnd, Sample
+from stretto.files.bench import Excluded, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.measure.ledger import Ledger
@@ -182,3 +183,13 @@ if __name__ == "__main__":
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     done = worker_of(request_of(Path(sys.argv[1])), Fake(lambda: time.sleep(pause))).run()
     sys.exit(0 if done else 3)
+
+
+def written(worker: Worker) -> Counter[tuple[object, ...]]:
+    """How often each measurement stands in the files."""
+    return Counter(
+        (path.name, r.launch, r.collective, r.bytes, r.candidate, r.mode)
+        for path in worker.base.glob("*.bench.jsonl")
+        for r in read_bench(path).records
+        if isinstance(r, Sample)
+    )

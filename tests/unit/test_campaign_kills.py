@@ -29,10 +29,9 @@ from stretto.campaign.status import read_status, status_lines
 from stretto.campaign.worker import Worker
 from stretto.errors import StrettoError
 from stretto.files.append import BusyError
-from stretto.files.bench import Sample, read_bench
 from stretto.files.identity import MPIIdentity
 from stretto.measure.variants import variant_for
-from sweeps import Fake, request_of, worker_of
+from sweeps import Fake, request_of, worker_of, written
 
 ONE = Layout(1, 2)
 SMALL = (ONE, Layout(2, 2), Layout(4, 2))
@@ -53,16 +52,6 @@ def taken(worker: Worker) -> Taken:
         for layout, site in worker.sites.items()
         for s in site.bench.samples
     }
-
-
-def written(worker: Worker) -> Counter[tuple[object, ...]]:
-    """How often each measurement stands in the files."""
-    return Counter(
-        (path.name, r.launch, r.collective, r.bytes, r.candidate, r.mode)
-        for path in worker.base.glob("*.bench.jsonl")
-        for r in read_bench(path).records
-        if isinstance(r, Sample)
-    )
 
 
 def table(request: Request, worker: Worker) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from stretto.campaign.parallel import cut, levels, side_by_side
 from stretto.campaign.request import Request
 from stretto.campaign.worker import Worker
 from stretto.errors import StrettoError
-from stretto.files.bench import Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.measure.settings import Settings
-from sweeps import Fake, request_of, worker_of
+from sweeps import Fake, request_of, worker_of, written
 
 NODES = ("a", "b", "c", "d", "e")
 LAYOUTS = (Layout(1, 2), Layout(2, 1), Layout(2, 2), Layout(4, 1))
@@ -99,15 +97,6 @@ def table(request: Request, worker: Worker) -> str:
     assert outcome.table is not None
     lines = outcome.table.read_text().splitlines()
     return "\n".join(x for x in lines if not x.startswith("created"))
-
-
-def written(worker: Worker) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (path.name, r.launch, r.collective, r.bytes, r.candidate, r.mode)
-        for path in worker.base.glob("*.bench.jsonl")
-        for r in read_bench(path).records
-        if isinstance(r, Sample)
-    )
 
 
 def test_nodes_are_cut_into_disjoint_parts() -> None:

@@ -136,7 +136,7 @@ def test_intel_binds_each_rank_to_a_core_or_to_none() -> None:
 
 
 def test_intel_on_the_other_nodes_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its mpiexec.hydra takes ssh unless it is told; its mpirun tells it so."""
+    """Its mpiexec.hydra uses ssh by default; its mpirun sets the bootstrap."""
     for variable in ("SLURM_JOB_ID", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"):
         monkeypatch.delenv(variable, raising=False)
     found = made("intel")

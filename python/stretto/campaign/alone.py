@@ -59,7 +59,7 @@ def in_turn(out: Path, wait_s: float = TURN_S) -> Iterator[None]:
     The last one has read the most.
     """
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(StrettoError):  # a full disk is told where the table is written
+        with contextlib.suppress(StrettoError):  # a full disk: reported where the table is written
             stack.enter_context(hold(out / DIRECTORY / ".tables.lock", wait_s))
         yield
 

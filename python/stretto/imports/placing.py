@@ -174,7 +174,7 @@ class Placing:
     def _candidate(
         self, table: Printed, facts: FileFacts, mpi: MPIIdentity, collective: str
     ) -> tuple[str, Pairs, bool]:
-        """Return the candidate of a table, settings beside it, and whether it is of a name."""
+        """Return the candidate of a table, other settings, and whether a file name gave it."""
         chosen = chosen_by(table.context.settings, mpi, collective, bool(table.context.mpis))
         if facts.algorithm is not None:
             candidate = self._naming.candidate(mpi, collective, facts.algorithm, facts.mpi)

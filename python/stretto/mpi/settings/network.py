@@ -50,8 +50,8 @@ def ucx_devices(around: Around) -> list[Entry]:
 def netmods(around: Around, has_ucx: bool) -> list[Entry]:
     """Return MPICH's choices, by the network module that it uses.
 
-    Built with both, it uses the first that it was built with, unless it is told: a choice of an
-    interface is then said to both, and that of a transport names its module.
+    Built with both, it uses the first of its build unless a variable names one: an interface is
+    then set for both, and a transport together with its module.
     """
     told = around.environ.get("MPIR_CVAR_CH4_NETMOD", "").lower()
     if told == "ofi" or not has_ucx:
