@@ -39,7 +39,7 @@ def rewritten(text: str, verdict: str, found: dict[str, object]) -> str:
     for pattern in (LINE, SENTENCE):
         if len(pattern.findall(text)) != 1:
             sys.exit(f"README.md: it must hold this once: {pattern.pattern}")
-    caption = verdict.replace("[", "(").replace("]", ")")
+    caption = "The result of make quickstart. " + verdict.replace("[", "(").replace("]", ")")
     text = LINE.sub(lambda _: f"![{caption}]({PICTURE})", text)
     return SENTENCE.sub(lambda _: sentence(found), text)
 

@@ -11,7 +11,7 @@ from stretto.errors import StrettoError
 from stretto.launch.command import Application, Command, parse_command, skip_wrappers
 from stretto.launch.job import _launchers_in
 from stretto.launch.layout import JobLayout, find_layout, parse_hosts
-from stretto.launch.naming import app_name
+from stretto.launch.naming import app_name, program_of
 
 VERSIONS = {
     "openmpi4": "mpirun (Open MPI) 4.1.4",
@@ -247,3 +247,18 @@ def test_assignments_without_env_before_them(kind: str, machine: Path) -> None:
     assert command.words[:4] == ("env", "OMP_NUM_THREADS=1", "A=", "mpirun")
     assert command.assignments == {"OMP_NUM_THREADS": "1", "A": ""}
     assert programs(command) == ["./app"] and find_layout(command, {}).nranks == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        ("mpirun -n 2 ./heat -v", "./heat"),
+        ("mpirun -n 2 python3 /home/a/cases/inversion.py", "inversion.py"),
+        ("lostrun -n 2 /opt/bin/app", "app"),
+        ("lostrun app", "lostrun app"),
+    ],
+)
+def test_program_of_recorded_command_is_as_typed_without_absolute_directories(
+    words: str, program: str
+) -> None:
+    assert program_of(words.split()) == program

@@ -20,7 +20,8 @@ def test_readme_gets_caption_and_sentence_of_one_run() -> None:
     found: dict[str, object] = {"measured": gain, "runs": runs, "outcome": "faster"}
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     made = tool.rewritten(text, "inversion.py: 12 % faster", found)
-    assert "\n![inversion.py: 12 % faster](docs/images/result.svg)\n" in made
+    caption = "The result of make quickstart. inversion.py: 12 % faster"
+    assert f"\n![{caption}](docs/images/result.svg)\n" in made
     said = "quickstart ran 12 % faster (11.2 to 13.1 %, p = 0.0021, 6 runs each way)."
     assert said in made and made.count("of the quickstart ran") == 1
     assert len(made.splitlines()) == len(text.splitlines())

@@ -71,12 +71,17 @@ def program_word(command: Command) -> str | None:
 
 
 def program_of(words: Sequence[str]) -> str:
-    """Return the program of a recorded command as typed, or the line where it is not known."""
+    """Return the program of a recorded command as typed, without the directories of an absolute path.
+
+    Where no program is known, returns the whole line.
+    """
     try:
         found = program_word(parse_command(words, dict(os.environ)))
     except StrettoError:  # its launcher is not here
         found = next((w for w in words[1:] if w.startswith(("./", "../", "/"))), None)
-    return found or shlex.join(words)
+    if found is None:
+        return shlex.join(words)
+    return Path(found).name if found.startswith("/") else found
 
 
 def learned_table(job: Job) -> Path:
