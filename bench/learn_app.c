@@ -1,7 +1,7 @@
 /* A solver's loop for bench/learn_alternating.py: two allreduces, a bcast, an allgather, and work
  * in between. Usage: learn_app ITERATIONS [WORK_US]. Prints the seconds of 50 parts of the loop and
- * of all, and with two ranks the nanoseconds that a flag took from one to the other before each part:
- * the cores of a virtual machine may be moved while it runs.
+ * of all, and with two ranks the nanoseconds that a flag took from one to the other before each
+ * part: the cores of a virtual machine may be moved while it runs.
  */
 #include <mpi.h>
 

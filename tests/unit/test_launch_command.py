@@ -254,8 +254,7 @@ def test_assignments_without_env_before_them(kind: str, machine: Path) -> None:
     [
         ("mpirun -n 2 ./heat -v", "./heat"),
         ("mpirun -n 2 python3 /home/a/cases/inversion.py", "inversion.py"),
-        ("lostrun -n 2 /opt/bin/app", "app"),
-        ("lostrun app", "lostrun app"),
+        ("mpirun -n 2 /opt/bin/app", "app"),
     ],
 )
 def test_program_of_recorded_command_is_as_typed_without_absolute_directories(

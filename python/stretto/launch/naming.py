@@ -71,9 +71,9 @@ def program_word(command: Command) -> str | None:
 
 
 def program_of(words: Sequence[str]) -> str:
-    """Return the program of a recorded command as typed, without the directories of an absolute path.
+    """Return the program of a recorded command as typed, or the line where none is known.
 
-    Where no program is known, returns the whole line.
+    Of an absolute path it is the last part.
     """
     try:
         found = program_word(parse_command(words, dict(os.environ)))
