@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import answering
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
@@ -24,17 +25,7 @@ from stretto.scaling.points import lines_of
 MPIRUN = ["/usr/bin/mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]
 
 
-@pytest.fixture
-def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for commands that run no MPI, under a launcher that is none."""
-    path = tmp_path / "bin" / "mpirun"
-    path.parent.mkdir()
-    path.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
-    path.chmod(0o755)
-    where = tmp_path / "case"
-    where.mkdir()
-    monkeypatch.chdir(where)
-    return ["--mpi", str(path), "-o", str(tmp_path / "out"), "-y"]
+launcher = pytest.fixture(answering.launcher)
 
 
 def test_several_programs_count_with_all_their_ranks(

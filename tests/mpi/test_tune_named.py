@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from answering import answer
 from looks import until_seen
 from mpis import MPIS, beside_others
 from stretto.cli import main
@@ -24,33 +25,26 @@ from stretto.tune.seen import RanksSeen, watching
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
-ANSWERS = {
-    "openmpi": "mpirun (Open MPI) 4.1.4",
-    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
-    "slurm": "slurm 22.05.8",
-}
 
 
 def command(tmp_path: Path, kind: str, line: str) -> Command:
-    name = {"openmpi": "mpirun", "mpich": "mpiexec.hydra", "slurm": "srun"}[kind]
-    path = tmp_path / name
-    path.write_text(f"#!/bin/sh\nprintf '{ANSWERS[kind]}\\n'\n")
-    path.chmod(0o755)
+    name = {"openmpi4": "mpirun", "mpich": "mpiexec.hydra", "slurm": "srun"}[kind]
+    answer(tmp_path / name, kind)
     return parse_command(line.split(), {"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("kind", "line", "word"),
     [
-        ("openmpi", "env {v}=2048 mpirun -n 2 sleep 1", "env"),
-        ("openmpi", "{v}=2048 mpirun -n 2 sleep 1", "env"),
-        ("openmpi", "mpirun -n 2 env {v}=2048 sleep 1", "env"),
-        ("openmpi", "mpirun -x {v}=2048 -n 2 sleep 1", "-x"),
-        ("openmpi", "mpirun --mca btl_vader_eager_limit 2048 -n 2 sleep 1", "--mca"),
+        ("openmpi4", "env {v}=2048 mpirun -n 2 sleep 1", "env"),
+        ("openmpi4", "{v}=2048 mpirun -n 2 sleep 1", "env"),
+        ("openmpi4", "mpirun -n 2 env {v}=2048 sleep 1", "env"),
+        ("openmpi4", "mpirun -x {v}=2048 -n 2 sleep 1", "-x"),
+        ("openmpi4", "mpirun --mca btl_vader_eager_limit 2048 -n 2 sleep 1", "--mca"),
         ("mpich", "mpiexec.hydra -genv {v} 2048 -n 2 sleep 1", "-genv"),
         ("mpich", "mpiexec.hydra -env {v}=2048 -n 2 sleep 1", "-env"),
         ("slurm", "srun --export=ALL,{v}=2048 -n 2 sleep 1", "--export"),
-        ("openmpi", "mpirun -x {v} -n 2 sleep 1", None),
+        ("openmpi4", "mpirun -x {v} -n 2 sleep 1", None),
         ("mpich", "mpiexec.hydra -genv OTHER 2048 -n 2 sleep 1", None),
     ],
 )
@@ -74,7 +68,7 @@ def test_what_the_command_sets_itself_wins(
 
 
 def test_what_the_environment_has_is_what_native_runs_have(tmp_path: Path) -> None:
-    found = command(tmp_path, "openmpi", "mpirun --bind-to none -n 2 sleep 1")
+    found = command(tmp_path, "openmpi4", "mpirun --bind-to none -n 2 sleep 1")
     both = [Setting(f"{EAGER}={v}", "", ((VARIABLE, v),)) for v in ("1024", "16384")]
     kept, notes = left(both, found, {VARIABLE: "16384"})
     assert kept == both[:1] and "the environment says" in notes[0]

@@ -7,19 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
+import answering
 from stretto.errors import StrettoError
 from stretto.launch.command import Application, Command, parse_command, skip_wrappers
 from stretto.launch.job import _launchers_in
 from stretto.launch.layout import JobLayout, find_layout, parse_hosts
 from stretto.launch.naming import app_name, program_of
-
-VERSIONS = {
-    "openmpi4": "mpirun (Open MPI) 4.1.4",
-    "openmpi5": "mpirun (Open MPI) 5.0.11",
-    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
-    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626",
-    "slurm": "slurm 22.05.8",
-}
 
 #: what `salloc -N2 --ntasks-per-node=4` sets
 ALLOCATED = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_NTASKS_PER_NODE": "4"}
@@ -28,19 +21,7 @@ FOUR = {"SLURM_JOB_NUM_NODES": "4"}
 TWO_EACH, FOUR_EACH = ({"SLURM_TASKS_PER_NODE": f"{n}(x4)"} for n in (2, 4))
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Path:
-    """Programs that only answer --version as the real launchers do."""
-    for kind, answer in VERSIONS.items():
-        for name in ("mpirun", "mpiexec.hydra", "srun"):
-            path = tmp_path / kind / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"#!/bin/sh\nprintf '{answer}\\n'\n")
-            path.chmod(0o755)
-    for name in ("app", "other"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
-    return tmp_path
+machine = pytest.fixture(answering.machine)
 
 
 def parse(machine: Path, kind: str, line: str) -> Command:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from answering import VERSIONS, answer
 from stretto import built
 from stretto.errors import StrettoError
 from stretto.kinds import Abi, Part
@@ -22,13 +23,6 @@ LIB = Path("/opt/stretto/libstretto.so")
 CHOICE = {"STRETTO_CHOICE": "allreduce=shm;bcast=shm"}
 SENT = {"STRETTO_CHOICE": "allreduce=shm bcast=shm"}  # as it reaches the ranks
 LISTED = f"STRETTO_CHOICE={SENT['STRETTO_CHOICE']};LD_PRELOAD={LIB}"
-VERSIONS = {
-    "openmpi4": "mpirun (Open MPI) 4.1.4",
-    "openmpi5": "mpirun (Open MPI) 5.0.11",
-    "mpich": "HYDRA build details:\\n    Version:  5.0.2",
-    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 1",
-    "slurm": "slurm 22.05.8",
-}
 
 
 def made(kind: str) -> MPIInstallation:
@@ -44,9 +38,7 @@ def made(kind: str) -> MPIInstallation:
 
 def job(tmp_path: Path, kind: str, line: str, **environ: str) -> Job:
     for name in ("mpirun", "srun", "prterun"):
-        path = tmp_path / name
-        path.write_text(f"#!/bin/sh\nprintf '{VERSIONS[kind]}\\n'\n")
-        path.chmod(0o755)
+        answer(tmp_path / name, kind)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", **environ}
     command = parse_command(line.split(), env, tmp_path)
     return Job(command, made(kind), JobLayout(None, None, None), env, tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from answering import answer
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -30,14 +31,11 @@ def expression(pattern: str, **more: str) -> Metric:
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What comes behind the options: a script that runs no MPI, under a launcher that is none."""
-    launcher = tmp_path / "bin" / "mpirun"
-    launcher.parent.mkdir()
-    launcher.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
+    launcher = answer(tmp_path / "bin" / "mpirun", "openmpi4")
     where = tmp_path / "case"
     where.mkdir()
     (where / "job.sh").write_text("#!/bin/sh\necho speed: 12 steps/s\necho all done\n")
-    for path in (launcher, where / "job.sh"):
-        path.chmod(0o755)
+    (where / "job.sh").chmod(0o755)
     monkeypatch.chdir(where)
     return ["--mpi", str(launcher), "-o", str(tmp_path / "out"), "-y", "--", "./job.sh", "{n}"]
 

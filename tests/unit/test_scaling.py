@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import answering
 from stretto.cli import main
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
@@ -30,60 +31,42 @@ from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
 from stretto.tune.trials import find_value, make_metric
 
-VERSIONS = {
-    "openmpi": "mpirun (Open MPI) 4.1.4",
-    "mpich": "HYDRA build details:\\n    Version:                                 5.0.2",
-    "slurm": "slurm 22.05.8",
-}
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Path:
-    """Programs that only answer --version as the real launchers do."""
-    for kind, answer in VERSIONS.items():
-        for name in ("mpirun", "mpiexec.hydra", "srun"):
-            path = tmp_path / kind / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"#!/bin/sh\nprintf '{answer}\\n'\n")
-            path.chmod(0o755)
-    (tmp_path / "app").write_text("#!/bin/sh\n")
-    (tmp_path / "app").chmod(0o755)
-    return tmp_path
+machine = pytest.fixture(answering.machine)
 
 
 @pytest.mark.parametrize(
     ("kind", "line", "point", "expected"),
     [
-        ("openmpi", "mpirun -n 8 ./app -n 9", RunPoint(1, 2), "mpirun -n 2 ./app -n 9"),
-        ("openmpi", "mpirun ./app", RunPoint(1, 2), "mpirun -n 2 ./app"),
+        ("openmpi4", "mpirun -n 8 ./app -n 9", RunPoint(1, 2), "mpirun -n 2 ./app -n 9"),
+        ("openmpi4", "mpirun ./app", RunPoint(1, 2), "mpirun -n 2 ./app"),
         (
-            "openmpi", "mpirun --np=8 --bind-to none ./app", RunPoint(1, 2),
+            "openmpi4", "mpirun --np=8 --bind-to none ./app", RunPoint(1, 2),
             "mpirun --np=2 --bind-to none ./app",
         ),
         (
-            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(2, 2),
+            "openmpi4", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(2, 2),
             "mpirun --map-by ppr:2:node -H a:4,b:4 -n 4 ./app",
         ),
         (
-            "openmpi", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(1, 2),
+            "openmpi4", "mpirun -H a:4,b:4 -n 8 ./app", RunPoint(1, 2),
             "mpirun --map-by ppr:2:node -H a:4,b:4 -n 2 ./app",
         ),
         (
-            "openmpi", "mpirun --map-by ppr:4:node:OVERSUBSCRIBE -n 8 ./app", RunPoint(2, 2),
+            "openmpi4", "mpirun --map-by ppr:4:node:OVERSUBSCRIBE -n 8 ./app", RunPoint(2, 2),
             "mpirun --map-by ppr:2:node:OVERSUBSCRIBE -n 4 ./app",
         ),
-        ("openmpi", "mpirun -N 4 -n 8 ./app", RunPoint(2, 2), "mpirun -N 2 -n 4 ./app"),
+        ("openmpi4", "mpirun -N 4 -n 8 ./app", RunPoint(2, 2), "mpirun -N 2 -n 4 ./app"),
         (
-            "openmpi", "mpirun -n 8 ./app", RunPoint(1, 2, 4),
+            "openmpi4", "mpirun -n 8 ./app", RunPoint(1, 2, 4),
             "mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
         ),
-        ("openmpi", "mpirun -n 8 ./app", RunPoint(1, 8, 4), "mpirun --bind-to none -n 8 ./app"),
+        ("openmpi4", "mpirun -n 8 ./app", RunPoint(1, 8, 4), "mpirun --bind-to none -n 8 ./app"),
         (
-            "openmpi", "mpirun --bind-to core -n 8 ./app", RunPoint(1, 2, 4),
+            "openmpi4", "mpirun --bind-to core -n 8 ./app", RunPoint(1, 2, 4),
             "mpirun --bind-to core -n 2 ./app",
         ),
         (
-            "openmpi", "env A=B mpirun --map-by socket:PE=2 -n 8 ./app", RunPoint(1, 2, 4),
+            "openmpi4", "env A=B mpirun --map-by socket:PE=2 -n 8 ./app", RunPoint(1, 2, 4),
             "env A=B mpirun --map-by ppr:2:node:pe=4 -n 2 ./app",
         ),
         (
@@ -107,7 +90,7 @@ def machine(tmp_path: Path) -> Path:
             "slurm", "srun -ln 8 -uN4 ./app", RunPoint(2, 1),
             "srun --ntasks-per-node 1 -ln 2 -uN2 ./app",
         ),
-        ("openmpi",
+        ("openmpi4",
          "./job.sh {n} {nodes}x{ppn} -t{threads}", RunPoint(2, 3, 4), "./job.sh 6 2x3 -t4"),
     ],
 )  # fmt: skip
@@ -122,7 +105,7 @@ def test_commands_are_resized(
     "line", ["./app", "mpirun -n 2 ./app : -n 2 ./app", "mpirun --map-by a=b:c -n 2 -H a,b ./app"]
 )
 def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
-    env = {"PATH": f"{machine / 'openmpi'}:{machine}:/usr/bin:/bin"}
+    env = {"PATH": f"{machine / 'openmpi4'}:{machine}:/usr/bin:/bin"}
     with pytest.raises(UsageError) as caught:
         resize(line.split(), RunPoint(2, 2), env, machine)
     assert "{n}" in str(caught.value.remedy)
@@ -134,10 +117,10 @@ def test_what_cannot_be_resized_is_refused(machine: Path, line: str) -> None:
         ("mpich", "mpiexec.hydra -n 4 ./app", RunPoint(2, 2), 1),
         ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(4, 2), 2),
         ("mpich", "mpiexec.hydra -hosts a,b -n {n} -ppn {ppn} ./app", RunPoint(4, 2), 2),
-        ("openmpi", "mpirun -H a:8,b:8 ./app", RunPoint(4, 8), 2),
+        ("openmpi4", "mpirun -H a:8,b:8 ./app", RunPoint(4, 8), 2),
         ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(2, 2), None),
         ("mpich", "mpiexec.hydra -hosts a,b -n 4 ./app", RunPoint(1, 2), None),
-        ("openmpi", "mpirun -H a:8,b:8 ./app", RunPoint(1, 4), None),
+        ("openmpi4", "mpirun -H a:8,b:8 ./app", RunPoint(1, 4), None),
         ("slurm", "srun ./app", RunPoint(4, 2), None),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import answering
 from looks import until_seen
 from stretto.cli import main
 from stretto.files.scale import ScaleRun, read_scale
@@ -28,18 +29,7 @@ from stretto.scaling.show import sentences
 from stretto.tune import trials
 from stretto.tune.trials import Trial
 
-
-@pytest.fixture
-def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for commands that run no MPI, under a launcher that is none."""
-    path = tmp_path / "bin" / "mpirun"
-    path.parent.mkdir()
-    path.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
-    path.chmod(0o755)
-    where = tmp_path / "case"
-    where.mkdir()
-    monkeypatch.chdir(where)
-    return ["--mpi", str(path), "-o", str(tmp_path / "out"), "-y"]
+launcher = pytest.fixture(answering.launcher)
 
 
 def sh(text: str) -> list[str]:
