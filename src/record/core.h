@@ -86,6 +86,7 @@ void stretto_types_begin(void);
 /* Small number and size of a datatype that is not the thread's last one. */
 void stretto_type_look(MPI_Datatype datatype, int *name, int64_t *bytes);
 int stretto_op_name(MPI_Op op);
+enum { STRETTO_TYPE_DERIVED = 1 }; /* the name of all that are not predefined */
 
 static inline bool stretto_enter(uint64_t *start) {
     stretto_thread *self = &stretto_self;

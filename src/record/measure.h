@@ -24,6 +24,10 @@ typedef struct {
     int nblocks;
     bool wide;
     int64_t width;
+    /* what this rank contributes to MPI_Reduce of a predefined datatype, if it is not the root */
+    const void *sent;
+    int64_t count;
+    MPI_Datatype datatype;
 } stretto_measure;
 
 static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype datatype) {
@@ -53,7 +57,12 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
         stretto_sized(&m, count, datatype);                                                        \
         m.op = stretto_op_name(op);                                                                \
     }                                                                                              \
-    IS_ROOT;
+    IS_ROOT;                                                                                       \
+    if (!m.root && m.bytes && m.type != STRETTO_TYPE_DERIVED) {                                    \
+        m.sent = sendbuf;                                                                          \
+        m.count = count;                                                                           \
+        m.datatype = datatype;                                                                     \
+    }
 #define OF_REDUCTION                                                                               \
     stretto_sized(&m, count, datatype);                                                            \
     m.op = stretto_op_name(op);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 7
+#define STRETTO_RAW_VERSION 8
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -41,7 +41,9 @@ enum {
     STRETTO_RAW_ENTRIES,   /* stretto_raw_entry, one section a thread */
     STRETTO_RAW_PEERS,     /* stretto_raw_peer, one section a thread */
     STRETTO_RAW_FILES,     /* stretto_raw_file; the first row is of those that found no room */
-    STRETTO_RAW_BLOCKS     /* stretto_raw_blocks */
+    STRETTO_RAW_BLOCKS,    /* stretto_raw_blocks */
+    STRETTO_RAW_PACKS,     /* stretto_raw_pack */
+    STRETTO_RAW_ZEROS      /* stretto_raw_zeros */
 };
 
 typedef struct {
@@ -185,6 +187,18 @@ typedef struct {
     int32_t noffsets;
     int32_t offsets[STRETTO_GRAPH_OFFSETS];
 } stretto_raw_blocks;
+
+/* Packing of derived datatypes in some calls of a key (record/packs.c), and a copy of the packed. */
+typedef struct {
+    uint64_t key; /* 0 = free */
+    uint64_t calls, bytes, pack_ticks, copy_ticks;
+} stretto_raw_pack;
+
+/* In how many of some calls of a key this rank contributed zeros only (record/zeros.c). */
+typedef struct {
+    uint64_t key; /* 0 = free */
+    uint64_t calls, zero;
+} stretto_raw_zeros;
 
 /* Messages sent to one world rank. */
 typedef struct {

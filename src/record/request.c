@@ -75,6 +75,32 @@ bool stretto_tracked_find(MPI_Request request, stretto_tracked *what) {
     return found;
 }
 
+bool stretto_tracked_start(MPI_Request request, uint64_t started, stretto_tracked *what) {
+    if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
+        return false;
+    pthread_mutex_lock(&lock);
+    stretto_tracked *at = place(STRETTO_HANDLE(request));
+    bool found = at->request != 0;
+    if (found) {
+        at->started = started;
+        at->starts++;
+        *what = *at;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Takes a persistent request as complete; false where it was not started. */
+static bool completed(uint64_t handle) {
+    pthread_mutex_lock(&lock);
+    stretto_tracked *at = place(handle);
+    bool started = at->request && at->started;
+    if (started)
+        at->started = 0;
+    pthread_mutex_unlock(&lock);
+    return started;
+}
+
 void stretto_untrack(uint64_t handle) {
     if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
         return;
@@ -128,18 +154,21 @@ static uint64_t wait_key(const stretto_tracked *what, int function) {
 
 uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int function,
                            uint64_t start, uint64_t end) {
-    bool waits = function == STRETTO_FN_Wait || function == STRETTO_FN_Waitall ||
-                 function == STRETTO_FN_Waitany || function == STRETTO_FN_Waitsome;
+    bool all = function == STRETTO_FN_Wait || function == STRETTO_FN_Waitall;
+    bool waits = all || function == STRETTO_FN_Waitany || function == STRETTO_FN_Waitsome;
     uint64_t key =
         hits->n ? wait_key(&hits->hits[0].what, function) : stretto_key(function, NULL, 0, 0, 0, 0);
     for (int i = 0; i < hits->n; i++) {
         const stretto_tracked *what = &hits->hits[i].what;
-        if (what->persistent || requests[hits->hits[i].index] != MPI_REQUEST_NULL)
+        if (!what->persistent && requests[hits->hits[i].index] != MPI_REQUEST_NULL)
             continue;
-        if (waits && what->comm)
-            stretto_event_add(&(stretto_raw_event){
-                what->comm, what->sequence, wait_key(what, function), start, end, what->started});
-        stretto_untrack(what->request);
+        /* the handle of a persistent one stays: that it is complete is known where all are */
+        if (what->comm && (what->persistent ? all && completed(what->request) : waits))
+            stretto_event_add(&(stretto_raw_event){what->comm, what->sequence | what->starts << 32,
+                                                   wait_key(what, function), start, end,
+                                                   what->started});
+        if (!what->persistent)
+            stretto_untrack(what->request);
     }
     if (hits->hits != hits->some)
         free(hits->hits);

@@ -9,8 +9,10 @@
 typedef struct {
     uint64_t request; /* handle; 0 = free */
     uint64_t key;     /* what a start is booked under, or (but for function and detail) a wait */
-    /* of a nonblocking collective; without a number its waits are not compared with other ranks' */
+    /* of a nonblocking collective, and of a persistent one that was started; without a number its
+     * waits are not compared with other ranks' */
     uint64_t comm, sequence, started;
+    uint64_t starts; /* of a persistent one: which of them is under way is the same on all ranks */
     uint64_t bytes;
     uint32_t peer1; /* world rank + 1 that a message goes to; 0 = none */
     int function;
@@ -26,6 +28,8 @@ void stretto_track_collective(MPI_Request request, int function, stretto_comm *c
                               bool root, uint64_t started);
 /* Copies what is known of a request; false when nothing is. */
 bool stretto_tracked_find(MPI_Request request, stretto_tracked *what);
+/* The same for one that is started. */
+bool stretto_tracked_start(MPI_Request request, uint64_t started, stretto_tracked *what);
 void stretto_untrack(uint64_t handle);
 
 /* Before and after MPI_Wait* and MPI_Test* on n requests. */

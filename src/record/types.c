@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SLOTS = 512, NAMES = 255, DERIVED = 1, USER = 2, FIRST_FREE = 3 };
+enum { SLOTS = 512, NAMES = 255, DERIVED = STRETTO_TYPE_DERIVED, USER = 2, FIRST_FREE = 3 };
 
 typedef struct {
     uint64_t handle;

@@ -3,7 +3,9 @@
 #include "record/blocks.h"
 #include "record/calls.h"
 #include "record/measure.h"
+#include "record/packs.h"
 #include "record/request.h"
+#include "record/zeros.h"
 
 /* ---- a row's words; of a function without a row NONE ---------------------------------------- */
 #define SECOND_(a, b, ...) b
@@ -43,7 +45,9 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     MEASURED(stretto_comm_of(comm), of)                                                            \
     stretto_collective(in, KEY(m.detail), m.bytes, start, end, m.root);                            \
     if (m.blocks)                                                                                  \
-        stretto_blocks(KEY(m.detail), &m);
+        stretto_blocks(KEY(m.detail), &m);                                                         \
+    if (m.sent)                                                                                    \
+        stretto_zeros(KEY(m.detail), &m);
 #define PRE_NEIGHBORHOOD
 #define DO_NEIGHBORHOOD(of)                                                                        \
     DO_COLLECTIVE(of)                                                                              \
@@ -56,37 +60,56 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     stretto_track_collective(*request, FN, in, KEY(0), m.root, start);
 #define PRE_INEIGHBORHOOD
 #define DO_INEIGHBORHOOD(of) DO_NONBLOCKING(of)
-#define TRACK_PERSISTENT(to)                                                                       \
-    stretto_track(                                                                                 \
-        *request,                                                                                  \
-        &(stretto_tracked){                                                                        \
-            .function = FN, .key = KEY(0), .bytes = m.bytes, .peer1 = (to), .persistent = true});
+#define TRACK_PERSISTENT(to, ...)                                                                  \
+    stretto_track(*request, &(stretto_tracked){.function = FN,                                     \
+                                               .key = KEY(0),                                      \
+                                               .bytes = m.bytes,                                   \
+                                               .peer1 = (to),                                      \
+                                               .persistent = true,                                 \
+                                               __VA_ARGS__});
 #define PRE_PERSISTENT
 #define DO_PERSISTENT(of)                                                                          \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     m.detail = 0;                                                                                  \
     BOOK(STRETTO_DETAIL_SETUP)                                                                     \
-    if (in)                                                                                        \
-        in->sequence++;                                                                            \
-    TRACK_PERSISTENT(0)
+    uint64_t sequence = in ? ++in->sequence | (m.root ? STRETTO_EVENT_ROOT : 0) : 0;               \
+    TRACK_PERSISTENT(0, .comm = in && in->size > 1 ? in->id : 0, .sequence = sequence)
+
+/* The data of a message whose type the MPI may have to pack. */
+#define DATA_OF_COUNT buf, count, datatype
+#define DATA_OF_SENDTYPE sendbuf, sendcount, sendtype
+#define PACKED(of)                                                                                 \
+    if (__builtin_expect(m.type == STRETTO_TYPE_DERIVED, 0))                                       \
+        stretto_packs(KEY(0), DATA_OF_##of, m.size, false);
+#define ALSO_PACKED_COUNT
+#define ALSO_PACKED_SENDTYPE                                                                       \
+    if (__builtin_expect(m.type == STRETTO_TYPE_DERIVED, 0) && source >= 0) {                      \
+        int64_t taken = recvcount * stretto_type_of(recvtype).bytes;                               \
+        stretto_packs(KEY(0), recvbuf, recvcount, recvtype, (uint64_t)taken, true);                \
+    }
 
 #define PRE_SEND
 #define DO_SEND(of)                                                                                \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(0)                                                                                        \
-    stretto_message(stretto_peer1(in, dest), m.bytes);
+    stretto_message(stretto_peer1(in, dest), m.bytes);                                             \
+    if (dest >= 0) {                                                                               \
+        PACKED(of)                                                                                 \
+    }
 #define PRE_SENDRECV
-#define DO_SENDRECV(of) DO_SEND(of)
+#define DO_SENDRECV(of)                                                                            \
+    DO_SEND(of)                                                                                    \
+    ALSO_PACKED_##of
 #define PRE_SEND_INIT
 #define DO_SEND_INIT(of)                                                                           \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(STRETTO_DETAIL_SETUP)                                                                     \
-    TRACK_PERSISTENT(stretto_peer1(in, dest))
+    TRACK_PERSISTENT(stretto_peer1(in, dest), )
 #define PRE_RECV_INIT
 #define DO_RECV_INIT(of)                                                                           \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     BOOK(STRETTO_DETAIL_SETUP)                                                                     \
-    TRACK_PERSISTENT(0)
+    TRACK_PERSISTENT(0, )
 /* What came is told by the status; where the program wants none, by one of ours. */
 #define PRE_RECV                                                                                   \
     MPI_Status own_status;                                                                         \
@@ -96,7 +119,8 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define DO_RECV(of)                                                                                \
     MEASURED(stretto_comm_of(comm), of)                                                            \
     RECEIVED                                                                                       \
-    BOOK(0)
+    BOOK(0)                                                                                        \
+    PACKED(of)
 #define PRE_MRECV PRE_RECV
 #define DO_MRECV(of)                                                                               \
     MEASURED(NULL, of)                                                                             \
@@ -105,7 +129,8 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define PRE_IRECV
 #define DO_IRECV(of)                                                                               \
     MEASURED(stretto_comm_of(comm), of)                                                            \
-    BOOK(0)
+    BOOK(0)                                                                                        \
+    PACKED(of)
 #define PRE_IMRECV
 #define DO_IMRECV(of)                                                                              \
     MEASURED(NULL, of)                                                                             \
@@ -121,7 +146,7 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 
 #define STARTED(which, ticks)                                                                      \
     stretto_tracked what;                                                                          \
-    if (stretto_tracked_find(which, &what)) {                                                      \
+    if (stretto_tracked_start(which, start, &what)) {                                              \
         stretto_count(what.key, 1, what.bytes, ticks);                                             \
         stretto_message(what.peer1, what.bytes);                                                   \
     } else                                                                                         \

@@ -167,3 +167,27 @@ def test_examples_refuse_an_unknown_mode(tmp_path: Path, name: str) -> None:
     argv = [example(name, "run.sh"), *short, "-d", str(tmp_path / "case"), "fast"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and "give native, tune or run" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("program", "package", "script", "result"),
+    [
+        ("lmp", "lammps", "lammps/melt.in", r"^ +\d+ +\S+ +\S+ +0 +\S+ +\S+ *$"),
+        ("pw.x", "quantum-espresso quantum-espresso-data", "pw/si.in",
+         r"^!? +(?:total energy|estimated scf accuracy) .*"),
+    ],
+)  # fmt: skip
+def test_application_prints_the_same_numbers(
+    program: str, package: str, script: str, result: str, tmp_path: Path
+) -> None:
+    have(program, package)
+    words = [program, "-in", str(REPOSITORY / "examples" / script)]
+
+    def numbers(*, stretto: bool) -> list[str]:
+        log = run([*launcher(2, stretto=stretto), *words], tmp_path)
+        return re.findall(result, log, re.MULTILINE)
+
+    native = numbers(stretto=False)
+    assert len(native) >= 8 and native == numbers(stretto=False)
+    assert numbers(stretto=True) == native

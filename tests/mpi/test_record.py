@@ -426,3 +426,27 @@ def test_types_of_large_count_constructors(name: str, preloaded: str, tmp_path: 
     done = recorded(name, 2, "large_types", [], tmp_path, **env)
     assert done.returncode == 0, done.stderr
     assert "large types: 0 faults" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["openmpi4", "openmpi5", "mpich"])
+def test_packing_zeros_and_persistent_collectives(name: str, tmp_path: Path) -> None:
+    mpi = MPIS[name].require()
+    program = mpi.compile(APPS / "record_data.c", tmp_path / "data")
+    done = run_recorded(mpi, 2, [str(program)], tmp_path / "raw")
+    assert done.returncode == 0, done.stdout + done.stderr
+    profile = join(tmp_path / "raw")
+    send, recv = calls(profile, "MPI_Send"), calls(profile, "MPI_Recv")
+    assert send.pack_s is not None and send.pack_s[0] > 0 == send.pack_s[1]
+    assert recv.pack_s is not None and recv.pack_s[1] > 0 == recv.pack_s[0]
+    both = calls(profile, "MPI_Sendrecv")  # in one piece, whatever its type is called
+    assert both.pack_s is not None and sum(both.pack_s) < send.pack_s[0] + recv.pack_s[1]
+    assert calls(profile, "MPI_Reduce", operation="MPI_SUM").zero_ranks == [1]
+    assert calls(profile, "MPI_Reduce", operation="MPI_MAX").zero_ranks == []
+    if name == "openmpi4":
+        return
+    waits = {c.detail: c for c in profile.calls if c.kind == "wait" and c.communicator is not None}
+    assert set(waits) == {"MPI_Allreduce_init", "MPI_Bcast_init"}
+    for call in waits.values():
+        assert call.sampled == 40 and call.wait_s is not None and call.blocking_wait_s is not None
+        assert call.under_way_s is not None and min(call.under_way_s) > 0
+    assert waits["MPI_Bcast_init"].roots == [0] and waits["MPI_Bcast_init"].bytes_max == 255

@@ -1,8 +1,10 @@
 /* One program for each cause of lost time, for the tests of stretto diagnose:
  *     diagnose_cases CASE [FILE]
- * where CASE is imbalance, late_sender, collective, barrier, put, serial_io, nonblocking,
- * neighbours, moving, exchange, empty, threads, of reading same_file (all ranks read all of it) or
- * serial_read (one rank reads it and broadcasts); or one without a cause: compute, overlap, full.
+ * where CASE is imbalance, late_sender, chain, collective, barrier, serial_io, nonblocking,
+ * persistent, neighbours, moving, exchange, empty, threads, packed, of reading same_file (all ranks
+ * read all of it) or serial_read (one rank reads it and broadcasts); or one without a cause, in
+ * most the twin of one that has it: compute, balanced, put, overlap, hidden, started, full, pieces,
+ * contiguous, own_part, own_write.
  * With a third argument under MPI_THREAD_MULTIPLE. Ranks that work sleep: who sleeps wants no core,
  * and wakes in time where other programs want all of them. Steps are long beside a slice of the
  * scheduler (3 ms): a call that costs 1 us may then cost a slice, and that would be the cause,
@@ -57,6 +59,35 @@ static void nonblocking(void) {
     }
 }
 
+/* Its twin: all have as much to do, and do it meanwhile. */
+static void hidden(void) {
+    double in = 1, out;
+    MPI_Request request;
+    for (int i = 0; i < 60; i++) {
+        MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        work(20e-3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The same as nonblocking, and its twin, made once and started in every step. */
+static void persistent(bool late) {
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+    double in = 1, out;
+    MPI_Request request;
+    MPI_Allreduce_init(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 40; i++) {
+        work(late && rank == size - 1 ? 30e-3 : 1e-3);
+        MPI_Start(&request);
+        work(late ? (rank == size - 1 ? 10e-3 : 4e-3) : 20e-3);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&request);
+#else
+    MPI_Abort(MPI_COMM_WORLD, late ? 2 : 3);
+#endif
+}
+
 static void neighbours(void) {
     MPI_Comm ring;
     double in[2] = {1, 2}, out[2];
@@ -79,6 +110,53 @@ static void late_sender(void) {
         if (i < 19 || rank < size - 1)
             MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
     }
+}
+
+/* Ranks work one after another, and what is sent goes one way. */
+static void chain(void) {
+    int token = 0;
+    for (int i = 0; i < 10; i++) {
+        if (rank)
+            MPI_Recv(&token, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else if (i)
+            MPI_Recv(&token, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        work(20e-3);
+        if (rank < size - 1 || i < 9)
+            MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+    }
+}
+
+/* All ranks work at the same time, and pass on what the step before gave. */
+static void pieces(void) {
+    int next = (rank + 1) % size, last = (rank + size - 1) % size, mine = rank, theirs;
+    MPI_Request requests[2];
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 60; i++) {
+        MPI_Irecv(&theirs, 1, MPI_INT, last, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(&mine, 1, MPI_INT, next, 0, MPI_COMM_WORLD, &requests[1]);
+        work(20e-3);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* A column of a matrix, or as many numbers in one piece that only has a type of its own. */
+static void columns(bool scattered) {
+    enum { ROWS = 1 << 17, WIDTH = 16 };
+    double *matrix = calloc((size_t)2 * ROWS * WIDTH, sizeof *matrix);
+    MPI_Datatype column;
+    MPI_Request requests[2];
+    MPI_Type_vector(ROWS, 1, scattered ? WIDTH : 1, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    for (int i = 0; i < (scattered ? 300 : 60); i++) {
+        MPI_Irecv(matrix + ROWS * WIDTH, 1, column, size - 1 - rank, 0, MPI_COMM_WORLD,
+                  &requests[0]);
+        MPI_Isend(matrix, 1, column, size - 1 - rank, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        if (!scattered)
+            work(40e-3);
+    }
+    MPI_Type_free(&column);
+    free(matrix);
 }
 
 static void slow_sum(void *in, void *inout, int *count, MPI_Datatype *type) {
@@ -176,6 +254,47 @@ static void reading(int readers, const char *name) {
         allreduce();
     }
     free(data);
+}
+
+/* The twin of all reading: each rank reads a part of its own. */
+static void own_part(const char *name) {
+    char *data = calloc(1, FILE_BYTES);
+    int part = FILE_BYTES / size;
+    FILE *file = rank == 0 ? fopen(name, "wb") : NULL;
+    if (rank == 0 && (!file || fwrite(data, 1, FILE_BYTES, file) != FILE_BYTES || fclose(file)))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TIMES; i++) {
+        file = fopen(name, "rb");
+        if (!file || fseek(file, (long)rank * part, SEEK_SET) ||
+            fread(data, 1, (size_t)part / TIMES, file) != (size_t)part / TIMES || fclose(file))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        work(40e-3);
+        allreduce();
+    }
+    free(data);
+}
+
+/* The twin of one rank writing: each writes a little into a file of its own. */
+static void own_write(const char *name) {
+    char path[4096], data[4096] = "";
+    snprintf(path, sizeof path, "%s.%d", name, rank);
+    for (int i = 0; i < TIMES; i++) {
+        FILE *file = fopen(path, "ab");
+        if (!file || fwrite(data, 1, sizeof data, file) != sizeof data || fclose(file))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        work(40e-3);
+        allreduce();
+    }
+}
+
+/* Without a cause: all have as much to do. */
+static void balanced(void) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 60; i++) {
+        work(20e-3);
+        allreduce();
+    }
 }
 
 /* The rank that is late alternates: over the run both compute alike. */
@@ -280,6 +399,26 @@ int main(int argc, char **argv) {
         reading(1, argv[2]);
     else if (!strcmp(name, "moving"))
         moving();
+    else if (!strcmp(name, "balanced"))
+        balanced();
+    else if (!strcmp(name, "hidden"))
+        hidden();
+    else if (!strcmp(name, "persistent"))
+        persistent(true);
+    else if (!strcmp(name, "started"))
+        persistent(false);
+    else if (!strcmp(name, "chain"))
+        chain();
+    else if (!strcmp(name, "pieces"))
+        pieces();
+    else if (!strcmp(name, "packed"))
+        columns(true);
+    else if (!strcmp(name, "contiguous"))
+        columns(false);
+    else if (!strcmp(name, "own_part"))
+        own_part(argv[2]);
+    else if (!strcmp(name, "own_write"))
+        own_write(argv[2]);
     else if (!strcmp(name, "exchange"))
         exchange();
     else if (!strcmp(name, "overlap"))

@@ -654,3 +654,67 @@ def test_long_job_is_sent_to_learn_by_verdict_and_by_cause() -> None:
         little = diagnose(many([*small, late]))
         assert little.causes[0].name == "late_sender" and not little.can_help
         assert little.next_command.startswith("stretto learn -- ") == (tool == "learn")
+
+
+@pytest.mark.parametrize("pack_s", [0.4, 0.0])
+def test_packing_that_was_measured_is_no_late_sender(pack_s: float) -> None:
+    call = row(
+        "MPI_Send", "p2p", datatype="derived", calls=[100, 0], bytes=[100 << 20, 0],
+        time_s=[0.5, 0.0], pack_s=[pack_s, 0.0],
+    )  # fmt: skip
+    found = named(diagnose(profile([call], matrix=Matrix([(0, 1, 100, 100 << 20)]))).causes)
+    if pack_s:
+        assert list(found) == ["packing"] and found["packing"].lost_s == pytest.approx(0.2)
+        assert (
+            "MPI_Send of 1 MiB: packing takes 4 ms a message more" in found["packing"].evidence[0]
+        )
+    else:
+        assert "packing" not in found and found["late_sender"].lost_s > 0.2
+
+
+@pytest.mark.parametrize(
+    ("function", "blocking", "waits_s", "reached", "measured"),
+    [
+        ("MPI_Iallreduce", "MPI_Allreduce", 0.1, 0.9, True),
+        ("MPI_Allreduce_init", "MPI_Allreduce", 0.5, 0.5, True),
+        ("MPI_Ireduce_scatter_block", "MPI_Reduce_scatter_block", 2.0, 0.0, True),
+        ("MPI_Iallreduce", "MPI_Bcast", 0.1, 0.9, False),
+    ],
+)
+def test_overlap_is_what_blocking_calls_would_take_less_what_is_seen(
+    function: str, blocking: str, waits_s: float, reached: float, measured: bool
+) -> None:
+    """Blocking, ranks would wait for one another for 0.9 s, and 0.1 s are the operation."""
+    kind: Any = "persistent_collective" if "init" in function else "nonblocking_collective"
+    times = {"wait_s": [0.0] * 2, "transfer_s": [waits_s] * 2, "sampled": 1000, "typical_s": 1e-6}
+    more = {"under_way_s": [3.0] * 2, "blocking_wait_s": [0.9 if measured else 1.0] * 2}
+    calls = [
+        row(function, kind, time_s=[0.0] * 2),
+        row("MPI_Wait", "wait", detail=function, time_s=[waits_s] * 2, **times, **more),
+        row(blocking, "collective", time_s=[0.1] * 2, wait_s=[0.0] * 2, transfer_s=[0.1] * 2,
+            sampled=1000, typical_s=1e-4),
+    ]  # fmt: skip
+    (found,) = diagnose(profile(calls, (3.0, 3.0))).overlaps
+    assert (found.function, found.calls, found.measured) == (function, 1000, measured)
+    assert found.reached == pytest.approx(reached, abs=0.001)
+    assert ("almost nothing is hidden" in found.words) == (reached == 0)
+
+
+@pytest.mark.parametrize(
+    ("operation", "zero", "roots", "silent"),
+    [("MPI_SUM", [2, 3], [0], 2), ("MPI_SUM", [0, 3], [0], 1), ("MPI_SUM", [3], [], 0),
+     ("MPI_MAX", [3], [0], 0), ("MPI_SUM", [], [0], 0)],
+)  # fmt: skip
+def test_ranks_that_add_zeros_to_a_sum_could_be_left_out(
+    operation: str, zero: list[int], roots: list[int], silent: int
+) -> None:
+    call = of_four(
+        "MPI_Reduce", "collective", [0.5] * N, operation=operation, zero_ranks=zero, roots=roots,
+        wait_s=[0.0] * N, transfer_s=[0.5] * N, sampled=100, typical_s=0.005,
+    )  # fmt: skip
+    found = named(diagnose(many([call])).causes)
+    assert ("empty_blocks" in found) == (silent > 0)
+    if silent:
+        cause = found["empty_blocks"]
+        assert "zeros are added in 100 calls of rank" in cause.evidence[0]
+        assert cause.lost_s == pytest.approx(0.5 * silent / N)

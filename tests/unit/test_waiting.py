@@ -21,26 +21,28 @@ def row(function: str, detail: str | None = None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("of", "ranks", "waited"),
+    ("of", "ranks", "waited", "blocking"),
     [
         # of each rank: started, enter, leave; a blocking call starts when it is entered
-        (row("MPI_Allreduce"), [(0, 0, 12), (10, 10, 12)], [10, 0]),
+        (row("MPI_Allreduce"), [(0, 0, 12), (10, 10, 12)], [10, 0], [10, 0]),
         # complete before rank 1 waits, too: the rest is the operation
-        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 8), (5, 20, 20)], [3, 0]),
+        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 8), (5, 20, 20)], [3, 0], [5, 0]),
         # not complete before that: no progress until then
-        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 22), (5, 20, 22)], [18, 0]),
+        (row(WAIT, "MPI_Iallreduce"), [(0, 2, 22), (5, 20, 22)], [18, 0], [5, 0]),
         # only the root is waited for
-        (row(WAIT, "MPI_Ibcast"), [(0, 2, 8), (5, 6, 8)], [0, 0]),
-        (row(WAIT, "MPI_Ibcast"), [(5, 6, 8), (0, 2, 8)], [0, 4]),
+        (row(WAIT, "MPI_Ibcast"), [(0, 2, 8), (5, 6, 8)], [0, 0], [0, 0]),
+        (row(WAIT, "MPI_Ibcast"), [(5, 6, 8), (0, 2, 8)], [0, 4], [0, 5]),
         # rank 1 left before the root came
-        (row(WAIT, "MPI_Ireduce"), [(9, 9, 12), (0, 2, 3)], [0, 0]),
+        (row(WAIT, "MPI_Ireduce"), [(9, 9, 12), (0, 2, 3)], [0, 0], [0, 0]),
+        # a persistent one is as a nonblocking one
+        (row(WAIT, "MPI_Bcast_init"), [(5, 6, 8), (0, 2, 8)], [0, 4], [0, 5]),
         # neighbours: not beyond what the rank took that took least
-        (row("MPI_Neighbor_alltoall"), [(0, 0, 5), (10, 10, 12)], [3, 0]),
-        (row(WAIT, "MPI_Ineighbor_alltoall"), [(0, 2, 12), (9, 10, 12)], [8, 0]),
+        (row("MPI_Neighbor_alltoall"), [(0, 0, 5), (10, 10, 12)], [3, 0], [10, 0]),
+        (row(WAIT, "MPI_Ineighbor_alltoall"), [(0, 2, 12), (9, 10, 12)], [8, 0], [9, 0]),
     ],
 )
 def test_waiting_of_each_kind_ends_when_the_others_came(
-    of: Row, ranks: list[tuple[int, int, int]], waited: list[int]
+    of: Row, ranks: list[tuple[int, int, int]], waited: list[int], blocking: list[int]
 ) -> None:
     """Rank 0 is the root where there is one."""
     out = Samples(rows=[of])
@@ -53,6 +55,7 @@ def test_waiting_of_each_kind_ends_when_the_others_came(
     }  # fmt: skip
     _join(out, events, [Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)])
     assert (out.wait_s * 1e9).round().tolist() == waited
+    assert (out.blocking_wait_s * 1e9).round().tolist() == blocking
 
 
 def test_waiting_counts_for_the_rank_that_came_last() -> None:

@@ -51,11 +51,12 @@ def command(
     """Run CMD once; report where its time goes, the possible gain, and the next command.
 
     Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
-    many messages, barriers that nothing needs, empty blocks, file access, threads and ranks beyond
-    the cores, and the making of communicators; each with what to type or change,
-    with the possible gain and with whether tuning can help. Unclassified time is reported
-    separately. If a script starts several MPI programs, the longest one is diagnosed and the others
-    are listed. If stdout is a file or a pipe, the diagnosis goes to stderr.
+    many messages, packing of derived datatypes, barriers that nothing needs, empty blocks, file
+    access, threads and ranks beyond the cores, and the making of communicators; each with what to
+    type or change, with the possible gain and with whether tuning can help. Unclassified time is
+    reported separately, and for nonblocking collectives how much they overlap. If a script starts
+    several MPI programs, the longest one is diagnosed and the others are listed. If stdout is a
+    file or a pipe, the diagnosis goes to stderr.
     """
     network = Network()
     if bandwidth is not None:
@@ -123,6 +124,11 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
     minor = len(found.causes) - len(shown)
     if minor > 0:
         console.print(f"\n{minor} more below {100 * MINOR:.0f} % of the run (--json has them)")
+    if any(o.blocking_s >= MINOR * found.wall_s for o in found.overlaps):
+        console.print("")
+    for overlap in found.overlaps:
+        if overlap.blocking_s >= MINOR * found.wall_s:
+            console.print(f"overlap: {overlap.words}")
     for line in others_words(found.program, found.others):
         console.print(line)
     console.print(f"\n{found.verdict}")

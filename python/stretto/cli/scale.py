@@ -29,6 +29,7 @@ from stretto.measure.idle import cores
 from stretto.measure.settings import parse_duration
 from stretto.output import print_json, say
 from stretto.scaling.analyse import analyse
+from stretto.scaling.energy import Package, counters
 from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
 from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
 from stretto.scaling.show import as_json as findings_json
@@ -61,6 +62,10 @@ _Price = Annotated[
     float | None,
     o.option(o.OUTPUT, "Price per node-hour, in any currency.", min=0.0, callback=o.finite),
 ]
+_Energy = Annotated[
+    bool,
+    o.option(o.OUTPUT, "Read the energy of this machine's processors (RAPL).", "--energy"),
+]
 
 
 def command(
@@ -76,6 +81,7 @@ def command(
     metric_better: o.MetricBetter = "lower",
     metric_unit: o.MetricUnit = None,
     price: _Price = None,
+    energy: _Energy = False,
     budget: o.Budget = None,
     timeout: o.Timeout = None,
     out: Annotated[
@@ -96,7 +102,8 @@ def command(
 
     Stretto replaces the number of ranks in CMD's mpirun line, and {n}, {nodes}, {ppn} and {threads}
     in a script's arguments. It prints speed-up, efficiency, the point where more cores make CMD
-    slower and, with --price, the cost of a run. The same command continues after an interruption.
+    slower, the cost of a run (--price) and its energy (--energy). The same command continues after
+    an interruption.
     """
     if not (words := list(cmd or [])):
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")
@@ -109,6 +116,7 @@ def command(
     here = cores() if max(p.nodes for p in asked) == 1 else None
     lines = lines_of(words, asked, dict(os.environ), here, mpi)
     points, first = list(lines), next(iter(lines.values())).job
+    packages = _packages(points, first) if energy else []
     _check_program(first, all(p.nodes == 1 for p in points) and reset_command is None)
     refuse_applied(first.mpi.family, {**first.environ, **first.command.assignments}, say)
     place, path = _results_file(words, out, reset_command, in_place)
@@ -119,7 +127,7 @@ def command(
     wanted = Wanted(
         {p: at.words for p, at in lines.items()}, repeats or (6 if tuned else 3), wanted_metric,
         place, path, tuned, mpi, *limits, seed, yes,
-        {p for p, at in lines.items() if not at.shows_ranks}, native_only,
+        {p for p, at in lines.items() if not at.shows_ranks}, native_only, packages,
     )  # fmt: skip
     total = len(steps(points, tuned, wanted.rounds, seed))
     say(
@@ -133,6 +141,15 @@ def command(
         _show_plan(lines, wanted, total, as_json)
     else:
         _run(words, first, wanted, restart, price, (png, svg), as_json)
+
+
+def _packages(points: list[RunPoint], first: Job) -> list[Package]:
+    if first.layout.hosts or max(p.nodes for p in points) > 1:
+        raise UsageError(
+            "energy is read on this machine only", "--energy",
+            "measure one node without naming hosts, or leave --energy out",
+        )  # fmt: skip
+    return counters()
 
 
 def _results_file(

@@ -16,15 +16,17 @@ each other, and what communication takes beyond what its size should cost:
 - *Barriers that nothing needs*: no one-sided communication, no file and no shared-memory window on
   any of their ranks since the barrier before, nor until the next. MPI's own messages need none.
 - *Empty blocks*: ranks that move nothing in a v-collective wait and work for nothing.
+- *Packing*: derived datatypes whose pieces the MPI copies one by one, measured on some messages.
 - *Collectives*: the operation itself minus the least it should cost: tree depth times latency plus
   volume over bandwidth. What a typical (median) call takes beyond both is the algorithm's (tuning
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
 The numbers are upper bounds: causes hide behind each other. Waits for nonblocking collectives and
-neighbourhood collectives are judged like blocking ones. Persistent collectives, one-sided
-communication and collectives whose calls could not be joined are not judged (`Unjudged`). Where
-they take more than a minor part of the run, nothing is said against tuning.
+neighbourhood collectives are judged like blocking ones, those for persistent ones, too; `Overlap`
+says how much of what blocking calls would have taken is hidden. One-sided communication and
+collectives whose calls could not be joined are not judged (`Unjudged`). Where they take more than a
+minor part of the run, nothing is said against tuning.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from stretto.diagnose.causes import Cause
 from stretto.diagnose.files import FileCauses
 from stretto.diagnose.judged import Unjudged, split_barriers, split_empty, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
+from stretto.diagnose.overlap import Overlap, overlaps
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
 from stretto.profile.join import rank_words
@@ -64,6 +67,8 @@ class Diagnosis:
     #: None: not known, too much of the run was not judged
     can_help: bool | None = False
     unjudged: list[Unjudged] = field(default_factory=list)
+    #: of nonblocking and persistent collectives, most time first
+    overlaps: list[Overlap] = field(default_factory=list)
     verdict: str = ""
     next_command: str = ""
     warnings: list[str] = field(default_factory=list)
@@ -108,7 +113,7 @@ class _Study(FileCauses):
         barrier_wait = sum(mean(c.wait_s or []) for c in bare)
         empty_wait = sum(mean(c.wait_s or []) for c in empty)
         other_wait = sum(mean(c.wait_s or []) for c in others)
-        message_wait, message_single, message_bytes, message_time = self.messages()
+        message_wait, message_single, message_bytes, packing, message_time = self.messages()
         waited = barrier_wait + empty_wait + other_wait + message_wait
         disturbed = busy.disturbed_s(p, waited)
         at_files = min(max(p.io_s) - mean(p.io_s), waited - disturbed)
@@ -131,6 +136,7 @@ class _Study(FileCauses):
             *self.imbalance_causes(uneven, changing, others + bare),
             self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
             self.message_cause(message_single),
+            self.packing_cause(packing),
             self.barrier_cause(bare, rest * barrier_wait),
             self.silent_cause(empty, rest * empty_wait),
             self.collective_cause(algorithm, shapes),
@@ -149,6 +155,7 @@ class _Study(FileCauses):
             program=program_name(p),
         )
         out.unjudged = unjudged(p.calls, whole)
+        out.overlaps = overlaps(self)
         self._conclude(out)
         return out
 

@@ -78,7 +78,8 @@ def split_empty(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     """Return what ranks spend in collectives in which they have nothing to do, and all the rest.
 
     A rank has nothing to do if all its calls of a function on communicators of one shape move
-    nothing; of other functions than v- and w-forms, if no rank's call does.
+    nothing; of other functions than v- and w-forms, if no rank's call does. Of MPI_Reduce, if it is
+    not the root and adds zeros.
     """
     groups: dict[tuple[str, int | None], list[Call]] = {}
     for call in calls:
@@ -88,7 +89,8 @@ def split_empty(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     for (function, _), rows in groups.items():
         ranks = _silent_ranks(function, rows)
         for row in rows:
-            mine = [r in ranks and _empty(row) for r in range(len(row.calls))]
+            mine = [r in ranks and (_empty(row) or _adds_zeros(row, r))
+                    for r in range(len(row.calls))]  # fmt: skip
             parts = (silent, _part(row, mine)), (rest, _part(row, [not m for m in mine]))
             for kept, part in parts if any(mine) else ((rest, row),):
                 if any(part.calls):
@@ -100,11 +102,24 @@ def _empty(row: Call) -> bool:
     return row.kind == "collective" and row.bytes_max == 0 and row.detail is None
 
 
+#: operations to which zeros are neutral
+_SUMS = ("MPI_SUM", "MPI_LOR", "MPI_LXOR", "MPI_BOR", "MPI_BXOR")
+
+
+def _adds_zeros(row: Call, rank: int) -> bool:
+    return row.operation in _SUMS and rank in row.zero_ranks
+
+
 def _silent_ranks(function: str, rows: Sequence[Call]) -> set[int]:
     if "arrier" in function:
         return set()
     n = len(rows[0].calls)
     every = [sum(row.calls[r] for row in rows) for r in range(n)]
+    if any(row.zero_ranks for row in rows):
+        roots = {r for row in rows for r in row.roots}
+        found = {r for r in range(n) if every[r] >= FEW_BARRIERS
+                 and all(_adds_zeros(row, r) for row in rows if row.calls[r])}  # fmt: skip
+        return found - roots if roots else set()
     empty = [sum(row.calls[r] for row in rows if _empty(row)) for r in range(n)]
     roots = {r for row in rows for r in row.roots}
     found = {r for r in range(n) if every[r] == empty[r] >= FEW_BARRIERS}

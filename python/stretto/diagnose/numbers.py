@@ -72,8 +72,8 @@ class Numbers:
         self.sizes = {c.id: c for c in profile.communicators}
         self.blocking = [c for c in profile.calls if c.kind == "collective"]
 
-    def messages(self) -> tuple[float, float, float, float]:
-        """Return waiting for messages, what should go to each and to their bytes, time spent."""
+    def messages(self) -> tuple[float, float, float, float, float]:
+        """Return waiting for messages, what goes to each, to bytes and to packing, time spent."""
         node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
         single, moved = [0.0] * self.n, [0.0] * self.n
         for source, target, messages, volume in self.p.matrix.messages:
@@ -90,15 +90,25 @@ class Numbers:
                 for r, time_s in enumerate(call.time_s):
                     spent[r] += time_s
         cost = [a + b for a, b in zip(single, moved, strict=True)]
-        waiting = [max(s - c, 0.0) for s, c in zip(spent, cost, strict=True)]
+        beyond = [max(s - c, 0.0) for s, c in zip(spent, cost, strict=True)]
+        packing = [min(b, p) for b, p in zip(beyond, self.packing(), strict=True)]
         # who spends less than they should cost does so in both
         part = [min(s / c, 1.0) if c > 0 else 0.0 for s, c in zip(spent, cost, strict=True)]
         return (
-            mean(waiting),
+            mean([b - p for b, p in zip(beyond, packing, strict=True)]),
             mean([a * p for a, p in zip(single, part, strict=True)]),
             mean([b * p for b, p in zip(moved, part, strict=True)]),
+            mean(packing),
             mean(spent),
         )
+
+    def packing(self) -> list[float]:
+        """Return what packing derived datatypes takes beyond copies, by rank, as measured."""
+        out = [0.0] * self.n
+        for call in self.p.calls:
+            if call.pack_s is not None:
+                out = [a + b for a, b in zip(out, call.pack_s, strict=True)]
+        return out
 
     def least(self, call: Call) -> tuple[float, float]:
         """Return latency and volume parts of the least that a row's calls should take, a rank."""
@@ -108,7 +118,7 @@ class Numbers:
         depth = math.ceil(math.log2(max(ppn, 1))) * self.net.node_latency_s
         depth += math.ceil(math.log2(max(nodes, 1))) * self.net.latency_s
         volume = volume_of(call) / self.n
-        name = collective_of(call).lower()
+        name = collective_of(call).lower().removesuffix("_init")
         if any(part in name for part in ("alltoall", "allgather", "reduce_scatter")):
             volume *= max(ranks - 1, 1)
         elif name.endswith("allreduce"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from stretto.counted import counted, seconds
+from stretto.counted import counted, seconds, sized
 from stretto.diagnose.causes import Cause, Causes
 from stretto.diagnose.numbers import MINOR, collective_of, mean
 from stretto.files.profile import Call
@@ -203,6 +203,28 @@ class PatternCauses(Causes):
             found.steps += self.neighbourhood_steps()
         return found
 
+    def packing_cause(self, lost: float) -> Cause | None:
+        rows = sorted(
+            (c for c in self.p.calls if c.pack_s and any(c.pack_s)),
+            key=lambda c: -sum(c.pack_s or []),
+        )
+        evidence = [
+            f"{row.function} of {sized(sum(row.bytes) / max(row.total_calls, 1))}: packing takes "
+            f"{seconds(sum(row.pack_s or []) / max(row.total_calls, 1))} a message more than a "
+            "copy of the same bytes in one piece (measured on some of the messages)"
+            for row in rows[:3]
+        ]
+        return self._cause(
+            "packing",
+            "derived datatypes: the MPI packs and unpacks small pieces",
+            lost,
+            evidence,
+            "describe larger pieces (swap the dimensions of the array, send several layers at "
+            "once), or keep a contiguous copy of what is sent and let the loop that computes it "
+            "fill it",
+            because="the data is packed before any algorithm begins",
+        )
+
     # ---- collectives with nothing to say ---------------------------------------------------
 
     def silent_cause(self, silent: list[Call], waiting: float) -> Cause | None:
@@ -214,7 +236,9 @@ class PatternCauses(Causes):
                                                       else row.communicator))  # fmt: skip
             calls = counted(round(row.total_calls / len(ranks)), "call")
             evidence.append(
-                f"{collective_of(row)} on {where}: nothing is sent or received in {calls} of rank"
+                f"{collective_of(row)} on {where}: "
+                f"{'zeros are added' if row.zero_ranks else 'nothing is sent or received'} in "
+                f"{calls} of rank"
                 f"{'s' * (len(ranks) > 1)} {rank_words(ranks)}"
             )
         whole = sum(mean(c.time_s) for c in silent)

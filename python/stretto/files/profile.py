@@ -28,7 +28,10 @@ _PER_RANK = (
     *("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads"),
     *("cpu_s", "core_wait_s", "involuntary", "busy_threads", "allowed_cores", "last_share"),
 )
-_PER_RANK_OF_CALLS = ("calls", "bytes", "time_s", "wait_s", "transfer_s")
+_PER_RANK_OF_CALLS = (
+    *("calls", "bytes", "time_s", "wait_s", "transfer_s"),
+    *("pack_s", "under_way_s", "blocking_wait_s"),
+)
 CALL_KINDS: tuple[CallKind, ...] = get_args(CallKind)
 
 
@@ -96,6 +99,15 @@ class Call:
     blocks: list[tuple[int, int]] | None = None
     #: neighbourhood collectives: ``torus(4x2)``, ``near(-1,1)``, ...; None: not known
     graph: str | None = None
+    #: messages of derived datatypes: what the MPI takes to pack their bytes, beyond a copy of them
+    #: in one piece (measured on some calls); None: of predefined types, or too small to measure
+    pack_s: list[float] | None = None
+    #: waits for collectives that could be joined: from the start to the wait; and how long blocking
+    #: calls in place of the starts would have waited for other ranks
+    under_way_s: list[float] | None = None
+    blocking_wait_s: list[float] | None = None
+    #: MPI_Reduce: ranks that contributed zeros in every call that was looked at, four or more
+    zero_ranks: list[int] = field(default_factory=list)
     #: ranks that were its root in joined calls
     roots: list[int] = field(default_factory=list)
 
@@ -300,6 +312,7 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
             replace(
                 call,
                 roots=[new[r] for r in call.roots if r in new],
+                zero_ranks=[new[r] for r in call.zero_ranks if r in new],
                 **{name: of_kept(getattr(call, name)) for name in _PER_RANK_OF_CALLS},
             )
             for call in whole.calls

@@ -42,7 +42,8 @@ class ScaleRun:
     its end. `ranks`: on how many it ran, by its command line or by what a rank told; None: not
     known. `calls`: of a tuned run: calls that Stretto carried out. `threads_seen`: whether a rank
     was seen to have the threads of its point; one run of a point is looked at. `others`: share of
-    the processors' time that others used just before; None: not known.
+    the processors' time that others used just before; None: not known. `energy_j`: what the
+    processors of this machine took meanwhile, all that runs there; None: not measured.
     """
 
     nodes: int
@@ -58,6 +59,7 @@ class ScaleRun:
     detail: str = ""
     threads_seen: bool = False
     others: float | None = None
+    energy_j: float | None = None
 
 
 @dataclass

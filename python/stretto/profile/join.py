@@ -37,12 +37,14 @@ from stretto.profile.raw import (
     split_key,
     text_of,
 )
-from stretto.profile.waiting import Row, Samples, collect_samples, evidence_words
+from stretto.profile.waiting import Row, RowSample, Samples, collect_samples, evidence_words
 
 KINDS = CALL_KINDS
 ORIGINS = ("other", "MPI_COMM_WORLD", "MPI_COMM_SELF", "dup", "split", "split_type", "create",
            "cart", "graph", "merge", "inter")  # fmt: skip
 _TIMELINE_EVENTS = 4000
+#: of the calls of a rank; fewer say nothing of the others
+_ENOUGH_LOOKS = 4
 #: of a rank, in graphs that are measured (src/bench/graph.c)
 _MOST_NEIGHBORS = 64
 
@@ -229,12 +231,36 @@ def _calls(
             if call.detail == "table full":  # of all sizes
                 call.bytes_max = max(call.bytes_max, volume)
     blocks, graphs = _blocks(run, namers), _graphs(run, namers)
+    packs, zeros = _packs(run, namers), _zero_ranks(run, namers)
     for row, call in rows.items():
         _split_waiting(call, samples.of(row))
+        if row in packs:
+            call.pack_s = [n * packs[row].get(r, 0.0) for r, n in enumerate(call.bytes)]
         call.blocks = blocks.get(row) or None
         call.graph = graphs.get(row)
+        call.zero_ranks = zeros.get(row, [])
         call.roots = samples.roots.get(row, [])
     return sorted(rows.values(), key=lambda c: -sum(c.time_s))
+
+
+def _packs(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, dict[int, float]]:
+    """Return by row and rank what packing takes beyond a copy, in seconds a byte."""
+    out: dict[Row, dict[int, float]] = {}
+    for raw in run:
+        for found in raw.packs:
+            beyond = max(int(found["pack_ticks"]) - int(found["copy_ticks"]), 0)
+            each = beyond * raw.ns_per_tick * 1e-9 / max(int(found["bytes"]), 1)
+            out.setdefault(namers[raw.rank].row(int(found["key"])), {})[raw.rank] = each
+    return out
+
+
+def _zero_ranks(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, list[int]]:
+    out: dict[Row, list[int]] = {}
+    for raw in run:
+        for found in raw.zeros:
+            if _ENOUGH_LOOKS <= int(found["zero"]) == int(found["calls"]):
+                out.setdefault(namers[raw.rank].row(int(found["key"])), []).append(raw.rank)
+    return out
 
 
 def _blocks(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, list[tuple[int, int]]]:
@@ -283,21 +309,28 @@ def _graphs(run: Sequence[RawFile], namers: dict[int, _Namer]) -> dict[Row, str]
     return out
 
 
-def _split_waiting(
-    call: Call, sample: tuple[dict[int, float], dict[int, float], int, float]
-) -> None:
-    times, waits, n, typical = sample
-    call.sampled = n
-    if not n:
+def _split_waiting(call: Call, sample: RowSample) -> None:
+    call.sampled = sample.calls
+    if not sample.calls:
         return
-    call.typical_s = typical
-    mean = sum(waits.values()) / total if (total := sum(times.values())) > 0 else 0.0
-    call.wait_s, call.transfer_s = [], []
-    for r, time_s in enumerate(call.time_s):
-        share = waits[r] / times[r] if times.get(r, 0.0) > 0 else mean
-        wait = time_s * min(max(share, 0.0), 1.0)
-        call.wait_s.append(wait)
-        call.transfer_s.append(time_s - wait)
+    call.typical_s = sample.typical
+    total = sum(sample.time.values())
+
+    def scaled(values: dict[int, float]) -> list[float]:
+        """Return what the joined calls of each rank have, as of all its calls."""
+        mean = sum(values.values()) / total if total > 0 else 0.0
+        shares = [
+            values[r] / sample.time[r] if sample.time.get(r, 0.0) > 0 else mean
+            for r in range(len(call.time_s))
+        ]
+        return [t * max(share, 0.0) for t, share in zip(call.time_s, shares, strict=True)]
+
+    waits = zip(call.time_s, scaled(sample.wait), strict=True)
+    call.wait_s = [min(wait, time_s) for time_s, wait in waits]
+    call.transfer_s = [t - w for t, w in zip(call.time_s, call.wait_s, strict=True)]
+    if call.kind == "wait":
+        call.under_way_s = scaled(sample.under_way)
+        call.blocking_wait_s = scaled(sample.blocking_wait)
 
 
 def _matrices(run: Sequence[RawFile], nodes: list[Node]) -> tuple[Matrix, Matrix, int]:

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 7)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 8)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 7
+VERSION = 8
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
-FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES, BLOCKS = range(1, 9)
+FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES, BLOCKS, PACKS, ZEROS = range(1, 11)
 CLOCK_MONOTONIC = 3
 UNKNOWN_WAIT = (1 << 64) - 1
 ROOT = np.uint64(1 << 63)
@@ -79,6 +79,8 @@ _ITEMS = {
             ("offsets", "i4", (32,)),
         ]
     ),
+    ZEROS: np.dtype(_all("key calls zero", "u8")),
+    PACKS: np.dtype(_all("key calls bytes pack_ticks copy_ticks", "u8")),
 }
 
 _REMEDY = "record again with: stretto profile -- CMD"
@@ -122,6 +124,10 @@ class RawFile:
     files: Array
     #: sizes of blocks of some calls, and graphs, by key
     blocks: Array
+    #: packing of derived datatypes in some calls, by key
+    packs: Array
+    #: how often this rank contributed zeros, of some calls, by key
+    zeros: Array
     #: that were in MPI at one time or another, not counting those that began after others ended
     threads: int = 1
 
@@ -287,7 +293,7 @@ def read_raw(path: Path) -> RawFile:
         return np.concatenate(found[kind]) if found[kind] else np.empty(0, _ITEMS[kind])
 
     entries, peers, files = joined(ENTRIES), joined(PEERS), joined(FILES)
-    blocks = joined(BLOCKS)
+    blocks, packs, zeros = joined(BLOCKS), joined(PACKS), joined(ZEROS)
     raw = RawFile(
         path,
         header,
@@ -299,6 +305,8 @@ def read_raw(path: Path) -> RawFile:
         peers[(peers["rank1"] != 0) & (peers["messages"] != 0)],
         files[files["used"] != 0],
         blocks[blocks["key"] != 0],
+        packs[packs["key"] != 0],
+        zeros[zeros["key"] != 0],
         sum(1 for part in found[ENTRIES] if np.any(part["calls"])),
     )
     if not 0 <= raw.rank < int(header["nranks"]):

@@ -136,7 +136,10 @@ def group_of(call: Call) -> str:
         if awaits_message(call):
             return "p2p wait"
         awaited = call.detail or ""
-        for start, group in (("MPI_File_", "io"), ("MPI_Comm_", "comm"), ("MPI_R", "rma")):
+        for start, group in (
+            ("MPI_File_", "io"), ("MPI_Comm_", "comm"),
+            (("MPI_Rput", "MPI_Rget", "MPI_Raccumulate"), "rma"),
+        ):  # fmt: skip
             if awaited.startswith(start):
                 return group
         return "nonblocking wait"

@@ -96,10 +96,12 @@ def barrier_shares(
 #: others wait for the root: what they wait for is its entry, not that of the last rank
 FROM_ROOT = (
     "MPI_Bcast", "MPI_Scatter", "MPI_Scatterv", "MPI_Ibcast", "MPI_Iscatter", "MPI_Iscatterv",
+    "MPI_Bcast_init", "MPI_Scatter_init", "MPI_Scatterv_init",
 )  # fmt: skip
 #: the root waits for the others; they may leave before the last has come, and then did not wait
 TO_ROOT = (
     "MPI_Reduce", "MPI_Gather", "MPI_Gatherv", "MPI_Ireduce", "MPI_Igather", "MPI_Igatherv",
+    "MPI_Reduce_init", "MPI_Gather_init", "MPI_Gatherv_init",
 )  # fmt: skip
 
 #: events joined at the most, of all ranks together; of more the same half is left out on all
@@ -107,11 +109,29 @@ MOST_EVENTS = 8_000_000
 
 
 @dataclass
+class RowSample:
+    """The joined calls of one row; seconds by rank.
+
+    `time`, `wait`: in the calls, and of that waiting for other ranks.
+    `under_way`, `blocking_wait`: from the start of what is awaited to the wait; and what blocking
+    calls in place of the starts would have waited.
+    `calls`, `typical`: how many were joined, and the median operation in seconds.
+    """
+
+    time: dict[int, float] = field(default_factory=dict)
+    wait: dict[int, float] = field(default_factory=dict)
+    under_way: dict[int, float] = field(default_factory=dict)
+    blocking_wait: dict[int, float] = field(default_factory=dict)
+    calls: int = 0
+    typical: float = 0.0
+
+
+@dataclass
 class Samples:
     """Joined events: every call of which all members' time stamps were kept.
 
-    `rank`, `row`, `start_s`, `end_s`, `wait_s`, `group`: one value an event; `row` indexes `rows`,
-    `group` numbers the calls.
+    `rank`, `row`, `start_s`, `end_s`, `wait_s`, `under_way_s`, `blocking_wait_s`, `group`: one
+    value an event; `row` indexes `rows`, `group` numbers the calls.
     `last_s`: by rank: the waiting of others that ended when it came, together.
     `roots`: the ranks that were root, of rows of collectives that have one.
     `clock_error_s`: by rank: how far its times may be off those of rank 0.
@@ -126,28 +146,33 @@ class Samples:
     start_s: Array = field(default_factory=lambda: np.empty(0))
     end_s: Array = field(default_factory=lambda: np.empty(0))
     wait_s: Array = field(default_factory=lambda: np.empty(0))
+    under_way_s: Array = field(default_factory=lambda: np.empty(0))
+    blocking_wait_s: Array = field(default_factory=lambda: np.empty(0))
     last_s: Array = field(default_factory=lambda: np.empty(0))
     roots: dict[Row, list[int]] = field(default_factory=dict)
     clock_error_s: dict[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     barriers: Shares = field(default_factory=Shares)
 
-    def of(self, row: Row) -> tuple[dict[int, float], dict[int, float], int, float]:
-        """Return a row's sampled time and waiting by rank, the calls joined, a call's median."""
+    def of(self, row: Row) -> RowSample:
         if row not in self._index():
-            return {}, {}, 0, 0.0
+            return RowSample()
         chosen = self.row == self._index()[row]
         ranks = self.rank[chosen]
-        n = int(ranks.max()) + 1 if len(ranks) else 0
-        time = np.bincount(ranks, (self.end_s - self.start_s)[chosen], n)
-        wait = np.bincount(ranks, self.wait_s[chosen], n)
         present = np.unique(ranks)
+
+        def by_rank(values: Array) -> dict[int, float]:
+            sums = np.bincount(ranks, values[chosen])
+            return {int(r): float(sums[r]) for r in present}
+
         groups = np.unique(self.group[chosen], return_inverse=True)[1].reshape(-1)
         moving = (self.end_s - self.start_s - self.wait_s)[chosen]
         each = _of_each_call(groups, moving, _collective(row) in FROM_ROOT + TO_ROOT)
-        return (
-            {int(r): float(time[r]) for r in present},
-            {int(r): float(wait[r]) for r in present},
+        return RowSample(
+            by_rank(self.end_s - self.start_s),
+            by_rank(self.wait_s),
+            by_rank(self.under_way_s),
+            by_rank(self.blocking_wait_s),
             len(each),
             float(np.median(each)) if len(each) else 0.0,
         )
@@ -309,7 +334,7 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
         )
     good = (whole & (lowest == highest))[group]
     origin = int(events["enter"].min())
-    wait = _waiting(events, out.rows, names, starts, group)
+    wait, blocking = _waiting(events, out.rows, names, starts, group)
     out.last_s = _caused(events, names, group, np.where(good, wait, 0) * 1e-9)
     for k in np.unique(events["row"][good & events["root"]]):
         chosen = good & events["root"] & (events["row"] == k)
@@ -319,6 +344,8 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     out.start_s = (events["enter"][good] - origin) * 1e-9
     out.end_s = (events["leave"][good] - origin) * 1e-9
     out.wait_s = wait[good] * 1e-9
+    out.under_way_s = (events["enter"] - events["started"])[good] * 1e-9
+    out.blocking_wait_s = blocking[good] * 1e-9
     own = events["row"][good]
     out.row = with_all_evidence(out.rows, own, out.group)
     out.barriers = barrier_shares(out.rows, out.rank, own, out.row, out.end_s - out.start_s)
@@ -341,8 +368,8 @@ def _caused(events: dict[str, Array], names: Array, group: Array, wait: Array) -
 
 def _waiting(
     events: dict[str, Array], rows: Sequence[Row], names: Array, starts: Array, group: Array
-) -> Array:
-    """Return how long each event's rank waited for other ranks, in ns.
+) -> tuple[Array, Array]:
+    """Return how long each event's rank waited for other ranks, in ns; and would have, blocking.
 
     Ranks come when they call, or start what they wait for later. A nonblocking collective that is
     not complete before the last rank waits for it, too, had no progress until then: that is waiting
@@ -365,6 +392,7 @@ def _waiting(
     everyone = np.maximum.reduceat(events["started"], starts)[group]
     early = np.isin(names, TO_ROOT)[row] & ~events["root"] & (leave < everyone)
     until[early] = enter[early]
+    blocking: Array = np.where(early, 0, np.maximum(until - events["started"], 0))
     waits = last_of(enter)
     late = awaited & ~early & (leave >= waits)
     until[late] = np.maximum(until, waits)[late]
@@ -372,4 +400,4 @@ def _waiting(
     wait: Array = np.clip(until - enter, 0, took)
     least = np.minimum.reduceat(took, starts)[group]
     wait[near] = np.minimum(wait, took - least)[near]
-    return wait
+    return wait, blocking

@@ -43,6 +43,7 @@ def write(
         figures=figures,
         points=found.points,
         price=price,
+        metered=any(m.energy_j is not None for m in found.points),
         metric=metric_words(head.metric, head.metric.name),
         number=number,
         file=source,

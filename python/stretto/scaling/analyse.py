@@ -25,6 +25,7 @@ class MeasuredPoint:
     `speedup`: against the reference: above 1 is faster.
     `efficiency`: speed-up / (cores / the reference's cores).
     `cost`: of one run, in the price's unit; None without a price.
+    `energy_j`: median energy of a run; None: not measured.
     """
 
     point: RunPoint
@@ -35,6 +36,7 @@ class MeasuredPoint:
     efficiency: float
     cost: float | None
     by_round: tuple[tuple[int, float], ...]
+    energy_j: float | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     for (point, kind), found in sorted(values.items(), key=lambda v: (v[0][0].cores, v[0])):
         speedup = base / median_interval(list(times[point, kind].values())).median
         wall = median_interval([r.wall_s for r in found.values()]).median
+        energies = [r.energy_j for r in found.values() if r.energy_j is not None]
         points.append(
             MeasuredPoint(
                 point,
@@ -137,6 +140,7 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
                 speedup * reference.cores / point.cores,
                 None if price is None else price * point.nodes * wall / 3600,
                 tuple(sorted(times[point, kind].items())),
+                median_interval(energies).median if energies else None,
             )
         )
     busy = busy_before([r.others for r in runs if r.status == 0])

@@ -23,6 +23,7 @@ from stretto.launch.resize import RunPoint
 from stretto.measure.request import ask
 from stretto.progress import Progress
 from stretto.scaling.analyse import point_of
+from stretto.scaling.energy import Meter, Package
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
 from stretto.tune.place import Place, fresh
@@ -59,6 +60,7 @@ class Wanted:
     `tuned`: by point; points to which nothing is applied are measured native only.
     `unshown`: points whose command does not tell its number of ranks: runs have to.
     `native_only`: no tuned runs are wanted, nor those of earlier calls.
+    `packages`: processors whose energy is read; none: energy is not measured.
     """
 
     lines: Mapping[RunPoint, Sequence[str]]
@@ -74,6 +76,7 @@ class Wanted:
     yes: bool = False
     unshown: Collection[RunPoint] = ()
     native_only: bool = False
+    packages: Sequence[Package] = ()
 
     @property
     def points(self) -> list[RunPoint]:
@@ -271,13 +274,15 @@ class Measuring:
             with fresh(self.w.place) as cwd:
                 limit = self._limit_s(point)
                 words = for_copies(self.w.lines[point], self.w.place, cwd)
-                trial = once(
-                    words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
-                    self.w.mpi, tuned.settings if tuned else None,
-                    watch=self._to_be_watched(step),
-                    enough=None if self._variables(step) else point.nranks,
-                    environ=variables_for(os.environ, self.w.place, cwd),
-                )  # fmt: skip
+                with Meter(self.w.packages) as meter:
+                    trial = once(
+                        words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
+                        self.w.mpi, tuned.settings if tuned else None,
+                        watch=self._to_be_watched(step),
+                        enough=None if self._variables(step) else point.nranks,
+                        environ=variables_for(os.environ, self.w.place, cwd),
+                    )  # fmt: skip
+                draft.energy_j = meter.joules if self.w.packages else None
         except UsageError:
             raise
         except CommandFailedError as error:

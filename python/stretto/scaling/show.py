@@ -17,10 +17,12 @@ def number(value: float) -> str:
 
 def table_lines(found: Findings, metric: Metric) -> list[str]:
     priced = any(m.cost is not None for m in found.points)
+    metered = any(m.energy_j is not None for m in found.points)
     threads = any(m.point.threads is not None for m in found.points)
     value = metric_words(metric, metric.name if metric.pattern is None else "metric")
     head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", value]
     head += ["95%", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
+    head += ["energy (J)"] if metered else []
     rows = [head]
     for m in found.points:
         p, low, high = m.point, m.value.low, m.value.high
@@ -30,6 +32,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         few = "?" if m.value.n < FEWEST else ""
         row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
+        row += [number(m.energy_j) if m.energy_j is not None else ""] if metered else []
         rows.append(row)
     return columns(rows)
 
@@ -94,6 +97,7 @@ def sentences(found: Findings, price: float | None) -> list[str]:
                     f"the fastest, {t.best.point.words} ({t.kind}), costs {t.best.cost:.4g} a run, "
                     f"{t.best.cost / c.cost:.1f} times as much"
                 )
+    out += energy_words(found)
     if found.busy is not None:
         out.append(f"the machine was busy: {found.busy}")
     few = [m.value.n for m in found.points if m.value.n < FEWEST]
@@ -115,6 +119,25 @@ def sentences(found: Findings, price: float | None) -> list[str]:
             f"not verified: that ranks had these numbers of threads ({points}); no rank was seen "
             "on this machine"
         )
+    return out
+
+
+def energy_words(found: Findings) -> list[str]:
+    """Say where a run takes least energy, and what the fastest takes; no test is made of it."""
+    metered = [m for m in found.points if m.energy_j]
+    if not metered:
+        return []
+    least = min(metered, key=lambda m: m.energy_j or 0.0)
+    out = [
+        f"least energy: {least.point.words}, {least.kind}, {number(least.energy_j or 0.0)} J a run "
+        "(medians, not tested; all that runs on this machine counts)"
+    ]
+    for t in found.turns:
+        if t.best.point != least.point and t.best.energy_j:
+            out.append(
+                f"the fastest, {t.best.point.words} ({t.kind}), takes {number(t.best.energy_j)} J "
+                "a run"
+            )
     return out
 
 
@@ -202,4 +225,5 @@ def _point(m: MeasuredPoint) -> dict[str, Any]:
         "speedup": m.speedup,
         "efficiency": m.efficiency,
         "cost": m.cost,
+        "energy_j": m.energy_j,
     }

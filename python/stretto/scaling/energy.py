@@ -1,0 +1,84 @@
+"""Energy of this machine's processors during a run, by the RAPL counters of the kernel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import UsageError
+
+POWERCAP = Path("/sys/class/powercap")
+#: the counters start again at zero, on big processors after some ten minutes of full load
+LOOK_EVERY_S = 30.0
+
+
+@dataclass(frozen=True)
+class Package:
+    """One processor package: `path` of its energy in microjoules, counted modulo `range_uj`."""
+
+    path: Path
+    range_uj: int
+
+    def read(self) -> int:
+        return int(self.path.read_text())
+
+
+def counters(root: Path = POWERCAP) -> list[Package]:
+    """Return the packages' counters; raise a `UsageError` where the kernel shows none to us."""
+    found = []
+    for zone in sorted(root.glob("intel-rapl:*")):  # AMD's have this name, too
+        try:
+            if not (zone / "name").read_text().startswith("package"):
+                continue  # parts of a package, or of the whole machine
+            counter = Package(zone / "energy_uj", int((zone / "max_energy_range_uj").read_text()))
+            counter.read()
+        except PermissionError:
+            raise UsageError(
+                f"only root may read {zone / 'energy_uj'}", "--energy",
+                "let the administrator make it readable, or leave --energy out",
+            ) from None  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"{zone} cannot be read: {error}", "--energy", "leave --energy out"
+            ) from error
+        found.append(counter)
+    if not found:
+        raise UsageError(
+            f"this kernel shows no energy counters of processors ({root}/intel-rapl:*), as in most "
+            "virtual machines", "--energy", "leave it out, or measure on the bare machine",
+        )  # fmt: skip
+    return found
+
+
+class Meter:
+    """Adds up what all packages take, in a ``with`` statement; `joules` is it afterwards."""
+
+    def __init__(self, packages: Sequence[Package]) -> None:
+        self.joules = 0.0
+        self._packages = packages
+        self._last = [c.read() for c in packages]
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Meter:
+        if self._packages:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        if self._packages:
+            self._thread.join()
+        self._add()
+
+    def _look(self) -> None:
+        while not self._ended.wait(LOOK_EVERY_S):
+            self._add()
+
+    def _add(self) -> None:
+        now = [c.read() for c in self._packages]
+        for counter, old, new in zip(self._packages, self._last, now, strict=True):
+            self.joules += (new - old) % (counter.range_uj + 1) * 1e-6
+        self._last = now
