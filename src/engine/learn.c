@@ -18,8 +18,11 @@ enum {
     MOST_BYTES = 64 << 10, /* of shapes and trials (docs/decisions/0030-learn.md) */
     EACH = sizeof(stretto_row) + sizeof(stretto_decision), /* a candidate */
     FEW_RANKS = 16,
-    SMALL = 4096 /* bytes: below, a candidate's messages are what it costs */
+    MOST_FITTING = 32, /* native and all that fit, before the cheapest are kept */
+    MESSAGE = 4096,    /* bytes that take about as long as a message costs */
+    DEARER = 4         /* times the price of the cheapest, and MORE messages: never tried */
 };
+static const int64_t MORE = 8 * MESSAGE;
 /* exploring may cost so much of the time in collectives, and so many seconds */
 static const double SHARE = 0.02, ALLOWANCE = 1.0;
 
@@ -122,11 +125,7 @@ static bool begin_trial(const stretto_comm *c, stretto_learning *l) {
     if (bytes > MOST_BYTES)
         return false;
     stretto_trial *t = l->trial = calloc(1, sizeof *t);
-    if (t) {
-        t->rows = calloc(STRETTO_LEARN_CANDIDATES, sizeof *t->rows);
-        t->by = calloc(STRETTO_LEARN_CANDIDATES, sizeof *t->by);
-    }
-    if (!t || !t->rows || !t->by)
+    if (!t || !(t->rows = calloc(MOST_FITTING, sizeof *t->rows)))
         stretto_no_memory(); /* the other ranks learn */
     t->rows[0] = (stretto_row){.collective = l->collective,
                                .high = SIZE_MAX,
@@ -163,37 +162,60 @@ static bool is_there(const stretto_trial *t, int n, const stretto_choice *choice
 static int add(stretto_comm *c, stretto_learning *l, int n, const stretto_choice *choice,
                const stretto_decision *d) {
     stretto_trial *t = l->trial;
-    if (n == STRETTO_LEARN_CANDIDATES || is_there(t, n, choice))
+    stretto_decision by = {.run = STRETTO_RUN_UNDECIDED};
+    if (n == MOST_FITTING || is_there(t, n, choice))
         return n;
     t->rows[n] = t->rows[0];
     t->rows[n].choice = *choice;
-    stretto_decide_by(c, l->collective, &t->by[n], d->elements, d->datatype, d->op, &t->rows[n]);
-    const bool fits = t->by[n].run != STRETTO_RUN_NATIVE;
-    t->by[n].run = STRETTO_RUN_UNDECIDED;
-    return fits ? n + 1 : n;
+    stretto_decide_by(c, l->collective, &by, d->elements, d->datatype, d->op, &t->rows[n]);
+    return by.run != STRETTO_RUN_NATIVE ? n + 1 : n;
 }
 
-/* Leaves out those of which some rank sends far more messages than by another: for short calls they
- * are what takes the time. Agreed. */
-static int without_hopeless(stretto_comm *c, stretto_learning *l, int n, size_t bytes,
-                            bool from_table) {
-    int sends[STRETTO_LEARN_CANDIDATES] = {0}, most[STRETTO_LEARN_CANDIDATES] = {0}, kept = 1;
+/* What this rank sends, in bytes: messages cost something, too. Blocks of TMP count as others. */
+static int64_t price_of(stretto_comm *c, stretto_collective collective,
+                        const stretto_choice *choice, size_t bytes) {
     char error[400];
-    if (bytes >= SMALL || !stretto_size_is_known(l->collective))
-        return n;
-    for (int i = 1; i < n; i++) {
-        const stretto_cached_plan *p = stretto_plan_for(c, l->collective, &l->trial->rows[i].choice,
-                                                        0, bytes, false, true, error, sizeof error);
-        for (int a = 0; p && a < p->plan.nactions; a++)
-            sends[i] += p->plan.actions[a].kind == STRETTO_SEND;
+    int64_t price = 0;
+    const stretto_cached_plan *p =
+        stretto_plan_for(c, collective, choice, 0, bytes, false, true, error, sizeof error);
+    if (!p)
+        return 0; /* all of it in the node's memory: cannot be compared */
+    const int blocks = stretto_collective_vector(collective) ? p->plan.vector_blocks : 1;
+    for (int i = 0; i < p->plan.nactions; i++) {
+        const stretto_action *a = &p->plan.actions[i];
+        if (a->kind == STRETTO_SEND)
+            price += MESSAGE + (int64_t)bytes * a->src.count / (blocks ? blocks : 1);
     }
-    agree(c, sends, most, STRETTO_LEARN_CANDIDATES, MPI_INT, MPI_MAX);
-    int fewest = most[1];
-    for (int i = 2; i < n; i++)
-        fewest = most[i] < fewest ? most[i] : fewest;
+    return price;
+}
+
+/* Keeps the cheapest of n rows, by the rank that sends most, and in any case the first `fixed`;
+ * how many. Agreed. */
+static int cheapest(stretto_comm *c, const stretto_learning *l, int n, int fixed, size_t bytes) {
+    int64_t mine[MOST_FITTING] = {0}, price[MOST_FITTING] = {0};
+    stretto_row *rows = l->trial->rows;
+    if (!stretto_size_is_known(l->collective))
+        return n < STRETTO_LEARN_CANDIDATES ? n : STRETTO_LEARN_CANDIDATES;
     for (int i = 1; i < n; i++)
-        if (most[i] <= 4 * fewest + 8 || (i == 1 && from_table))
-            l->trial->rows[kept++] = l->trial->rows[i];
+        mine[i] = price_of(c, l->collective, &rows[i].choice, bytes);
+    agree(c, mine, price, n, MPI_INT64_T, MPI_MAX);
+    for (int i = fixed + 1; i < n; i++) { /* sorts; what costs the same stays as it is */
+        const stretto_row row = rows[i];
+        const int64_t its = price[i];
+        int j = i;
+        for (; j > fixed && price[j - 1] > its; j--) {
+            rows[j] = rows[j - 1];
+            price[j] = price[j - 1];
+        }
+        rows[j] = row;
+        price[j] = its;
+    }
+    int kept = fixed, least = fixed; /* least: the first that sends anything */
+    while (least < n && !price[least])
+        least++;
+    while (kept < n && kept < STRETTO_LEARN_CANDIDATES &&
+           (kept <= least || price[kept] <= DEARER * price[least] + MORE))
+        kept++;
     return kept;
 }
 
@@ -220,12 +242,12 @@ static void choose_candidates(stretto_comm *c, stretto_learning *l, const strett
                 choice.kind = STRETTO_CHOICE_SHM;
             n = add(c, l, n, &choice, d);
         }
-    n = without_hopeless(c, l, n, d->bytes, from_table);
+    n = cheapest(c, l, n, from_table ? 2 : 1, d->bytes);
     stretto_trial *t = l->trial;
-    stretto_row *fewer_rows = realloc(t->rows, (size_t)n * sizeof *t->rows);
-    t->rows = fewer_rows ? fewer_rows : t->rows;
-    stretto_decision *fewer = realloc(t->by, (size_t)n * sizeof *t->by);
-    t->by = fewer ? fewer : t->by;
+    stretto_row *fewer = realloc(t->rows, (size_t)n * sizeof *t->rows);
+    t->rows = fewer ? fewer : t->rows;
+    if (!(t->by = calloc((size_t)n, sizeof *t->by)))
+        stretto_no_memory(); /* the other ranks learn */
     stretto_learner_candidates(&t->learner, n, from_table ? 1 : 0);
 }
 

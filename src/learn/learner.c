@@ -10,6 +10,8 @@ enum {
     OFTEN_CHECKS = 8,   /* so many times */
     DOUBTFUL = 4,       /* after one that shows no gain */
     DOUBTS = 6,         /* so many of those in a row are tested */
+    CONTESTS = 2,       /* so many checks for one contest */
+    VICTORIES = 6,      /* pairs in a row that another candidate must win: all are tried again */
     FIRST_PAUSE = 1024, /* calls */
     REST = 15,          /* where native stays: tried again after so many times the calls so far, */
     MOST_REST = 1 << 17 /* but at the latest after so many: another phase of the application */
@@ -18,6 +20,7 @@ static const double LONG_CALL = 1e-3, /* seconds: one call is a block */
     HOPELESS = 3,                     /* times the best of a pass: not tried again */
     WORSE = 1.25,                     /* times native after a round */
     WORTH = 0.01,                     /* part of native's time that a choice must gain */
+    NEAR = 0.97,                      /* times the choice's time, which a contender must beat */
     T_TEST = 3.67,                    /* Student's t for ten pairs, 0.5 % on one side */
     T_RECENT = 3.37;                  /* six values, 1 % */
 
@@ -146,6 +149,7 @@ static void explore(stretto_learner *l) {
     const stretto_learned_gain until_now = stretto_learner_gain(l);
     l->past = until_now.saved;
     l->past_spread = until_now.spread * until_now.spread;
+    l->given_up = l->chosen ? l->chosen : l->given_up;
     l->chosen = 0;
     l->chosen_calls = 0;
     memset(l->tested, 0, sizeof l->tested);
@@ -158,11 +162,24 @@ static void explore(stretto_learner *l) {
 }
 
 /* One of the pair at random first: what changes in between counts for both alike. */
-static void begin_pair(stretto_learner *l, stretto_learn_phase phase, int other) {
-    const bool native_first = next_random(l) & 1;
+static void begin_pair(stretto_learner *l, stretto_learn_phase phase, int one, int other) {
+    const bool one_first = next_random(l) & 1;
     l->best = other;
-    l->second = native_first ? other : 0;
-    begin_calls(l, phase, native_first ? 0 : other, block_of(l, 3), true);
+    l->second = one_first ? other : one;
+    begin_calls(l, phase, one_first ? one : other,
+                block_of(l, phase == STRETTO_LEARN_CONTEST && !l->won ? 0 : 3), true);
+}
+
+/* A first pair is short, since it may be one of those that take many times as long. */
+static void begin_contest(stretto_learner *l) {
+    begin_pair(l, STRETTO_LEARN_CONTEST, l->chosen, l->contender);
+}
+
+static void next_contender(stretto_learner *l) {
+    l->won = 0;
+    do
+        l->contender = l->contender % (l->ncandidates - 1) + 1;
+    while (l->contender == l->chosen);
 }
 
 static void end_round(stretto_learner *l) {
@@ -188,7 +205,7 @@ static void end_round(stretto_learner *l) {
         int best = 1;
         while (!l->alive[best])
             best++;
-        begin_pair(l, STRETTO_LEARN_TEST, best);
+        begin_pair(l, STRETTO_LEARN_TEST, 0, best);
     }
 }
 
@@ -238,6 +255,7 @@ static void end_test(stretto_learner *l) {
         difference += p->difference;
         native += p->native;
     }
+    l->learned_anew += l->given_up && l->given_up != l->best;
     l->chosen = l->best;
     l->gained = difference / native;
     quiet(l);
@@ -281,11 +299,25 @@ static void end_check(stretto_learner *l, const double *native, const double *ot
     if (l->gained == 0 && l->checked[0].n == STRETTO_LEARN_RECENT && checked_native > 0)
         l->gained = checked / checked_native; /* the choice is of another run */
     if (is_gone(l)) {
-        l->learned_anew++;
         explore(l);
+    } else if (l->ncandidates > 2 && !l->doubts && l->checked[0].n % CONTESTS == 0) {
+        next_contender(l);
+        begin_contest(l);
     } else {
         quiet(l);
     }
+}
+
+static void end_contest(stretto_learner *l, const double *choice, const double *contender) {
+    bool wins = true;
+    for (int side = 0; side < l->sides; side++)
+        wins = wins && contender[side] < NEAR * choice[side];
+    if (!wins)
+        quiet(l);
+    else if (++l->won < VICTORIES)
+        begin_contest(l);
+    else
+        explore(l);
 }
 
 double stretto_learner_mean(const stretto_learner *l, const double *seconds) {
@@ -298,11 +330,15 @@ static void end_of_pair(stretto_learner *l, const double *seconds) {
         const int second = l->second;
         memcpy(l->first_value, seconds, (size_t)l->sides * sizeof *seconds);
         l->second = -1;
-        begin_calls(l, l->phase, second, block_of(l, 3), true);
+        begin_calls(l, l->phase, second, l->length, true);
         return;
     }
-    const double *native = l->now == 0 ? seconds : l->first_value,
-                 *other = l->now == 0 ? l->first_value : seconds;
+    const double *native = l->now == l->best ? l->first_value : seconds,
+                 *other = l->now == l->best ? seconds : l->first_value;
+    if (l->phase == STRETTO_LEARN_CONTEST) {
+        end_contest(l, native, other);
+        return;
+    }
     l->reference = stretto_learner_mean(l, native);
     if (l->phase == STRETTO_LEARN_CHECK) {
         end_check(l, native, other);
@@ -311,7 +347,7 @@ static void end_of_pair(stretto_learner *l, const double *seconds) {
     for (int side = 0; side < l->sides; side++)
         add_pair(&l->tested[side], native[side], other[side], 1);
     if (l->tested[0].n < STRETTO_LEARN_PAIRS)
-        begin_pair(l, STRETTO_LEARN_TEST, l->best);
+        begin_pair(l, STRETTO_LEARN_TEST, 0, l->best);
     else
         end_test(l);
 }
@@ -347,10 +383,11 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) 
             end_pass(l);
         break;
     case STRETTO_LEARN_TEST:
-    case STRETTO_LEARN_CHECK: end_of_pair(l, seconds); break;
+    case STRETTO_LEARN_CHECK:
+    case STRETTO_LEARN_CONTEST: end_of_pair(l, seconds); break;
     case STRETTO_LEARN_QUIET:
         if (l->chosen)
-            begin_pair(l, STRETTO_LEARN_CHECK, l->chosen);
+            begin_pair(l, STRETTO_LEARN_CHECK, 0, l->chosen);
         else if (l->ncandidates > 1)
             explore(l);
         else
@@ -367,6 +404,8 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) 
     }
     if (!may && l->phase == STRETTO_LEARN_EXPLORE && phase != STRETTO_LEARN_QUIET)
         begin_calls(l, STRETTO_LEARN_PAUSE, 0, l->pause, false);
+    if (!may && l->phase == STRETTO_LEARN_CONTEST && phase == STRETTO_LEARN_CHECK)
+        quiet(l);
 }
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {

@@ -9,6 +9,8 @@
  *   TEST     pairs of blocks, native and the one that is left: a test on new values
  *   QUIET    what was chosen, unmeasured
  *   CHECK    a pair of blocks now and then: the proof of the gain, and the warning when it is gone
+ *   CONTEST  after some of them short pairs, what was chosen and one of the others in turn: the
+ *            warning when another phase of the application has another best candidate
  *   PAUSE    exploring has cost more than it may: native, then ASK, one native block
  */
 #ifndef STRETTO_LEARNER_H
@@ -33,6 +35,7 @@ typedef enum {
     STRETTO_LEARN_TEST,
     STRETTO_LEARN_QUIET,
     STRETTO_LEARN_CHECK,
+    STRETTO_LEARN_CONTEST,
     STRETTO_LEARN_PAUSE,
     STRETTO_LEARN_ASK
 } stretto_learn_phase;
@@ -54,7 +57,8 @@ typedef struct {
     long long length, left; /* calls at hand, and how many are to come before _ended */
     bool timed;             /* they are measured */
     int chosen;
-    int learned_anew;        /* times that a choice was given up */
+    int given_up;            /* the choice before */
+    int learned_anew;        /* times that a choice was followed by another */
     long long calls;         /* in phases that have ended */
     long long chosen_calls;  /* of them, by the choice that stands, unless it is native */
     long long checked_calls; /* of them, those that pairs stand for */
@@ -65,12 +69,13 @@ typedef struct {
     int round, pass, at, norder, order[STRETTO_LEARN_CANDIDATES];
     double value[STRETTO_LEARN_CANDIDATES][STRETTO_LEARN_SIDES];
     double sum[STRETTO_LEARN_CANDIDATES]; /* of what worse_than_native() says of each pass */
-    /* TEST and CHECK */
+    /* TEST, CHECK and CONTEST */
     int best, second;
     double first_value[STRETTO_LEARN_SIDES];
     stretto_learn_pairs tested[STRETTO_LEARN_SIDES], checked[STRETTO_LEARN_SIDES];
     double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
     int doubts;               /* of them, so many in a row are less than half of `gained` */
+    int contender, won;       /* CONTEST: the candidate, and the pairs in a row that it has won */
     long long pause;          /* length of the next one */
     double past, past_spread; /* seconds saved by choices that were given up; its square error */
 } stretto_learner;

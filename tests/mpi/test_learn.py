@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mpis import ALL, MPIS
+from mpis import ALL, MPIS, REPOSITORY
 from programs import job, program, shim, under
 from stretto.files.identity import cpu_model
 from stretto.files.merge import merge_tables
@@ -151,6 +151,16 @@ def test_learning_with_threads_errors_and_freed_handles_gives_right_results(
     done = job(name, command, learn_table=tmp_path / "learned.table", **settings)
     assert "done" in done.stdout or "right" in done.stdout, done.stdout
     assert "learned: " in done.stderr, done.stderr
+
+
+@pytest.mark.long
+def test_learning_under_thread_sanitizer_has_no_races() -> None:
+    MPIS["mpich"].require()
+    done = subprocess.run(
+        [sys.executable, str(REPOSITORY / "tools" / "conformance" / "races.py")],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.count(" 0 races") == 4, done.stdout + done.stderr
 
 
 @pytest.mark.long

@@ -19,7 +19,8 @@ static void use(MPI_Comm comm) {
     for (int i = 0; i < CALLS; i++) {
         int one = 1, sum = 0;
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
-        wrong |= sum != n; /* set by any thread, read after all have ended */
+        if (sum != n)
+            wrong = 1; /* by any thread, read after all have ended */
         MPI_Barrier(comm);
     }
 }

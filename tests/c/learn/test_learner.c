@@ -125,21 +125,28 @@ static void finds_the_best(void) {
     CHECK(known > 150 && told >= known * 9 / 10);
 }
 
+/* In the second half the choice is slower than native, or still faster, but no longer the best. */
 static void learns_anew(void) {
-    int right = 0;
-    for (uint64_t s = 1; s <= 40; s++) {
-        application a = {.ncandidates = 3, .phases = 2, .noise = 0.1, .calls = 400000};
-        const double times[2][3] = {{10e-6, 5e-6, 12e-6}, {10e-6, 14e-6, 6e-6}};
-        for (int p = 0; p < 2; p++)
+    static const double then[2][3] = {{10e-6, 14e-6, 6e-6}, {10e-6, 5e-6, 3e-6}};
+    for (int kind = 0; kind < 2; kind++) {
+        int right = 0;
+        for (uint64_t s = 1; s <= 40; s++) {
+            application a = {.ncandidates = 3,
+                             .phases = 2,
+                             .seconds = {{10e-6, 5e-6, 12e-6}},
+                             .noise = 0.1,
+                             .calls = 400000};
             for (int k = 0; k < 3; k++)
-                a.seconds[p][k] = times[p][k];
-        const outcome o = run(&a, s);
-        right += o.learner.chosen == 2 && o.learner.learned_anew >= 1;
-        CHECK(o.took < 0.66 * o.native);
-        CHECK(stretto_learner_gain(&o.learner).saved > 0.5);
+                a.seconds[1][k] = then[kind][k];
+            const outcome o = run(&a, s);
+            right += o.learner.chosen == 2 && o.learner.learned_anew >= 1;
+            CHECK(o.took < (kind ? 0.5 : 0.66) * o.native);
+            CHECK(stretto_learner_gain(&o.learner).saved > 0.5);
+        }
+        printf("other phase, the choice %s: %d of 40 found the other one\n",
+               kind ? "still gains" : "is slow", right);
+        CHECK(right >= 38);
     }
-    printf("other phase: %d of 40 found the other one\n", right);
-    CHECK(right >= 38);
 }
 
 static void goes_on_from_a_table(void) {
