@@ -71,7 +71,9 @@ def test_check_of_ranks_that_do_not_come_through_init_is_a_problem(tmp_path: Pat
     for result, words in cases:
         found = judge_start(job, 2, result)
         assert (found is None) == (words is None), result
-        assert found is None or found.text.endswith(words or "")
+        assert found is None or (found.kind == "no-start" and found.text.endswith(words or ""))
+    alone = judge_start(job, 2, Result(0, 1.0, stdout="stretto-bench: rank 0 of 1\n" * 2))
+    assert alone is not None and alone.kind == "alone"
 
 
 def test_check_names_rules_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -92,9 +94,10 @@ def test_check_names_rules_files_that_cannot_be_read(tmp_path: Path) -> None:
     ]
     facts = collect_facts(machine(tmp_path / "machine"))
     for kind, line, environ, expected in cases:
-        found = [f.text for f in judge_job(stand_in(tmp_path, kind, line, **environ), facts, None)]
-        named = any("which cannot be read: its rules do not apply" in text for text in found)
-        assert named == expected, (kind, line, environ)
+        found = judge_job(stand_in(tmp_path, kind, line, **environ), facts, None)
+        named = [f.text for f in found if f.kind == "rules-missing"]
+        assert len(named) == expected, (kind, line, environ)
+        assert all("which cannot be read: its rules do not apply" in text for text in named)
 
 
 def test_check_of_programs_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -107,9 +110,10 @@ def test_check_of_programs_that_cannot_start_says_why(tmp_path: Path) -> None:
         ("mpirun -wdir /tmp -n 2 ./gone", "mpich", None),
         ("srun -n 2 --multi-prog ./conf", "slurm", "takes the programs from ./conf"),
     ):
-        found = [f.text for f in judge_job(stand_in(tmp_path, kind, line), facts, None)]
-        assert (words is None) or any(words in text for text in found), line
-        assert any("there is no" in text for text in found) == (words or "").startswith("there")
+        found = list(judge_job(stand_in(tmp_path, kind, line), facts, None))
+        assert (words is None) or any(words in f.text for f in found), line
+        missing = any(f.kind == "program-missing" for f in found)
+        assert missing == (words or "").startswith("there")
     for line, message, remedy in (
         ("./script", "is not executable", "sh ./script"),
         ("mpirun -n 2 ./script", "is not executable", "chmod [+]x ./script"),

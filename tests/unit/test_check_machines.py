@@ -125,6 +125,9 @@ def test_judge_every_instance_type_counts_its_cards(tmp_path: Path) -> None:
             named = kinds(findings) & {"efa-missing", "one-rail"}
             assert named == ({expected} if expected else set()), (name, cards, findings)
             assert f"{kind.cores} cores" in findings[0].text, findings[0]
+            settings = texts(findings, "ok")
+            assert ("I_MPI_OFI_PROVIDER=efa" in settings) == ("Graviton" not in kind.cpu)
+            assert ("I_MPI_MULTIRAIL=1" in settings) == (kind.cards > 1), settings
 
 
 def test_judge_cgroup_version_1_reads_limits(tmp_path: Path) -> None:
@@ -230,6 +233,7 @@ STARTS = [
 def test_read_transports_of_each_mpi(tmp_path: Path) -> None:
     fabric = instance(tmp_path, "hpc7a.96xlarge", 8, 2, 2)
     plain = facts(tmp_path / "p")
+    no_faster = facts(tmp_path / "n", **{f"{NET}/eth0/speed": "10000"})
     for output, between, within in STARTS:
         seen = read_transports(output)
         assert (" ".join(seen.between), " ".join(seen.within)) == (between, within)
@@ -240,6 +244,7 @@ def test_read_transports_of_each_mpi(tmp_path: Path) -> None:
         assert kinds(judge_transports({"a": plain, "b": plain}, seen)) == (
             {"one-stream"} if slow else set()
         )
+        assert not kinds(judge_transports({"a": no_faster, "b": no_faster}, seen)), "as a stream"
         assert not kinds(judge_transports({"a": fabric}, seen)), "one node"
     within = read_transports(BTL.format("tcp", "a"))
     assert kinds(judge_transports({"a": plain}, within)) == {"tcp-within-node"}

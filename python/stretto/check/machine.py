@@ -198,7 +198,10 @@ FAST_MBITS = 10_000
 
 @dataclass(frozen=True)
 class Instance:
-    """What AWS publishes of an instance type; `gbps` is of all cards together."""
+    """What AWS publishes of an instance type.
+
+    `gbps`: of all cards together; `efa`: generation of EFA; `settings`: what makes MPIs use it.
+    """
 
     name: str
     cpu: str
@@ -206,13 +209,27 @@ class Instance:
     sockets: int
     cards: int
     gbps: int
+    efa: int
+    settings: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=1)
 def instances() -> dict[str, Instance]:
     """Return the instance types with EFA that Stretto knows, by name."""
-    types = toml_values(_INSTANCES.read_text(encoding="utf-8"))["types"]
-    return {name: Instance(name, **facts) for name, facts in types.items()}
+    found = toml_values(_INSTANCES.read_text(encoding="utf-8"))
+    return {
+        name: Instance(
+            name,
+            **facts,
+            settings=tuple(
+                f"{mpi}: {words['set']}"
+                for mpi, words in found["settings"].items()
+                if facts["cards"] >= words["cards"]
+                and (words["arm"] or "Graviton" not in facts["cpu"])
+            ),
+        )
+        for name, facts in found["types"].items()
+    }
 
 
 def instance_of(facts: Facts) -> Instance | None:
@@ -305,6 +322,7 @@ def _instance(f: Facts) -> Iterator[Finding]:
     words = f"{known.name}: {known.gbps} Gb/s over {counted(known.cards, 'network card')}"
     found = [x for x in f.fabrics if x.kind == "EFA"]
     yield fine("network", f"{words} ({known.cpu}, {counted(known.cores, 'core')})")
+    yield fine("network", f"settings for EFA version {known.efa}: {', '.join(known.settings)}")
     if not found:
         yield warning(
             "efa-missing",
