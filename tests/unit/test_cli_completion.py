@@ -26,6 +26,8 @@ def offered(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
         (["bench", "--collective", "allg"], ["allgather", "allgatherv"], ["allreduce"]),
         (["bench", "-c", "bcast,allr"], ["bcast,allreduce"], ["allreduce"]),
         (["bench", "-c", "bcast", "--candidates", "shm,rabens"], ["shm,rabenseifner"], []),
+        (["bench", "--candidates", "sh"], ["shm"], []),
+        (["bench", "--candidates", "ring,shm+rabens"], ["ring,shm+rabenseifner"], []),
         (["simulate", "-p", "hpc7"], ["hpc7a", "hpc7g"], ["ib-hdr"]),
         (["platform", "show", "hpc7"], ["hpc7a", "hpc7g"], []),
         (["plan", "show", "bca"], ["bcast"], []),

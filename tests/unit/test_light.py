@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from stretto import light
-from stretto.cli import main
+from stretto.cli import app, main
 from stretto.files.identity import cpu_model, this_cpu
 from stretto.files.schema import decode, encode
 from stretto.paths import Quick
@@ -204,6 +206,75 @@ def test_version_loads_no_typer() -> None:
     assert not {"typer", "pathlib", "re"} & set(second.split()) - set(sys.builtin_module_names)
 
 
+#: all of Stretto that parsers and completion need, beside the modules of commands
+OURS_TO_PARSE = {
+    "stretto", "stretto.built", "stretto.cli", "stretto.counted", "stretto.errors", "stretto.files",
+    "stretto.files.document", "stretto.files.export", "stretto.files.identity",
+    "stretto.files.io", "stretto.files.parse", "stretto.files.regular", "stretto.files.rows",
+    "stretto.files.schema", "stretto.files.table", "stretto.kinds", "stretto.light",
+    "stretto.output", "stretto.paths", "stretto.plan", "stretto.progress", "stretto.signals",
+    "stretto.version",
+}  # fmt: skip
+#: and names of platforms
+PLATFORMS = {
+    "stretto.files.toml", "stretto.home", "stretto.model",
+    "stretto.model.platform", "stretto.model.platform_file",
+}  # fmt: skip
+#: prints the --help of commands, one after another, and then what was loaded
+HELPS = """
+import sys
+from stretto.cli import app
+for words in sys.argv[1:]:
+    app.run(words.split(), True)
+print(*sys.modules)
+"""
+
+
+def check_loaded(names: str, more: set[str]) -> None:
+    loaded = set(names.split())
+    ours = {n for n in loaded if n.startswith("stretto") and not n.startswith("stretto.cli.")}
+    assert ours <= OURS_TO_PARSE | more
+    assert not {"numpy", "scipy", "xarray", "altair", "rich"} & loaded
+
+
+def test_help_of_commands_loads_their_parsers_only(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--help"]
+    for name, _ in app.COMMANDS:
+        command: Any = typer.main.get_command(app.build_app(name))
+        below = getattr(command.commands[name], "commands", {})
+        asked += [f"{name} --help", *(f"{name} {inner} --help" for inner in below)]
+    for words in asked:
+        assert main(words.split()) == 0
+    done = subprocess.run(
+        [sys.executable, "-c", HELPS, *asked], capture_output=True, text=True, check=True
+    )
+    text, _, loaded = done.stdout.rstrip().rpartition("\n")
+    assert text.rstrip() == capsys.readouterr().out.rstrip()
+    check_loaded(loaded, set())
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "more"),
+    [
+        ("tune --coll", "--collective", set()),
+        ("bench --candidates sh", "shm", set()),
+        ("simulate --platform hpc7", "hpc7g", PLATFORMS),
+    ],
+)
+def test_completion_of_a_word_loads_no_more_than_its_values_need(
+    typed: str, offered: str, more: set[str]
+) -> None:
+    program = "import sys; from stretto.cli import app; app.run(sys.argv[1:], True)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; print(*sys.modules)", "completion", "bash", "--",
+         *typed.split()],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    *found, loaded = done.stdout.splitlines()
+    assert offered in found
+    check_loaded(loaded, more)
+
+
 @pytest.mark.parametrize(
     ("typed", "plain"),
     [
@@ -228,7 +299,7 @@ def test_run_is_read_the_same_with_and_without_typer(
     typed: list[str], plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(light, "starting", False)
-    from stretto.cli import app, start
+    from stretto.cli import start
 
     calls: list[dict[str, object]] = []
     signature = inspect.signature(start.start)

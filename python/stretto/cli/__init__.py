@@ -10,6 +10,8 @@ How to add one: a module `stretto.cli.NAME` with
   code), or `app`, a `typer.Typer` with sub-commands;
 - `EXAMPLE`, one or more example command lines, shown at the end of ``--help``;
 - where needed, `CONTEXT`, settings that replace the usual ones (options after arguments, say);
+- all imports that its options do not need under ``with lazily():`` (`stretto.cli.lazy`), so that
+  ``--help`` and Tab are quick;
 
 and one row in `stretto.cli.app.COMMANDS`. A command that takes the user's ``-- CMD`` declares
 a parameter of type `stretto.cli.options.CommandLine`: everything after ``--`` arrives in it
@@ -60,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 light.starting = True
                 light.module("stretto.cli.start").start(**read)
             else:
-                result = light.module("stretto.cli.app").run(arguments)
+                result = light.module("stretto.cli.app").run(arguments, argv is None)
         sys.stdout.flush()
         return result if isinstance(result, int) else EXIT_DONE
     except (KeyboardInterrupt, Stopped) as error:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from stretto.cli import lazy
 from stretto.errors import EXIT_DONE
 from stretto.signals import Stopped
 from stretto.version import __version__
@@ -70,6 +71,10 @@ class _Root(TyperGroup):
 
 class _Command(TyperCommand):
     """A command whose --help shows its options in groups, in the order of its parameters."""
+
+    def invoke(self, ctx: Any) -> Any:
+        lazy.load()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -148,7 +153,9 @@ def build_app(name: str | None) -> typer.Typer:
     return app
 
 
-def run(arguments: Sequence[str]) -> object:
+def run(arguments: Sequence[str], alone: bool = False) -> object:
+    """Run a command; `alone`: this process does nothing else, and is the program ``stretto``."""
+    lazy.waiting = alone
     name = next((a for a in arguments if not a.startswith("-")), None)
     try:
         return build_app(name)(list(arguments), prog_name="stretto", standalone_mode=False)

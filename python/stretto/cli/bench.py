@@ -8,29 +8,32 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.complete import choices
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.bench import Bench
-from stretto.files.identity import collect
-from stretto.files.profile import read_profile
-from stretto.files.table import NEIGHBORHOODS
-from stretto.measure import settings as s
-from stretto.measure.baseline import fair
-from stretto.measure.blocks import check_graph, parse_pattern, recorded_pattern, whole_pattern
-from stretto.measure.candidates import (
-    labels,
-    list_lines,
-    listed,
-)
-from stretto.measure.compare import BARE, NATIVE, compare, timings
-from stretto.measure.inlaunch import shared_launches
-from stretto.measure.request import Shapes, Where, announce, planned, split_candidates, where
-from stretto.measure.runner import measure
-from stretto.measure.settings import IRREGULAR, Settings
-from stretto.measure.show import as_json as results_json
-from stretto.measure.show import osu_lines, table_lines
-from stretto.mpi.base import MPIInstallation
 from stretto.output import print_json, say
+
+with lazily():
+    from stretto.files.bench import Bench
+    from stretto.files.identity import collect
+    from stretto.files.profile import read_profile
+    from stretto.files.table import NEIGHBORHOODS
+    from stretto.measure import settings as s
+    from stretto.measure.baseline import fair
+    from stretto.measure.blocks import check_graph, parse_pattern, recorded_pattern, whole_pattern
+    from stretto.measure.candidates import (
+        labels,
+        list_lines,
+        listed,
+    )
+    from stretto.measure.compare import BARE, NATIVE, compare, timings
+    from stretto.measure.inlaunch import shared_launches
+    from stretto.measure.request import Shapes, Where, announce, planned, split_candidates, where
+    from stretto.measure.runner import measure
+    from stretto.measure.settings import IRREGULAR, Settings
+    from stretto.measure.show import as_json as results_json
+    from stretto.measure.show import osu_lines, table_lines
+    from stretto.mpi.base import MPIInstallation
 
 EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl

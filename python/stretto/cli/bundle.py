@@ -9,12 +9,15 @@ from typing import Annotated
 
 import typer
 
-from stretto.check import bundle
 from stretto.cli import options as o
 from stretto.cli.complete import files
+from stretto.cli.lazy import lazily
 from stretto.errors import StrettoError
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.check import bundle
 
 EXAMPLE = """\
 stretto bundle

@@ -10,17 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.campaign import submit as slurm
-from stretto.campaign.begun import refuse_place
-from stretto.campaign.command import finish, lines_of, outcome_json, plan_of, request_of
-from stretto.campaign.request import Request
-from stretto.campaign.run import run_campaign
-from stretto.campaign.status import read_status, status_lines
 from stretto.cli import options as o
 from stretto.cli.complete import files, mpis, platforms
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.campaign import submit as slurm
+    from stretto.campaign.begun import refuse_place
+    from stretto.campaign.command import finish, lines_of, outcome_json, plan_of, request_of
+    from stretto.campaign.request import Request
+    from stretto.campaign.run import run_campaign
+    from stretto.campaign.status import read_status, status_lines
 
 EXAMPLE = """stretto campaign plan cluster.toml        # what it would measure, and how long
 stretto campaign run cluster.toml         # measures; the same command continues

@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-from stretto.check.facts import collect_facts
-from stretto.check.finding import Finding, by_cost, worst
-from stretto.check.job import Started, judge_installations, judge_job, probe
-from stretto.check.machine import judge, judge_nodes, known_instance
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, EXIT_WARNINGS
-from stretto.files.schema import encode
-from stretto.launch.job import understand
-from stretto.mpi.detect import installations
-from stretto.net.cores import cma_works
 from stretto.output import print_json
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.check.facts import collect_facts
+    from stretto.check.finding import Finding, by_cost, worst
+    from stretto.check.job import Started, judge_installations, judge_job, probe
+    from stretto.check.machine import judge, judge_nodes, known_instance
+    from stretto.files.schema import encode
+    from stretto.launch.job import understand
+    from stretto.mpi.detect import installations
+    from stretto.net.cores import cma_works
 
 EXAMPLE = """\
 stretto check

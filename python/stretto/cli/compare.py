@@ -9,22 +9,25 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import compare_net
 from stretto.cli import options as o
 from stretto.cli.complete import files as completed
+from stretto.cli.lazy import lazily
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import read_bench
-from stretto.files.caches import COLD, all_cold
-from stretto.files.results import results_in
-from stretto.measure.candidates import labels
-from stretto.measure.idle import busy_note
-from stretto.measure.settings import parse_collectives, parse_sizes
-from stretto.mpi.detect import installations
-from stretto.net.systems import is_net
 from stretto.output import print_json, say
 from stretto.progress import Progress
-from stretto.report.ranking import labelled, rank
-from stretto.report.sources import excluded, machines_note, sources
+
+with lazily():
+    from stretto.cli import compare_net
+    from stretto.files.bench import read_bench
+    from stretto.files.caches import COLD, all_cold
+    from stretto.files.results import results_in
+    from stretto.measure.candidates import labels
+    from stretto.measure.idle import busy_note
+    from stretto.measure.settings import parse_collectives, parse_sizes
+    from stretto.mpi.detect import installations
+    from stretto.net.systems import is_net
+    from stretto.report.ranking import labelled, rank
+    from stretto.report.sources import excluded, machines_note, sources
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do

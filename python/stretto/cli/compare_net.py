@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.net.systems import compared, lines, systems
 from stretto.output import print_json, say
+
+with lazily():
+    from stretto.net.systems import compared, lines, systems
 
 
 def compare(

@@ -26,7 +26,11 @@ def collectives(incomplete: str) -> list[str]:
 def choices(incomplete: str) -> list[str]:
     from stretto.plan import algorithms
 
-    return _listed(["native", "bare", *dict.fromkeys(a.name for a in algorithms())], incomplete)
+    names = [*dict.fromkeys(a.name for a in algorithms())]
+    node, plus, _ = incomplete.rpartition(",")[2].rpartition("+")
+    return _listed(
+        [f"{node}+{n}" for n in names] if plus else ["native", "bare", "shm", *names], incomplete
+    )
 
 
 def mpis(incomplete: str) -> list[str]:

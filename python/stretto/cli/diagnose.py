@@ -7,19 +7,22 @@ import sys
 from pathlib import Path
 from typing import Annotated, TextIO
 
-from rich.console import Console
-
 from stretto.cli import options as o
 from stretto.cli.complete import files
+from stretto.cli.lazy import lazily
 from stretto.counted import seconds
-from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
-from stretto.diagnose.programs import other_program, others_words, ranks_apart
 from stretto.errors import UsageError
-from stretto.files.profile import read_profile
-from stretto.launch.typed import typed
 from stretto.output import beside_command, print_json, say
-from stretto.profile.record import check_result, record
 from stretto.progress import Progress
+
+with lazily():
+    from rich.console import Console
+
+    from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
+    from stretto.diagnose.programs import other_program, others_words, ranks_apart
+    from stretto.files.profile import read_profile
+    from stretto.launch.typed import typed
+    from stretto.profile.record import check_result, record
 
 EXAMPLE = """\
 stretto diagnose -- mpirun -n 64 ./app input.dat

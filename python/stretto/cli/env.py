@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Annotated
 
 from stretto.cli import options as o
-from stretto.cli.apply import applied_to
 from stretto.cli.complete import mpis
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.launch.command import Command
-from stretto.launch.inject import rank_variables
-from stretto.launch.job import Job, understand
-from stretto.launch.layout import JobLayout
-from stretto.mpi.detect import find_installation
 from stretto.output import print_json, say
+
+with lazily():
+    from stretto.cli.apply import applied_to
+    from stretto.launch.command import Command
+    from stretto.launch.inject import rank_variables
+    from stretto.launch.job import Job, understand
+    from stretto.launch.layout import JobLayout
+    from stretto.mpi.detect import find_installation
 
 EXAMPLE = """\
 stretto env -- mpirun -n 64 ./app >> job.sh

@@ -10,39 +10,42 @@ from typing import Annotated
 
 import typer
 
-from stretto.campaign.slurm import allocated
-from stretto.cli import export_time
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files, mpis
-from stretto.cli.export_refusals import (
-    fits,
-    is_free,
-    is_this,
-    layout_is_there,
-    refuse,
-    refuse_for_own,
-)
+from stretto.cli.lazy import lazily
 from stretto.errors import StrettoError, UsageError
-from stretto.export import unsafe
-from stretto.export.check import CheckPlan, check
-from stretto.export.gain import TimingPlace
-from stretto.export.installed import for_mvapich, of_another_mpich, places_of, take
-from stretto.export.mpich import as_rule
-from stretto.export.output import SCRIPT, write
-from stretto.export.own import write_own
-from stretto.export.rules import ONE_NODE, RANKS, chosen_results, for_layouts, read_results
-from stretto.export.targets import Wishes, withheld, writer_for
-from stretto.export.tested import nothing, too_few
-from stretto.export.users import conflicts
-from stretto.export.verdicts import RowCheck
-from stretto.files.caches import COLD
 from stretto.files.export import EXPORT, NAME, OWN, TARGETS
-from stretto.files.identity import MPIIdentity
-from stretto.measure.settings import parse_tunable
-from stretto.mpi import MPIInstallation
-from stretto.mpi.detect import TITLES
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.campaign.slurm import allocated
+    from stretto.cli import export_time
+    from stretto.cli.export_refusals import (
+        fits,
+        is_free,
+        is_this,
+        layout_is_there,
+        refuse,
+        refuse_for_own,
+    )
+    from stretto.export import unsafe
+    from stretto.export.check import CheckPlan, check
+    from stretto.export.gain import TimingPlace
+    from stretto.export.installed import for_mvapich, of_another_mpich, places_of, take
+    from stretto.export.mpich import as_rule
+    from stretto.export.output import SCRIPT, write
+    from stretto.export.own import write_own
+    from stretto.export.rules import ONE_NODE, RANKS, chosen_results, for_layouts, read_results
+    from stretto.export.targets import Wishes, withheld, writer_for
+    from stretto.export.tested import nothing, too_few
+    from stretto.export.users import conflicts
+    from stretto.export.verdicts import RowCheck
+    from stretto.files.caches import COLD
+    from stretto.files.identity import MPIIdentity
+    from stretto.measure.settings import parse_tunable
+    from stretto.mpi import MPIInstallation
+    from stretto.mpi.detect import TITLES
 
 EXAMPLE = """stretto bench -n 4 --collective bcast --candidates 'bare;native:all' -o a.bench.jsonl
 stretto export --to openmpi-5 --out tuning --check a.bench.jsonl

@@ -6,12 +6,15 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from stretto.cli.lazy import lazily
 from stretto.errors import StrettoError, UsageError
-from stretto.export.own import is_own
-from stretto.export.rules import Results
-from stretto.files.export import EXPORT, NAME, OWN, TARGETS
-from stretto.files.identity import MPIIdentity
 from stretto.output import say
+
+with lazily():
+    from stretto.export.own import is_own
+    from stretto.export.rules import Results
+    from stretto.files.export import EXPORT, NAME, OWN, TARGETS
+    from stretto.files.identity import MPIIdentity
 
 
 def refuse(options: Mapping[str, bool], words: str, remedy: str = "leave it out") -> None:

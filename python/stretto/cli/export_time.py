@@ -7,20 +7,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stretto.built import library
+from stretto.cli.lazy import lazily
 from stretto.errors import StrettoError, UsageError
-from stretto.export import gain
-from stretto.export.gain import TimingPlace, remedy
-from stretto.export.gained import announce, gained, lines
-from stretto.export.gained import as_json as values
-from stretto.export.users import conflicts
-from stretto.files.identity import collect
-from stretto.measure.idle import idle_warning
-from stretto.measure.ledger import require_layout
-from stretto.measure.request import ask
-from stretto.measure.runner import measure
-from stretto.mpi import MPIInstallation
 from stretto.output import say
+
+with lazily():
+    from stretto.built import library
+    from stretto.export import gain
+    from stretto.export.gain import TimingPlace, remedy
+    from stretto.export.gained import announce, gained, lines
+    from stretto.export.gained import as_json as values
+    from stretto.export.users import conflicts
+    from stretto.files.identity import collect
+    from stretto.measure.idle import idle_warning
+    from stretto.measure.ledger import require_layout
+    from stretto.measure.request import ask
+    from stretto.measure.runner import measure
+    from stretto.mpi import MPIInstallation
 
 
 def run(

@@ -10,21 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from stretto.cli import import_rules
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files, mpis
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, format_bench
-from stretto.files.identity import Host
-from stretto.files.io import write_together
-from stretto.files.net import DOCUMENT, NetFile
-from stretto.imports.osu import read
-from stretto.imports.pattern import FileFacts, compile_pattern
-from stretto.imports.templates import templates
-from stretto.measure.stats import FEWEST
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.cli import import_rules
+    from stretto.files.bench import Bench, format_bench
+    from stretto.files.identity import Host
+    from stretto.files.io import write_together
+    from stretto.files.net import DOCUMENT, NetFile
+    from stretto.imports.osu import read
+    from stretto.imports.pattern import FileFacts, compile_pattern
+    from stretto.imports.templates import templates
+    from stretto.measure.stats import FEWEST
 
 EXAMPLE = """stretto import osu osu_allreduce.log --mpi openmpi@5.0.6 --nodes 4 --ppn 36
 stretto import osu results/ -o imported \\

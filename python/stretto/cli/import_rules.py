@@ -6,22 +6,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError, from_oserror
-from stretto.export.mpich_tree import Trees, read_library
-from stretto.export.native_check import Reader, checked, known_of
-from stretto.export.native_convert import FILE, convert
-from stretto.export.native_measured import RowEvidence, evidence
-from stretto.export.native_read import read_native
-from stretto.export.native_rows import FORMS, NativeFile, size_meaning
-from stretto.export.rules import read_results
-from stretto.files.export import TARGETS
-from stretto.files.io import write_atomic
-from stretto.files.regular import read_regular
-from stretto.imports.mpis import UNKNOWN, identity_of
 from stretto.kinds import Family
-from stretto.mpi import MPIInstallation, find_installation
 from stretto.output import print_json, say
+
+with lazily():
+    from stretto.export.mpich_tree import Trees, read_library
+    from stretto.export.native_check import Reader, checked, known_of
+    from stretto.export.native_convert import FILE, convert
+    from stretto.export.native_measured import RowEvidence, evidence
+    from stretto.export.native_read import read_native
+    from stretto.export.native_rows import FORMS, NativeFile, size_meaning
+    from stretto.export.rules import read_results
+    from stretto.files.export import TARGETS
+    from stretto.files.io import write_atomic
+    from stretto.files.regular import read_regular
+    from stretto.imports.mpis import UNKNOWN, identity_of
+    from stretto.mpi import MPIInstallation, find_installation
 
 
 def run(

@@ -7,27 +7,30 @@ from pathlib import Path
 from typing import Annotated
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.measured import IoOut, Launches, announce, finish
 from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.identity import collect_host, now
-from stretto.files.storage import IoFile, write_io
-from stretto.measure.request import where
-from stretto.measure.settings import parse_size
 from stretto.output import say
 from stretto.progress import Progress
-from stretto.storage.measure import (
-    READ,
-    WRITE,
-    collected,
-    expected_s,
-    measure,
-    target_of,
-    variables,
-)
-from stretto.storage.show import as_json as encoded
-from stretto.storage.show import page
 from stretto.version import __version__
+
+with lazily():
+    from stretto.files.identity import collect_host, now
+    from stretto.files.storage import IoFile, write_io
+    from stretto.measure.request import where
+    from stretto.measure.settings import parse_size
+    from stretto.storage.measure import (
+        READ,
+        WRITE,
+        collected,
+        expected_s,
+        measure,
+        target_of,
+        variables,
+    )
+    from stretto.storage.show import as_json as encoded
+    from stretto.storage.show import page
 
 EXAMPLE = """\
 stretto io -n 64 --ppn 32 --file input.nc          # a file that the job reads
@@ -78,8 +81,7 @@ def command(
     ways = [*READ, *(WRITE if write else ())]
     cost = expected_s(target, place, ways, launches)
     number = f"{counted(len(ways), 'way')}, {counted(launches, 'launch')}"
-    announce(number, cost, dry_run, " at 1 GB/s")
-    if dry_run:
+    if not announce(number, cost, " at 1 GB/s", dry_run=dry_run, as_json=as_json):
         return
     with Progress("reading and writing", cost) as bar:
         found = measure(

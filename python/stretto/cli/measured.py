@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.counted import duration
-from stretto.files.identity import collect_host, now
-from stretto.files.net import NetFile
 from stretto.output import print_json, say
 from stretto.version import __version__
+
+with lazily():
+    from stretto.files.identity import collect_host, now
+    from stretto.files.net import NetFile
 
 T = TypeVar("T")
 
@@ -23,10 +26,13 @@ NetOut = Annotated[Path | None, o.out_file("File to write (NAME.net.json).")]
 IoOut = Annotated[Path | None, o.out_file("File to write (NAME.io.json).")]
 
 
-def announce(words: str, seconds: float, dry_run: bool, rate: str = "") -> None:
-    """Say what is measured, where that takes long or is all that is asked for."""
+def announce(words: str, seconds: float, rate: str = "", *, dry_run: bool, as_json: bool) -> bool:
+    """Say what is measured, if it takes long or is all that is wanted: then False."""
     if dry_run or seconds > 10:
         say(f"stretto: {words}: about {duration(seconds)}{rate}")
+    if dry_run and as_json:
+        print_json({"dry_run": True, "cost_s": round(seconds, 1)})
+    return not dry_run
 
 
 def net_file(**parts: Any) -> NetFile:

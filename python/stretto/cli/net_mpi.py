@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.measured import Launches, NetOut, announce, finish, net_file
 from stretto.counted import counted
-from stretto.files.net import write_net
-from stretto.measure.idle import threads
-from stretto.measure.request import Where, where
-from stretto.measure.settings import parse_sizes
-from stretto.mpi.variables import progress_thread
-from stretto.net.p2p import PING, collected, expected_s, measure, points
-from stretto.net.p2p_show import mpi_page, osu_lines
-from stretto.net.show import as_json as encoded
 from stretto.output import say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.files.net import write_net
+    from stretto.measure.idle import threads
+    from stretto.measure.request import Where, where
+    from stretto.measure.settings import parse_sizes
+    from stretto.mpi.variables import progress_thread
+    from stretto.net.p2p import PING, collected, expected_s, measure, points
+    from stretto.net.p2p_show import mpi_page, osu_lines
+    from stretto.net.show import as_json as encoded
 
 EXAMPLE = """\
 stretto net mpi --hosts node1,node2                     # one pair
@@ -62,8 +65,8 @@ def command(
     if thread and PING not in wanted:
         wanted.insert(0, PING)
     cost = expected_s(wanted, launches, bool(thread))
-    announce(f"{counted(len(wanted), 'point')}, {counted(launches, 'launch')}", cost, dry_run)
-    if dry_run:
+    number = f"{counted(len(wanted), 'point')}, {counted(launches, 'launch')}"
+    if not announce(number, cost, dry_run=dry_run, as_json=as_json):
         return
     with Progress("measuring messages", cost) as bar:
         found = measure(

@@ -7,25 +7,28 @@ from errno import errorcode
 from pathlib import Path
 from typing import Annotated, Any
 
-from stretto.check.facts import collect_facts
-from stretto.check.machine import cma_refusal
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.measured import NetOut, announce, finish, net_file
 from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.net import CorePair, NetFile, NodeCore, NodeCores, write_net
-from stretto.files.schema import encode
-from stretto.measure.settings import parse_sizes
-from stretto.net.cores import (
-    chosen,
-    cores_answer,
-    cores_findings,
-    cores_page,
-    expected_cores_s,
-    measure_cores,
-    read_cores,
-)
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.check.facts import collect_facts
+    from stretto.check.machine import cma_refusal
+    from stretto.files.net import CorePair, NetFile, NodeCore, NodeCores, write_net
+    from stretto.files.schema import encode
+    from stretto.measure.settings import parse_sizes
+    from stretto.net.cores import (
+        chosen,
+        cores_answer,
+        cores_findings,
+        cores_page,
+        expected_cores_s,
+        measure_cores,
+        read_cores,
+    )
 
 EXAMPLE = """\
 stretto net node                          # some pairs of each class
@@ -74,8 +77,8 @@ def command(
         )  # fmt: skip
     cost = expected_cores_s(len(wanted), lengths, runs)
     number = f"{counted(len(wanted), 'pair')} of {counted(len(cores), 'hardware thread')}"
-    announce(f"{number}, {counted(runs, 'run')} each", cost, dry_run)
-    if dry_run:
+    number += f", {counted(runs, 'run')} each"
+    if not announce(number, cost, dry_run=dry_run, as_json=as_json):
         return
     with Progress("measuring between cores", len(wanted) * runs) as bar:
         found, errors = measure_cores(wanted, lengths, runs, bar.advance)

@@ -6,21 +6,24 @@ import os
 from typing import Annotated
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.measured import NetOut, finish, net_file
 from stretto.counted import counted, duration
 from stretto.errors import UsageError
-from stretto.files.net import write_net
-from stretto.measure.request import Where, where
-from stretto.measure.settings import parse_size
-from stretto.mpi.settings import Setting
-from stretto.mpi.settings.base import parse
-from stretto.mpi.settings.nodes import Nodes
-from stretto.net.rails import ask_nodes, cost_s, measure, refuse_nothing, rows, scan
-from stretto.net.rails_judge import named, rails_page
-from stretto.net.show import as_json as encoded
-from stretto.output import say
+from stretto.output import print_json, say
 from stretto.progress import Progress
-from stretto.tune.named import environment_of
+
+with lazily():
+    from stretto.files.net import write_net
+    from stretto.measure.request import Where, where
+    from stretto.measure.settings import parse_size
+    from stretto.mpi.settings import Setting
+    from stretto.mpi.settings.base import parse
+    from stretto.mpi.settings.nodes import Nodes
+    from stretto.net.rails import ask_nodes, cost_s, measure, refuse_nothing, rows, scan
+    from stretto.net.rails_judge import named, rails_page
+    from stretto.net.show import as_json as encoded
+    from stretto.tune.named import environment_of
 
 EXAMPLE = """\
 stretto net rails --hosts node1,node2                    # one pair
@@ -71,6 +74,9 @@ def command(
             say(f"stretto:   {one.name}: {one.what}")
         say("stretto: note: a dry run does not ask the nodes which interfaces they share: those "
             "settings come on top")  # fmt: skip
+        if as_json:
+            names = [one.name for one in tried]
+            print_json({"dry_run": True, "settings": names, "cost_s": round(cost, 1)})
         return
     refuse_nothing(tried, place)
     with Progress("trying links and rails", cost) as bar:

@@ -14,22 +14,25 @@ from typing import Annotated
 
 import typer
 
+from stretto.cli.lazy import lazily
 from stretto.cli.measured import NetOut, announce, finish
 from stretto.cli.options import DryRun, Hosts, Json, Mpi
 from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, UsageError
-from stretto.files.identity import collect_host, now
-from stretto.files.net import NetFile, write_net
-from stretto.measure.settings import parse_counts, parse_sizes
-from stretto.mpi.detect import find_installation
-from stretto.net.agents import SSH, Agents, Starter, by_mpi, by_shell, by_srun
-from stretto.net.hosts import chosen_pairs, describe, find_hosts
-from stretto.net.iperf3 import Iperf3, unfit, version_of
-from stretto.net.measure import NetSetting, Plan, measure
-from stretto.net.rails_judge import between
-from stretto.net.show import as_json, page
 from stretto.progress import Progress
 from stretto.version import __version__
+
+with lazily():
+    from stretto.files.identity import collect_host, now
+    from stretto.files.net import NetFile, write_net
+    from stretto.measure.settings import parse_counts, parse_sizes
+    from stretto.mpi.detect import find_installation
+    from stretto.net.agents import SSH, Agents, Starter, by_mpi, by_shell, by_srun
+    from stretto.net.hosts import chosen_pairs, describe, find_hosts
+    from stretto.net.iperf3 import Iperf3, unfit, version_of
+    from stretto.net.measure import NetSetting, Plan, measure
+    from stretto.net.rails_judge import between
+    from stretto.net.show import as_json, page
 
 EXAMPLE = """\
 stretto net tcp --hosts node1,node2
@@ -125,8 +128,8 @@ def command(
     )  # fmt: skip
     start = _starter(launcher, agent, mpi)
     number = f"{counted(len(found), 'pair')}, {counted(len(settings), 'setting')}"
-    announce(f"{number}, {counted(runs, 'run')} each", plan.total_s, dry_run)
-    if dry_run:
+    number += f", {counted(runs, 'run')} each"
+    if not announce(number, plan.total_s, dry_run=dry_run, as_json=json):
         return EXIT_DONE
     used = [name for name in names if any(name in pair for pair in found)]
     result = _measure(used, start, plan, interface, port, tool)

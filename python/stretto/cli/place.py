@@ -5,24 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from stretto.check.facts import Facts, collect_facts
 from stretto.cli import options as o
 from stretto.cli.complete import files, platforms
+from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
 from stretto.errors import UsageError
-from stretto.files.profile import read_profile
-from stretto.files.schema import encode
-from stretto.launch.job import understand
-from stretto.launch.naming import app_name
-from stretto.model.platform import Platform
-from stretto.model.platform_file import load
 from stretto.output import print_json, say
-from stretto.place.hwloc import read_machine
-from stretto.place.order import block, find_order, placement, recorded, traffic_of
-from stretto.place.output import need_names, write_order
-from stretto.place.show import order_json, order_lines, seats_lines, typed_lines
-from stretto.place.site import JobNodes, like_recorded, seats, site_of, sizes_of
-from stretto.tune.session import Options, Tuning
+
+with lazily():
+    from stretto.check.facts import Facts, collect_facts
+    from stretto.files.profile import read_profile
+    from stretto.files.schema import encode
+    from stretto.launch.job import understand
+    from stretto.launch.naming import app_name
+    from stretto.model.platform import Platform
+    from stretto.model.platform_file import load
+    from stretto.place.hwloc import read_machine
+    from stretto.place.order import block, find_order, placement, recorded, traffic_of
+    from stretto.place.output import need_names, write_order
+    from stretto.place.show import order_json, order_lines, seats_lines, typed_lines
+    from stretto.place.site import JobNodes, like_recorded, seats, site_of, sizes_of
+    from stretto.tune.session import Options, Tuning
 
 EXAMPLE = """\
 stretto place --ppn 8                                   # cores and cards, as launcher options
@@ -157,6 +160,8 @@ def _command(
 
     placed = place_command(Tuning(options, say), threads, platform)
     if placed is None:
+        if as_json:
+            print_json({"dry_run": True})
         return
     found, nodes = placed.ordering, placed.nodes
     if as_json:

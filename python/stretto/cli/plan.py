@@ -10,21 +10,24 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import Completer, choices, collectives, platforms
+from stretto.cli.lazy import lazily
 from stretto.cli.plan_price import CALL, MOST_BYTES, Algorithm
 from stretto.cli.plan_price import formula as _formula
 from stretto.cli.plan_price import price as _price
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.io import write_atomic
-from stretto.measure.settings import parse_size
-from stretto.model.plan_gantt import gantt
-from stretto.model.plan_picture import picture
-from stretto.model.plan_sweep import Unproven, cases, prove, selected
-from stretto.model.platform_file import load
-from stretto.model.price import price
 from stretto.output import print_json, say
-from stretto.plan import CallPlans, neighborly, parse_layout, refuse_many
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.files.io import write_atomic
+    from stretto.measure.settings import parse_size
+    from stretto.model.plan_gantt import gantt
+    from stretto.model.plan_picture import picture
+    from stretto.model.plan_sweep import Unproven, cases, prove, selected
+    from stretto.model.platform_file import load
+    from stretto.model.price import price
+    from stretto.plan import CallPlans, neighborly, parse_layout, refuse_many
 
 EXAMPLE = """stretto plan list
 stretto plan show bcast "chain(64K)" -n 4 --bytes 256K --rank 1

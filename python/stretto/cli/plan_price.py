@@ -12,17 +12,20 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import choices, collectives
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.io import read_text
-from stretto.measure.settings import parse_size
-from stretto.model import platform_file
-from stretto.model.price import Price
-from stretto.model.price import formula as closed
-from stretto.model.price import price as evaluate
 from stretto.output import print_json
-from stretto.plan import refuse_many
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.files.io import read_text
+    from stretto.measure.settings import parse_size
+    from stretto.model import platform_file
+    from stretto.model.price import Price
+    from stretto.model.price import formula as closed
+    from stretto.model.price import price as evaluate
+    from stretto.plan import refuse_many
 
 CALL = "Call"
 Algorithm = Annotated[

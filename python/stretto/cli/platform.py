@@ -10,15 +10,18 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import platforms
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.files.identity import collect_host, now
-from stretto.model.fit import fit
-from stretto.model.measurements import read_net_series, read_series
-from stretto.model.platform import LEVELS, parameters
-from stretto.model.platform_file import load, shipped, user_directory, write_platform
-from stretto.model.show import fit_lines, quantity, word_of
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.files.identity import collect_host, now
+    from stretto.model.fit import fit
+    from stretto.model.measurements import read_net_series, read_series
+    from stretto.model.platform import LEVELS, parameters
+    from stretto.model.platform_file import load, shipped, user_directory, write_platform
+    from stretto.model.show import fit_lines, quantity, word_of
 
 EXAMPLE = """stretto platform list
 stretto platform show hpc7g

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Annotated
 
 from stretto.cli import options as o
-from stretto.cli.apply import settings_for
 from stretto.cli.complete import files
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.files.profile import format_profile, read_profile
 from stretto.output import beside_command, print_json, say
-from stretto.profile.record import check_result, record
-from stretto.profile.show import show, wide_console
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.cli.apply import settings_for
+    from stretto.files.profile import format_profile, read_profile
+    from stretto.profile.record import check_result, record
+    from stretto.profile.show import show, wide_console
 
 EXAMPLE = """\
 stretto profile -- mpirun -n 64 ./app input.dat

@@ -10,10 +10,13 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import files
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.net.systems import is_net
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.net.systems import is_net
 
 EXAMPLE = """\
 stretto report tuned/

@@ -12,34 +12,37 @@ from pathlib import Path
 from typing import Annotated
 
 from stretto.cli import options as o
-from stretto.cli.apply import applied_to
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.files.identity import collect
-from stretto.files.program import take
-from stretto.files.room import try_writing
-from stretto.files.scale import ScaleHeader
-from stretto.files.table import read_table
-from stretto.files.verdict import Metric, as_typed
-from stretto.launch.command import parse_command
-from stretto.launch.job import Job
-from stretto.launch.naming import command_name
-from stretto.launch.resize import RunPoint
-from stretto.measure.idle import cores
-from stretto.measure.settings import parse_duration
 from stretto.output import print_json, say
-from stretto.scaling.analyse import analyse
-from stretto.scaling.energy import Package, counters
-from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
-from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
-from stretto.scaling.show import as_json as findings_json
-from stretto.scaling.show import sentences, table_lines
-from stretto.scaling.words import NO_FIGURE
-from stretto.tune.outside import uncopied_notes
-from stretto.tune.place import Place, alone_in, check_copy, keep_input
-from stretto.tune.session import refuse_applied
-from stretto.tune.trials import make_metric
-from stretto.tune.unchanged import environment_of, program_files
+
+with lazily():
+    from stretto.cli.apply import applied_to
+    from stretto.files.identity import collect
+    from stretto.files.program import take
+    from stretto.files.room import try_writing
+    from stretto.files.scale import ScaleHeader
+    from stretto.files.table import read_table
+    from stretto.files.verdict import Metric, as_typed
+    from stretto.launch.command import parse_command
+    from stretto.launch.job import Job
+    from stretto.launch.naming import command_name
+    from stretto.launch.resize import RunPoint
+    from stretto.measure.idle import cores
+    from stretto.measure.settings import parse_duration
+    from stretto.scaling.analyse import analyse
+    from stretto.scaling.energy import Package, counters
+    from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
+    from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
+    from stretto.scaling.show import as_json as findings_json
+    from stretto.scaling.show import sentences, table_lines
+    from stretto.scaling.words import NO_FIGURE
+    from stretto.tune.outside import uncopied_notes
+    from stretto.tune.place import Place, alone_in, check_copy, keep_input
+    from stretto.tune.session import refuse_applied
+    from stretto.tune.trials import make_metric
+    from stretto.tune.unchanged import environment_of, program_files
 
 EXAMPLE = """\
 stretto scale --ranks 1,2,4,8 -- mpirun -n 8 ./app input.dat

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from stretto.built import serial_root
+from stretto.cli.lazy import lazily
 from stretto.cli.options import OUTPUT, Json, option
 from stretto.output import print_json
+
+with lazily():
+    from stretto.built import serial_root
 
 EXAMPLE = """\
 stretto serial

@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
-from stretto.files.schema import encode
-from stretto.launch.typed import job_words
-from stretto.mpi.settings import NAMES
 from stretto.output import print_json, say
-from stretto.tune.settings import lines, tune_settings
-from stretto.tune.settings_runs import SettingRuns
+
+with lazily():
+    from stretto.files.schema import encode
+    from stretto.launch.typed import job_words
+    from stretto.mpi.settings import NAMES
+    from stretto.tune.settings import PlannedSettings, lines, tune_settings
+    from stretto.tune.settings_runs import SettingRuns
 
 EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # what is tried, at most how often
 stretto settings --budget 1h --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun ./app
@@ -45,7 +48,9 @@ def command(
     # a setting may be several variables, with commas between
     names = None if candidates is None else [c for x in candidates.split(";") if (c := x.strip())]
     found = tune_settings(SettingRuns(replace(options, candidates=names), say))
-    if found is None:
+    if isinstance(found, PlannedSettings):
+        if as_json:
+            print_json({"dry_run": True, **encode(found)})
         return
     if as_json:
         print_json(encode(found))

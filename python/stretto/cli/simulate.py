@@ -11,27 +11,30 @@ from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.files.forecast import format_forecast, write_forecast
-from stretto.files.profile import read_profile
-from stretto.files.table import read_table
-from stretto.measure.request import split_candidates
-from stretto.measure.settings import parse_counts, parse_sizes
-from stretto.model.forecast import ScalingRule, trend_at
-from stretto.model.outlook import outlook
-from stretto.model.platform import Platform, foreign_note
-from stretto.model.platform_file import load
-from stretto.model.show import answer_lines, forecast_lines
-from stretto.model.sweep import (
-    Answer,
-    SimulatedCell,
-    priced_table,
-    require_time,
-    simulate,
-    write_results,
-)
 from stretto.output import print_json, say
 from stretto.progress import Progress
+
+with lazily():
+    from stretto.files.forecast import format_forecast, write_forecast
+    from stretto.files.profile import read_profile
+    from stretto.files.table import read_table
+    from stretto.measure.request import split_candidates
+    from stretto.measure.settings import parse_counts, parse_sizes
+    from stretto.model.forecast import ScalingRule, trend_at
+    from stretto.model.outlook import outlook
+    from stretto.model.platform import Platform, foreign_note
+    from stretto.model.platform_file import load
+    from stretto.model.show import answer_lines, forecast_lines
+    from stretto.model.sweep import (
+        Answer,
+        SimulatedCell,
+        priced_table,
+        require_time,
+        simulate,
+        write_results,
+    )
 
 EXAMPLE = """stretto simulate --platform hpc7g --collective allreduce --nodes 64 --ppn 64 --bytes 8
 stretto simulate --platform c5n-efa --collective allreduce,bcast --nodes 2:32 --ppn 36 \\

@@ -12,43 +12,46 @@ import typer
 
 from stretto.cli import options as o
 from stretto.cli.complete import files
+from stretto.cli.lazy import lazily
 from stretto.counted import counted
 from stretto.errors import UsageError
-from stretto.files.caches import COLD
-from stretto.files.export import TARGETS
-from stretto.files.identity import MPIIdentity, collect, product
-from stretto.files.locate import table_path
-from stretto.files.merge import merge_tables
-from stretto.files.results import results_in
-from stretto.files.rows import Row
-from stretto.files.schema import encode
-from stretto.files.table import read_table, write_table
-from stretto.measure.compare import open_words
-from stretto.measure.idle import busy_note
-from stretto.measure.ledger import require_layout
-from stretto.measure.request import Shapes, announce, split_candidates, where
-from stretto.measure.runner import measure
-from stretto.measure.settings import (
-    Settings,
-    parse_counts,
-    parse_duration,
-    parse_sizes,
-    parse_tunable,
-    variants_of,
-)
-from stretto.measure.show import as_json as results_json
-from stretto.measure.show import table_lines
-from stretto.model.native import BASELINES
-from stretto.model.platform_file import load
-from stretto.model.show import answer_lines
-from stretto.model.sweep import simulated_table, write_results
-from stretto.mpi.detect import find_installation
 from stretto.output import print_json, say
 from stretto.progress import Progress
-from stretto.report.ranking import labelled
-from stretto.report.sources import excluded
-from stretto.tune.evidence import rows_lines
-from stretto.tune.table import DecidedFile, decide_from
+
+with lazily():
+    from stretto.files.caches import COLD
+    from stretto.files.export import TARGETS
+    from stretto.files.identity import MPIIdentity, collect, product
+    from stretto.files.locate import table_path
+    from stretto.files.merge import merge_tables
+    from stretto.files.results import results_in
+    from stretto.files.rows import Row
+    from stretto.files.schema import encode
+    from stretto.files.table import read_table, write_table
+    from stretto.measure.compare import open_words
+    from stretto.measure.idle import busy_note
+    from stretto.measure.ledger import require_layout
+    from stretto.measure.request import Shapes, announce, planned, split_candidates, where
+    from stretto.measure.runner import measure
+    from stretto.measure.settings import (
+        Settings,
+        parse_counts,
+        parse_duration,
+        parse_sizes,
+        parse_tunable,
+        variants_of,
+    )
+    from stretto.measure.show import as_json as results_json
+    from stretto.measure.show import table_lines
+    from stretto.model.native import BASELINES
+    from stretto.model.platform_file import load
+    from stretto.model.show import answer_lines
+    from stretto.model.sweep import simulated_table, write_results
+    from stretto.mpi.detect import find_installation
+    from stretto.report.ranking import labelled
+    from stretto.report.sources import excluded
+    from stretto.tune.evidence import rows_lines
+    from stretto.tune.table import DecidedFile, decide_from
 
 EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
@@ -99,7 +102,7 @@ def make(
     results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
     if not announce(settings, installation.name, results, say, restart, yes, dry_run):
         if as_json:
-            print_json({"conclusion": "dry run: nothing was measured", "table": None})
+            print_json(planned(settings, results, restart))
         return
     words = ["stretto", *sys.argv[1:]]
     bench, notes = measure(settings, installation, results, identity, words, say, restart)

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.errors import UsageError
-from stretto.launch.job import understand
-from stretto.launch.naming import tuned_directory
-from stretto.measure.settings import parse_duration
-from stretto.tune.outputs import Rules
-from stretto.tune.session import Options
-from stretto.tune.trials import make_metric
+
+with lazily():
+    from stretto.launch.job import understand
+    from stretto.launch.naming import tuned_directory
+    from stretto.measure.settings import parse_duration
+    from stretto.tune.outputs import Rules
+    from stretto.tune.session import Options
+    from stretto.tune.trials import make_metric
 
 
 def trial_options(

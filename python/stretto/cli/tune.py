@@ -6,17 +6,20 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from stretto.cli import options as o
+from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
-from stretto.files.schema import encode
-from stretto.launch.job import LONG_JOB_S
-from stretto.launch.typed import job_words, near
-from stretto.measure.request import split_candidates
-from stretto.measure.settings import parse_tunable
 from stretto.output import print_json, say
-from stretto.tune.application import tune
-from stretto.tune.evidence import rows_lines
-from stretto.tune.session import Options, Tuning
-from stretto.tune.verify import TuneResult
+
+with lazily():
+    from stretto.files.schema import encode
+    from stretto.launch.job import LONG_JOB_S
+    from stretto.launch.typed import job_words, near
+    from stretto.measure.request import split_candidates
+    from stretto.measure.settings import parse_tunable
+    from stretto.tune.application import tune
+    from stretto.tune.evidence import rows_lines
+    from stretto.tune.session import Options, Tuning
+    from stretto.tune.verify import TuneResult
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
 stretto tune --budget 10m --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun -n 8 ./app

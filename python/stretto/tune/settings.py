@@ -9,6 +9,7 @@ of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from stretto.counted import counted, duration
 from stretto.errors import StrettoError, keeping
@@ -54,8 +55,16 @@ _SPENT = (
 )
 
 
-def tune_settings(runs: SettingRuns) -> SettingsFile | None:
-    """Go through all steps; None in a dry run."""
+@dataclass(frozen=True)
+class PlannedSettings:
+    """What a dry run would do: the settings, and at most so many runs."""
+
+    settings: list[str]
+    runs: int
+
+
+def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
+    """Go through all steps, of which a dry run has none."""
     runs.check()
     candidates = candidates_of(runs)
     if not candidates:
@@ -79,7 +88,7 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | None:
     )
     if runs.o.dry_run:
         runs.say("stretto: dry run: nothing was run")
-        return None
+        return PlannedSettings([s.name for s in candidates], most)
     keep_input()
     with alone_in(runs.o.out):
         runs.file = _begin(runs, candidates)
