@@ -16,6 +16,10 @@ from test_profile import stretto
 APPS = REPOSITORY / "tests" / "programs"
 pytestmark = pytest.mark.mpi
 
+#: what other programs on the machine cost a job; where it is more than the cause, the verdict says
+#: that nothing can be concluded
+BUSY = {"busy_machine", "more_ranks_than_cores", "interruption"}
+
 
 @pytest.mark.parametrize(
     ("name", "case", "cause"),
@@ -72,37 +76,32 @@ def test_programs_made_for_each_cause(
     for _ in range(3):
         done = stretto(mpi, "diagnose", *words, "--", *job)
         assert done.returncode == 0, done.stderr
-        kept = tmp_path / "x.profile.json"
-        # other tests run beside this one: what a busy machine costs is test_diagnose_claims's
-        kept.write_text(
-            json.dumps(json.loads(kept.read_text()) | {"core_wait_s": None, "cpu_s": None})
-        )
-        done = here("diagnose", "--profile", str(kept), "--json")
-        assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)
-        causes = [c for c in found["causes"] if c["name"] != "interruption"]
         # a rank that another program kept off its core at the end is late, by more than MINOR
-        large = [c["name"] for c in causes if c["share"] >= 0.1]
-        quiet = not large and not found["can_help"] and found["compute_share"] > 0.8
-        if quiet if cause is None else large == [cause]:
+        large = {c["name"]: c for c in found["causes"] if c["share"] >= 0.1}
+        wrong = set(large) - {cause} - BUSY
+        hidden = found["verdict"].startswith("inconclusive")
+        if not wrong and (cause is None or cause in large or hidden):
             break
+    shares = [(c["name"], c["share"]) for c in found["causes"]]
+    assert not wrong and (cause is None or cause in large or hidden), (found["verdict"], shares)
     if cause is None:
-        assert quiet, (large, found["can_help"], found["compute_share"])
+        assert not found["can_help"] and (hidden or found["compute_share"] > 0.8)
         if all(c["share"] < MINOR for c in found["causes"]):
             assert "computing outside MPI" in found["verdict"]
-    else:
-        assert large == [cause], [(c["name"], c["share"]) for c in causes]
-        assert causes[0]["evidence"]
-    if case in ("nonblocking", "persistent", "neighbours"):
+    elif cause in large:
+        assert large[cause]["evidence"]
+    if case in ("nonblocking", "persistent", "neighbours") and not hidden:
         assert found["can_help"] is False, found["verdict"]
         assert sum(u["share"] for u in found["unjudged"]) < MINOR  # the starts
     if case in ("nonblocking", "persistent", "hidden", "started"):
         (overlap,) = found["overlaps"]
         assert case in ("hidden", "started") or overlap["blocking_s"] > 0.3
         assert overlap["under_way_s"] > 0.1 and 0 <= overlap["reached"] <= 1
-    if cause == "collective":
-        assert causes[0]["tuning_s"] > 0
-        assert causes[0]["next_command"].startswith("stretto tune -- ")
+    if cause == "collective" and not hidden:
+        assert large[cause]["tuning_s"] > 0
+        assert large[cause]["next_command"].startswith("stretto tune -- ")
+    kept = tmp_path / "x.profile.json"
     # the profile is there for a second look, which says the same
     again = here("diagnose", "--profile", str(kept), "--json")
     assert json.loads(again.stdout)["causes"] == found["causes"]

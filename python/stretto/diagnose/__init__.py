@@ -127,8 +127,13 @@ class _Study(FileCauses):
         noise = rest * other_wait - late
         changing = late * mean(self.compute) / at_work if at_work > 0 else 0.0
         algorithm, volume, interrupted, shapes = self.collectives(others)
-        # a rank without a core is the interruption
-        interrupted -= busy.disturbed_s(p, waited + interrupted) - disturbed
+        # a rank without a core is the interruption; and where that is the rule, not the exception,
+        # it is what makes the typical call long
+        seldom = busy.disturbed_s(p, waited + interrupted)
+        often = busy.disturbed_s(p, waited + interrupted + algorithm) - seldom
+        interrupted -= seldom - disturbed
+        kept = 1 - often / algorithm if algorithm > 0 else 1.0
+        shapes = [(kept * amount, call) for amount, call in shapes]
         causes = [
             self.busy_cause(busy.core_wait_s(p)),
             self.crowd_cause(busy.own_wait_s(p)),
@@ -139,7 +144,7 @@ class _Study(FileCauses):
             self.packing_cause(packing),
             self.barrier_cause(bare, rest * barrier_wait),
             self.silent_cause(empty, rest * empty_wait),
-            self.collective_cause(algorithm, shapes),
+            self.collective_cause(kept * algorithm, shapes),
             self.interruption_cause(interrupted + noise, others),
             self.bandwidth_cause(volume, message_bytes),
             self.communicator_cause(),
