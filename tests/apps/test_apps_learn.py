@@ -17,6 +17,10 @@ from test_apps import example, fields, icofoam_log
 
 pytestmark = [pytest.mark.apps, pytest.mark.mpi, pytest.mark.long]
 
+#: the words of its command, and what finds its results, given what it printed
+Started = tuple[list[str], Callable[[str], object]]
+Application = Callable[[Path, int], Started]
+
 FOAM = {"WM_PROJECT_DIR": "/usr/share/openfoam", "WM_PROJECT": "OpenFOAM"}
 PETSC = """
 import sys
@@ -92,13 +96,20 @@ def run(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def openfoam(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
+def mpirun(ranks: int) -> list[str]:
+    return ["/usr/bin/mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
+
+
+LEARN = [sys.executable, "-m", "stretto", "learn"]
+
+
+def openfoam(folder: Path, ranks: int) -> Started:
     have("icoFoam", "openfoam openfoam-examples")
     run([example("openfoam", "prepare.sh"), str(folder), str(ranks), "200"], folder)
     return ["icoFoam", "-parallel"], lambda log: (icofoam_log(log), fields(folder))
 
 
-def code_saturne(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
+def code_saturne(folder: Path, ranks: int) -> Started:
     solver = have("/usr/lib/code_saturne/cs_solver", "code-saturne code-saturne-doc")
     run([example("code_saturne", "prepare.sh"), str(folder), "20", "12"], folder)
 
@@ -113,7 +124,7 @@ def code_saturne(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], o
     return [solver, "--mpi"], result
 
 
-def lammps(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
+def lammps(folder: Path, ranks: int) -> Started:
     (folder / "in.lj").write_text(MELT)
 
     def result(log: str) -> str:
@@ -125,7 +136,7 @@ def lammps(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]
     return [have("lmp", "lammps"), "-in", "in.lj"], result
 
 
-def pw(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
+def pw(folder: Path, ranks: int) -> Started:
     program = have("pw.x", "quantum-espresso quantum-espresso-data")
     pseudo = Path("/usr/share/espresso/pseudo/Si.pz-vbc.UPF")
     (folder / "scf.in").write_text(SILICON.format(pseudo=pseudo.parent, file=pseudo.name))
@@ -139,7 +150,7 @@ def pw(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
     return [program, "-in", "scf.in"], result
 
 
-def petsc(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]:
+def petsc(folder: Path, ranks: int) -> Started:
     python = "/usr/bin/python3"  # of the distribution, as its petsc4py
     found = sorted(Path("/usr/lib/petscdir").glob("*/*-real/lib/python3/dist-packages/petsc4py"))
     have(python if found else "petsc4py", "python3-petsc4py")
@@ -150,19 +161,33 @@ def petsc(folder: Path, ranks: int) -> tuple[list[str], Callable[[str], object]]
 
 @pytest.mark.parametrize("application", [openfoam, code_saturne, lammps, pw, petsc])
 def test_application_that_learns_has_the_results_of_a_native_run(
-    application: Callable[[Path, int], tuple[list[str], Callable[[str], object]]], tmp_path: Path
+    application: Application, tmp_path: Path
 ) -> None:
     """Two ranks: a sum has one order, so the results are the same to the last bit."""
     folder = tmp_path / "case"
     folder.mkdir()
     command, result = application(folder, 2)
-    job = ["/usr/bin/mpirun", "-n", "2", "--oversubscribe", "--bind-to", "none", *command]
+    job = [*mpirun(2), *command]
     native = result(run(job, folder).stdout)
     assert native and result(run(job, folder).stdout) == native
     table = tmp_path / "learned.table"
-    learn = [sys.executable, "-m", "stretto", "learn", "--out", str(table), "--", *job]
-    done = run(learn, folder)
-    print(done.stderr)
+    done = run([*LEARN, "--out", str(table), "--", *job], folder)
     assert result(done.stdout) == native
     assert re.search(r"learned: .* s saved in this run", done.stderr), done.stderr
     assert read_table(table).rows
+
+
+@pytest.mark.parametrize("application", [openfoam, lammps])
+def test_application_that_learns_with_one_order_of_sums_repeats_its_results(
+    application: Application, tmp_path: Path
+) -> None:
+    """Four ranks; the second run starts with the table of the first."""
+    folder = tmp_path / "case"
+    folder.mkdir()
+    command, result = application(folder, 4)
+    results = []
+    for _ in range(2):
+        done = run([*LEARN, "--reproducible", "--", *mpirun(4), *command], folder)
+        assert "learned" in done.stderr and "order of the sums" not in done.stderr, done.stderr
+        results.append(result(done.stdout))
+    assert results[0] == results[1]

@@ -277,7 +277,7 @@ static double random_of(uint64_t seed, uint64_t what, double low, double high) {
  * apart, and wait for all others after each call, so that what a call takes is what the program
  * loses by it. */
 static life random_life(uint64_t seed) {
-    life l = {.drift = random_of(seed, 1, 0, 0.2), .changes = seed % 6 == 0};
+    life l = {.drift = random_of(seed, 1, 0, 0.2), .changes = seed % 2 == 0};
     program *p = &l.p;
     const double native = 2 * exp(random_of(seed, 2, 0, log(25)));
     const double apart = seed % 5 ? random_of(seed, 3, 0, 10 * native) : 0;
