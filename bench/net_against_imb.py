@@ -8,7 +8,10 @@ two thread levels, and NetPIPE under Open MPI 4. Each figure has pairs of launch
 program side by side, in random order. Before, between and after the two, the delay of a flag
 between the cores is measured: a virtual machine's cores move, and a pair during which they did is
 left out. Printed is the ratio in a pair (Stretto divided by the other), median and quartiles over
-the pairs, near and far cores apart. What is not there is left out, and named:
+the pairs, near and far cores apart. Both programs give the median of five batches of about 10 ms:
+IMB prints one mean a size, so it gets the same size several times (``-msglen``), and the first two
+rows are its warm-up. One long mean would have every interruption in it, and a median none. What is
+not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
   intel-openmp): ``--libiomp`` is the directory that holds it.
@@ -18,8 +21,12 @@ the pairs, near and far cores apart. What is not there is left out, and named:
 Settings of IMB, and why: Uniband and Biband send a window of 256 messages per repetition by
 default, so that 1000 repetitions of 1 MiB are 256 GiB: minutes. Here the window is 64, as
 Stretto's, and the repetitions follow the size (``-iter_policy off -iter N``: otherwise IMB
-estimates N from a trial, and has taken 1). NetPIPE's time is the least of its trials, Stretto's and
-IMB's are not. Buffers of both are malloc's (IMB: MPI_Alloc_mem, which is malloc under Intel MPI).
+estimates N from a trial, and has taken 1). Buffers of both are malloc's (IMB: MPI_Alloc_mem, which
+is malloc under Intel MPI). Both receive from their partner only (IMB: with MPI_ANY_TAG).
+
+NetPIPE sends back the buffer that it received, and so does Stretto's test ``echo``: with single
+copies (CMA), data that is never written again is read from the receiver's own cache, which halves
+the time at 64 KiB. NetPIPE's time is the least of its trials, Stretto's and IMB's are not.
 
 The ranks of all of them spin: beside other processes all figures are worthless, and a launch can
 take a minute. So each launch has a time limit, and the load of the machine is printed.
@@ -35,28 +42,34 @@ import re
 import subprocess
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 
-from flag import CLASSES, Flag
+from flag import Flag
 
 from stretto.counted import sized, three
 from stretto.files.identity import collect_host
 from stretto.measure.request import Where, where
 from stretto.measure.settings import parse_sizes
-from stretto.net.p2p import PING, WINDOW, Level, P2PLaunch, Point, launch, value_of
+from stretto.net.p2p import PING, SAMPLES, WINDOW, Level, P2PLaunch, Point, launch, value_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 #: of one launch of another program
 LIMIT_S = 30.0
-#: bytes that a test of IMB moves at most, and bounds of its repetitions
-VOLUME, FEWEST, MOST = 400 << 20, 8, 10_000
-#: Stretto's test by IMB's name
-TESTS = {"PingPong": "latency", "Uniband": "bandwidth", "Biband": "bidirectional"}
+#: bytes that a row of IMB or a run of NetPIPE moves at most, and bounds of the repetitions
+VOLUME, FEWEST, MOST = 100 << 20, 8, 10_000
+#: rows of IMB that are its warm-up
+WARM_UP = 2
+#: flags around a pair of launches that differ by more: the cores moved
+MOVED = 1.5
+#: flags of two threads of one core, of one L3 cache and of two: ns, from and below
+KINDS = {"one core": (0.0, 45.0), "near": (45.0, 150.0), "far": (150.0, 1e9)}
+#: Stretto's test by IMB's name; NetPIPE sends back what it received
+TESTS = {"PingPong": "latency", "Uniband": "bandwidth", "Biband": "bidirectional", "Echo": "echo"}
 
 Launch = Callable[[], float | None]
 
@@ -67,7 +80,7 @@ def words(test: str, size: int) -> str:
 
 def stretto_launch(place: Where, size: int, test: str) -> float | None:
     """Return a latency in us or a bandwidth in MB/s."""
-    point = Point(TESTS[test], size, 1, 1 if test == "PingPong" else WINDOW)
+    point = Point(TESTS[test], size, 1, 1 if test in ("PingPong", "Echo") else WINDOW)
     return _figure(launch(place, "single", [point]), point)
 
 
@@ -97,15 +110,18 @@ def output_of(argv: list[str], environ: dict[str, str]) -> str:
 
 
 def imb_launch(place: Where, size: int, test: str) -> float | None:
-    """Return IMB-MPI1's figure, with repetitions to suit the size."""
+    """Return IMB-MPI1's figure, with repetitions to suit the size: us one way, or MB/s."""
     moved = size if test == "PingPong" else 3 * WINDOW * size
     n = max(FEWEST, min(MOST // (1 if test == "PingPong" else 8), VOLUME // moved))
-    options = ["-msgsize", str(size), "-iter", str(n), "-iter_policy", "off"]
-    options += ["-window_size", str(WINDOW)]
     program = str(place.installation.prefix / "bin/IMB-MPI1")
-    argv, environ = place.installation.launch(2, [program, test, *options])
-    row = re.search(rf"^ +{size} +\d+ +([\d.]+)", output_of(argv, environ), re.MULTILINE)
-    return float(row[1]) if row else None  # PingPong: us one way; the others: MB/s
+    with tempfile.TemporaryDirectory() as folder:
+        lengths = Path(folder) / "lengths"
+        lengths.write_text(f"{size}\n" * (WARM_UP + SAMPLES))
+        options = ["-msglen", str(lengths), "-iter", str(n), "-iter_policy", "off"]
+        options += ["-window_size", str(WINDOW)]
+        argv, environ = place.installation.launch(2, [program, test, *options])
+        rows = re.findall(rf"^ +{size} +\d+ +([\d.]+)", output_of(argv, environ), re.MULTILINE)
+    return median(map(float, rows[WARM_UP:])) if len(rows) == WARM_UP + SAMPLES else None
 
 
 def imb_mt_launch(place: Where, libiomp: Path, level: Level) -> float | None:
@@ -149,7 +165,7 @@ def cells(options: argparse.Namespace, sizes: Sequence[int]) -> Iterator[Cell]:
     """Yield what can be compared here."""
     if (options.intel / "bin/IMB-MPI1").is_file():
         intel = where(2, None, None, str(options.intel))
-        for test in TESTS:
+        for test in ("PingPong", "Uniband", "Biband"):
             for size in sizes:
                 yield Cell(
                     f"IMB-MPI1, {intel.installation.name}",
@@ -175,8 +191,8 @@ def cells(options: argparse.Namespace, sizes: Sequence[int]) -> Iterator[Cell]:
         for size in sizes:
             yield Cell(
                 f"NetPIPE, {openmpi.installation.name}",
-                words("PingPong", size),
-                partial(stretto_launch, openmpi, size, "PingPong"),
+                words("Echo", size),
+                partial(stretto_launch, openmpi, size, "Echo"),
                 partial(netpipe_launch, openmpi, size, options.netpipe),
             )
     else:
@@ -206,9 +222,10 @@ def main() -> None:
         for cell in random.sample(compared, len(compared)):
             if time.monotonic() < began + options.limit:
                 pair(cell, flag, found)
-    classes = Counter(kind for pairs in found.values() for kind, _, _ in pairs)
-    print(f"load {os.getloadavg()[0]:.1f}; pairs of launches by flag: {dict(classes)}")
-    for kind in CLASSES:
+    kinds = [kind for pairs in found.values() for kind, _, _ in pairs]
+    number = {kind: kinds.count(kind) for kind in ("moved", *KINDS)}
+    print(f"load {os.getloadavg()[0]:.1f}; pairs of launches by flag: {number}")
+    for kind in KINDS:
         report(kind, {c: [p[1:] for p in pairs if p[0] == kind] for c, pairs in found.items()})
 
 
@@ -218,10 +235,9 @@ def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]
     for mine in random.sample((True, False), 2):
         values[mine] = cell.ours() if mine else cell.theirs()
         seen.append(flag.once_ns())
-    kind = next(
-        (kind for kind, (low, high) in CLASSES.items() if all(low <= v < high for v in seen)),
-        "both",
-    )
+    kind = next(kind for kind, (low, high) in KINDS.items() if low <= median(seen) < high)
+    if max(seen) > MOVED * min(seen):
+        kind = "moved"
     ours, theirs = values[True], values[False]
     if ours and theirs:
         found[cell].append((kind, ours, theirs))
@@ -230,7 +246,9 @@ def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]
 def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
     """Print the ratios: us for ping-pongs and thread levels, MB/s for the others."""
     for title in dict.fromkeys(cell.title for cell in found):
-        print(f"\n{title}, {kind} cores")
+        if not any(len(pairs) >= 3 for cell, pairs in found.items() if cell.title == title):
+            continue
+        print(f"\n{title}, cores: {kind}")
         print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, pairs")
         for cell in sorted((c for c in found if c.title == title), key=lambda c: _order(c.name)):
             pairs = found[cell]

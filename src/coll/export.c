@@ -214,7 +214,7 @@ static int make_layout(stretto_export_call *call, const int *host, char *error, 
     int *start = calloc((size_t)p + 1, sizeof *start), *ranks = calloc((size_t)p, sizeof *ranks);
     int *node_of_host = calloc((size_t)p, sizeof *node_of_host); /* + 1 */
     int nnodes = 0, status = -1;
-    call->layout = (stretto_layout){p, 0, node_of, local_of, start, ranks, true};
+    call->layout = (stretto_layout){p, 0, node_of, local_of, start, ranks, true, NULL};
     if (!node_of || !local_of || !start || !ranks || !node_of_host) {
         snprintf(error, error_size, "out of memory");
         goto done;

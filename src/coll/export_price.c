@@ -3,6 +3,7 @@
 #include "coll/export_price.h"
 #include "coll/coll.h"
 #include "coll/formula.h"
+#include "coll/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static int source(void *arg, int rank, stretto_plan *plan, char *error, size_t e
 static int read_layout(pricing *p, char *error, size_t error_size) {
     const int n = p->in->nranks;
     const size_t size = (size_t)n;
-    int *numbers = p->numbers = calloc(5 * size + 2, sizeof *numbers);
+    int *numbers = p->numbers = calloc(7 * size + 2, sizeof *numbers);
     if (!numbers) {
         snprintf(error, error_size, "out of memory while pricing");
         return -1;
@@ -94,8 +95,23 @@ static int read_layout(pricing *p, char *error, size_t error_size) {
         start[node + 1] += start[node];
     for (int r = 0; r < n; r++)
         ranks[start[node_of[r]] + local_of[r]] = r;
-    p->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive};
-    return 0;
+    p->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive, NULL};
+    if (p->platform.rails < 2)
+        return 0; /* any lanes use the one */
+    if (stretto_platform_check(&p->platform, error, error_size) != 0)
+        return -1;
+    int *rail = node_of_host, *domain = rail + size, *order = domain + size;
+    for (int r = 0; r < n; r++) {
+        const int on = start[node_of[r] + 1] - start[node_of[r]];
+        rail[r] = stretto_platform_rail(&p->platform, local_of[r], on);
+        domain[r] =
+            stretto_platform_core(&p->platform, local_of[r], on) / (int)p->platform.cores_numa;
+    }
+    p->layout.lane_ranks = order;
+    if (stretto_lane_order(&p->layout, rail, domain, order) == 0)
+        return 0;
+    snprintf(error, error_size, "out of memory while pricing");
+    return -1;
 }
 
 static int read_input(pricing *p, bool choice, char *error, size_t error_size) {

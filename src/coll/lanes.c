@@ -1,11 +1,11 @@
 /* Lanes of a vector: several ranks of each node carry a share of a long one each.
  *
- * lanes(n)+X cuts the vector into n shares; share l is the business of the ranks with local index
- * l. Allreduce: the node reduces share l to its rank l, X makes the allreduce of each share among
- * the ranks l of all nodes, all shares at the same time, and the node gets the results. Reduce: X
- * reduces each share to the root's node, which gathers them to the root. Bcast: the root's node
- * gets everything, X broadcasts each share, the other nodes spread what has come. One core cannot
- * feed a fast NIC, and no one NIC is all that a node with several rails has. */
+ * lanes(n)+X cuts the vector into n shares; share l is the business of lane l, a rank of each
+ * node (network.h). Allreduce: the node reduces share l to its lane l, X makes the allreduce of
+ * each share among the lanes l of all nodes, all shares at the same time, and the node gets the
+ * results. Reduce: X reduces each share to the root's node, which gathers them to the root. Bcast:
+ * the root's node gets everything, X broadcasts each share, the other nodes spread what has come.
+ * One core cannot feed a fast NIC, and no one NIC is all that a node with several rails has. */
 #include "coll/network.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@ typedef struct {
     stretto_plan *plan;
     const stretto_shape *shape;
     stretto_network network;
-    int lanes, nlocal, me; /* me: my local index */
-    bool all;              /* every rank of this node is a lane */
+    int lanes, node, me; /* me: which lane I am; `lanes`: none */
+    bool all;            /* every rank of this node is a lane */
     int *local, *at;
 } lanes;
 
@@ -27,6 +27,11 @@ static stretto_span none(void) {
 static stretto_span share(const lanes *l, int lane) {
     const int blocks = l->network.x.vector_blocks;
     return stretto_span_of(STRETTO_OUT, lane * blocks, blocks);
+}
+
+/* The local index of a lane of my node. */
+static int at(const lanes *l, int lane) {
+    return stretto_lane_at(l->shape->layout, l->node, lane, l->lanes);
 }
 
 /* X on my share, which lies in `part`, and whose result goes there. */
@@ -45,7 +50,7 @@ static int run_lane(lanes *l, stretto_span part) {
         identity[b] = b;
     }
     for (int node = 0; node < nodes; node++)
-        l->local[node] = l->me;
+        l->local[node] = stretto_lane_at(l->shape->layout, node, l->me, l->lanes);
     l->network.local = l->local;
     l->network.in = l->network.out = (stretto_map){part.buffer, places};
     l->network.shapes = shapes;
@@ -55,10 +60,10 @@ static int run_lane(lanes *l, stretto_span part) {
 
 static void spread(const lanes *l) {
     for (int lane = 0; lane < l->lanes; lane++)
-        stretto_plan_node(l->plan, STRETTO_NODE_BCAST, lane, none(), share(l, lane));
+        stretto_plan_node(l->plan, STRETTO_NODE_BCAST, at(l, lane), none(), share(l, lane));
 }
 
-/* The node's sum of share l comes to its rank l; where it lies there. */
+/* The node's sum of share l comes to its lane l; where it lies there. */
 static stretto_span reduce_node(const lanes *l) {
     stretto_plan *plan = l->plan;
     const int blocks = l->network.x.vector_blocks;
@@ -66,7 +71,7 @@ static stretto_span reduce_node(const lanes *l) {
     stretto_span part = share(l, l->me);
     if (!l->all) {
         for (int lane = 0; lane < l->lanes; lane++)
-            stretto_plan_node(plan, STRETTO_NODE_REDUCE, lane,
+            stretto_plan_node(plan, STRETTO_NODE_REDUCE, at(l, lane),
                               stretto_plan_mine(plan, lane * blocks, blocks), share(l, lane));
         return part;
     }
@@ -105,7 +110,7 @@ static int reduce(lanes *l) {
     }
     /* a gather would want a share of every rank */
     for (int lane = 0; lane < l->lanes; lane++) {
-        const int from = layout->node_ranks[layout->node_start[node] + lane];
+        const int from = layout->node_ranks[layout->node_start[node] + at(l, lane)];
         if (l->shape->rank == root && from != root)
             stretto_plan_recv(l->plan, from, share(l, lane));
         else if (l->shape->rank == from && from != root)
@@ -131,9 +136,9 @@ static int carry(lanes *l, const stretto_choice *choice, size_t bytes, char *err
                  size_t error_size) {
     const stretto_layout *layout = l->shape->layout;
     const bool rooted = stretto_collective_rooted(l->shape->collective);
-    l->nlocal = stretto_ranks_on(layout, layout->node_of[l->shape->rank]);
-    l->me = layout->local_of[l->shape->rank];
-    l->all = l->lanes == l->nlocal;
+    l->node = layout->node_of[l->shape->rank];
+    l->me = stretto_lane_of(layout, l->shape->rank, l->lanes);
+    l->all = l->lanes == stretto_ranks_on(layout, l->node);
     /* the number of segments of the whole vector decides, as everywhere: plans are kept by it */
     const size_t segments = (size_t)stretto_choice_segments(choice, bytes);
     const size_t of_share = (segments + (size_t)l->lanes - 1) / (size_t)l->lanes;

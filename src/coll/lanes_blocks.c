@@ -1,7 +1,7 @@
 /* Lanes of a block a rank: allgather(v) and reduce_scatter(_block).
  *
  * With n lanes each node's blocks are cut into n shares of neighbouring ranks, and share l of all
- * nodes is the business of the ranks with local index l, who carry X out on it among themselves, in
+ * nodes is the business of their lanes l (network.h), who carry X out on it among themselves, in
  * TMP, where their shares lie together. Allgather: a node phase gathers the node's own blocks, X
  * the shares, and a node phase for each other node puts its shares together in OUT. Reduce_scatter:
  * a node phase for each node reduces its blocks, each share to the rank that carries it, and X
@@ -19,7 +19,8 @@ typedef struct {
     const stretto_layout *layout;
     stretto_network network;
     stretto_place grouped; /* all blocks, by node */
-    int lanes, node, nlocal, me;
+    int lanes, node, nlocal;
+    int me;       /* which lane I am; `lanes`: none */
     int *start;   /* [nodes + 1] where a node's share begins among my shares */
     int *carried; /* [nodes + 1] the same in TMP */
     int *ranks;   /* [start[nodes]] whose blocks they are */
@@ -46,6 +47,11 @@ static stretto_span carried(const lanes *l, int node) {
     return stretto_span_of(STRETTO_TMP, l->carried[node], l->start[node + 1] - l->start[node]);
 }
 
+/* The local index of a lane of my node. */
+static int at(const lanes *l, int lane) {
+    return stretto_lane_at(l->layout, l->node, lane, l->lanes);
+}
+
 /* Are my node's ranks the lanes, with equal shares of that node? */
 static bool evenly(const lanes *l, int node) {
     return l->nlocal == l->lanes && stretto_ranks_on(l->layout, node) % l->lanes == 0;
@@ -62,7 +68,7 @@ static int reserve(lanes *l) {
     l->local = l->carried + nodes + 1;
     l->carried[0] = l->plan->tmp_blocks;
     for (int n = 0; n < nodes; n++) {
-        l->local[n] = l->me;
+        l->local[n] = stretto_lane_at(l->layout, n, l->me, l->lanes);
         l->start[n + 1] = l->start[n];
         for (int i = share_at(l, n, l->me); i < share_at(l, n, l->me + 1); i++) {
             const int rank = l->layout->node_ranks[l->layout->node_start[n] + i];
@@ -91,7 +97,7 @@ static void put_together(const lanes *l, int node) {
         return;
     }
     for (int lane = 0; lane < l->lanes; lane++)
-        stretto_plan_node(l->plan, STRETTO_NODE_BCAST, lane, none(),
+        stretto_plan_node(l->plan, STRETTO_NODE_BCAST, at(l, lane), none(),
                           lane == l->me ? carried(l, node) : share(l, node, lane));
     if (l->me < l->lanes)
         stretto_plan_copy(l->plan, carried(l, node), share(l, node, l->me));
@@ -127,25 +133,27 @@ static void reduce_for(const lanes *l, int node) {
         return;
     }
     for (int lane = 0; lane < l->lanes; lane++)
-        stretto_plan_node(l->plan, STRETTO_NODE_REDUCE, lane, share(l, node, lane),
+        stretto_plan_node(l->plan, STRETTO_NODE_REDUCE, at(l, lane), share(l, node, lane),
                           lane == l->me ? mine : none());
 }
 
 /* My share of my node's results to the ranks whose they are. */
 static void hand_out(const lanes *l, int first) {
+    const int index = l->layout->local_of[l->shape->rank];
     const int from = share_at(l, l->node, l->me), n = share_at(l, l->node, l->me + 1) - from;
     for (int i = 0; l->me < l->lanes && i < n; i++) {
         const stretto_span block = stretto_span_of(STRETTO_TMP, first + i, 1);
-        if (from + i == l->me)
+        if (from + i == index)
             stretto_plan_copy(l->plan, block, stretto_span_of(STRETTO_OUT, 0, 1));
         else
             stretto_plan_send(
                 l->plan, l->layout->node_ranks[l->layout->node_start[l->node] + from + i], block);
     }
     const int lane =
-        (int)(((long)(l->me + 1) * l->lanes - 1) / l->nlocal); /* in whose share I am */
+        (int)(((long)(index + 1) * l->lanes - 1) / l->nlocal); /* in whose share I am */
     if (lane != l->me)
-        stretto_plan_recv(l->plan, l->layout->node_ranks[l->layout->node_start[l->node] + lane],
+        stretto_plan_recv(l->plan,
+                          l->layout->node_ranks[l->layout->node_start[l->node] + at(l, lane)],
                           stretto_span_of(STRETTO_OUT, 0, 1));
 }
 
@@ -175,7 +183,7 @@ static int carry(lanes *l, const stretto_choice *choice, size_t bytes, char *err
                  size_t error_size) {
     l->node = l->layout->node_of[l->shape->rank];
     l->nlocal = stretto_ranks_on(l->layout, l->node);
-    l->me = l->layout->local_of[l->shape->rank];
+    l->me = stretto_lane_of(l->layout, l->shape->rank, l->lanes);
     const bool reduces = stretto_collective_reduces(l->shape->collective);
     if (stretto_network_build(&l->network, choice, l->shape, 0, !reduces, bytes, error,
                               error_size) != 0)

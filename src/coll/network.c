@@ -64,6 +64,57 @@ static stretto_span translate(const stretto_network *n, const int *tmp_at, stret
                            map->at[span.first + span.count] - map->at[span.first]);
 }
 
+/* A domain of a node: its first rank, how many are not in the order yet, where the search for the
+ * next begins, how many of it and of its package are. */
+typedef struct {
+    int package, first, left, next, taken, of_package;
+} lane_domain;
+
+/* Ranks of one node. domains: room for as many. */
+static void order_node(const int *ranks, int n, const int *package, const int *domain,
+                       lane_domain *domains, int *order) {
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        int d = 0;
+        while (d < found && (package[ranks[domains[d].first]] != package[ranks[i]] ||
+                             domain[ranks[domains[d].first]] != domain[ranks[i]]))
+            d++;
+        if (d == found)
+            domains[found++] = (lane_domain){.package = package[ranks[i]], .first = i, .next = i};
+        domains[d].left++;
+    }
+    for (int k = 0; k < n; k++) {
+        lane_domain *best = NULL;
+        for (lane_domain *d = domains; d < domains + found; d++)
+            if (d->left && (!best || d->of_package < best->of_package ||
+                            (d->of_package == best->of_package && d->taken < best->taken)))
+                best = d;
+        const int first = ranks[best->first];
+        while (package[ranks[best->next]] != package[first] ||
+               domain[ranks[best->next]] != domain[first])
+            best->next++;
+        order[k] = ranks[best->next++];
+        best->left--;
+        best->taken++;
+        for (lane_domain *d = domains; d < domains + found; d++)
+            d->of_package += d->package == best->package;
+    }
+}
+
+int stretto_lane_order(const stretto_layout *layout, const int *package, const int *domain,
+                       int *order) {
+    int most = 1;
+    for (int node = 0; node < layout->nnodes; node++)
+        if (stretto_ranks_on(layout, node) > most)
+            most = stretto_ranks_on(layout, node);
+    lane_domain *domains = malloc((size_t)most * sizeof *domains);
+    for (int node = 0; domains && node < layout->nnodes; node++)
+        order_node(layout->node_ranks + layout->node_start[node], stretto_ranks_on(layout, node),
+                   package, domain, domains, order + layout->node_start[node]);
+    free(domains);
+    return domains ? 0 : -1;
+}
+
 stretto_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout) {
     const stretto_place grouped = {STRETTO_TMP, plan->tmp_blocks};
     for (int i = 0; i < layout->nranks; i++)

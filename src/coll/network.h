@@ -52,8 +52,30 @@ int stretto_network_build(stretto_network *network, const stretto_choice *choice
 /* Appends X's actions. -1 when X's TMP does not say which blocks it is for. */
 int stretto_network_append(stretto_plan *plan, const stretto_network *network);
 
-/* Lanes: `lanes` ranks of each node, their local indices, carry a share each; 2 at least, and no
- * more than the node with the fewest ranks has. */
+/* Orders each node's ranks as layout.lane_ranks has them: the first n are spread over packages as
+ * evenly as can be, then over the domains of each, so that n lanes use as many network cards as n
+ * ranks can. package, domain: [nranks] equal for two ranks of a node in the same one. -1: no
+ * memory. */
+int stretto_lane_order(const stretto_layout *layout, const int *package, const int *domain,
+                       int *order);
+/* The local index of the rank that is a lane of a node. Where all are lanes they are in the order
+ * of their ranks, as the node phases of a block a rank want them. */
+static inline int stretto_lane_at(const stretto_layout *layout, int node, int lane, int lanes) {
+    if (!layout->lane_ranks || lanes == stretto_ranks_on(layout, node))
+        return lane;
+    return layout->local_of[layout->lane_ranks[layout->node_start[node] + lane]];
+}
+/* Which lane of its node a rank is; `lanes`: none. */
+static inline int stretto_lane_of(const stretto_layout *layout, int rank, int lanes) {
+    int lane = 0;
+    while (lane < lanes &&
+           stretto_lane_at(layout, layout->node_of[rank], lane, lanes) != layout->local_of[rank])
+        lane++;
+    return lane;
+}
+
+/* Lanes: `lanes` ranks of each node carry a share each; 2 at least, and no more than the node with
+ * the fewest ranks has. */
 int stretto_build_lanes(stretto_plan *plan, const stretto_choice *choice,
                         const stretto_shape *shape, int lanes, size_t bytes, char *error,
                         size_t error_size);

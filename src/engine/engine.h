@@ -61,6 +61,7 @@ typedef struct {
     int rank, nranks;        /* in MPI_COMM_WORLD */
     int *node_of;            /* [nranks] lowest world rank on the same node */
     int *domain_of;          /* [nranks] in the same domain of it; with STRETTO_REORDER only */
+    int *place_of;           /* [2 * nranks] packages, then NUMA domains; NULL: on one node */
     MPI_Group group;         /* of MPI_COMM_WORLD */
     MPI_Comm self;           /* a private communicator of one, for progress and local copies */
     MPI_Comm node_comm;      /* the ranks of this node */

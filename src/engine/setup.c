@@ -8,6 +8,7 @@
 #include "engine/operation.h"
 #include "engine/outstanding.h"
 #include "engine/shadow.h"
+#include "coll/network.h"
 
 #include <limits.h>
 #include <link.h>
@@ -92,10 +93,24 @@ bool stretto_comm_world_ranks(MPI_Comm comm, int nranks, int *world) {
     return well;
 }
 
+/* Fills c->layout.lane_ranks, which lie in `order`. */
+static bool order_lanes(stretto_comm *c, const int *world, int *order) {
+    const int n = c->nranks, *place_of = stretto_the_world.place_of;
+    int *package = place_of ? malloc(2 * (size_t)n * sizeof *package) : NULL;
+    for (int r = 0; package && r < n; r++) {
+        package[r] = place_of[world[r]];
+        package[n + r] = place_of[stretto_the_world.nranks + world[r]];
+    }
+    const bool done = package && stretto_lane_order(&c->layout, package, package + n, order) == 0;
+    c->layout.lane_ranks = done ? order : NULL;
+    free(package);
+    return done || !place_of;
+}
+
 /* Fills c->layout from the world ranks. Nodes are numbered by their lowest rank in comm. */
 static bool make_layout(stretto_comm *c, const int *world) {
     int n = c->nranks;
-    int *memory = calloc((size_t)(4 * n + 1), sizeof *memory);
+    int *memory = calloc((size_t)(5 * n + 1), sizeof *memory);
     int *node_index = malloc((size_t)stretto_the_world.nranks * sizeof *node_index);
     if (!memory || !node_index) {
         free(memory);
@@ -125,10 +140,10 @@ static bool make_layout(stretto_comm *c, const int *world) {
         if (r && node_of[r] != node_of[r - 1] && local_of[r] != 0)
             consecutive = false;
     }
-    c->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive};
+    c->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive, NULL};
     c->layout_memory = memory;
     free(node_index);
-    return true;
+    return nnodes == 1 || order_lanes(c, world, start + n + 1);
 }
 
 /* Which resources some row could ask for here; the same on all ranks. */

@@ -130,6 +130,26 @@ static bool share_domains(stretto_world *w) {
                                         MPI_COMM_WORLD) == MPI_SUCCESS);
 }
 
+/* Package and NUMA domain of every rank: w->place_of. Collective over the world, agreed: false for
+ * all, or for none. */
+static bool share_places(stretto_world *w) {
+    const int fake = stretto_config.fake_domains;
+    stretto_cpus allowed;
+    stretto_place mine = {-1, -1, -1};
+    if (fake)
+        mine.package = mine.numa = fake > 0 ? w->node_rank / fake : w->node_rank % -fake;
+    else if (stretto_config.domains && stretto_cpus_allowed(&allowed))
+        mine = stretto_topo_place("", &allowed);
+    w->place_of = malloc(2 * (size_t)w->nranks * sizeof *w->place_of);
+    if (!w->place_of)
+        stretto_no_memory();
+    return stretto_agree(MPI_COMM_WORLD,
+                         PMPI_Allgather(&mine.package, 1, MPI_INT, w->place_of, 1, MPI_INT,
+                                        MPI_COMM_WORLD) == MPI_SUCCESS &&
+                             PMPI_Allgather(&mine.numa, 1, MPI_INT, w->place_of + w->nranks, 1,
+                                            MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+}
+
 /* Cores this process may run on; the node's ranks together may use the union, but taking the
  * largest of the ranks' sets and the number of ranks bound to single cores apart is close enough:
  * yielding is a matter of manners, never of correctness. */
@@ -284,6 +304,10 @@ STRETTO_COLD void stretto_engine_init(void) {
     find_domains(w);
     if (stretto_config.reorder && !share_domains(w))
         stretto_config.reorder = 0;
+    if (w->node_nranks < w->nranks && !share_places(w)) {
+        free(w->place_of);
+        w->place_of = NULL;
+    }
     if (w->node_nranks > 1 && stretto_arena_create((size_t)stretto_config.arena_mb << 20)) {
         stretto_cpus allowed;
         w->wait.cma = try_cma(w);

@@ -44,10 +44,16 @@ static void write_sample(const job *job, const p2p_point *point, const p2p_took 
     fflush(job->out);
 }
 
+static void take_buffers(p2p *self, const p2p_point *point) {
+    self->out = point->out;
+    self->in = point->in;
+}
+
 /* Grows a batch until it is long enough, which is a warm-up too. All ranks have the same times; of
  * two batches the shorter one counts, since another process may have held up the other. */
 static void calibrate(const job *job, p2p *self, p2p_point *point) {
     long iterations = 1;
+    take_buffers(self, point);
     for (;;) {
         double took = point->test->run(self, point, iterations).total;
         if (took >= job->batch_s) {
@@ -78,6 +84,7 @@ static void measure(job *job, p2p *self) {
     for (int sample = 0; sample < job->samples && !cut; sample++)
         for (int i = 0; i < job->points && !(cut = late(job, self)); i++) {
             p2p_point *point = &job->point[i];
+            take_buffers(self, point);
             p2p_counters_before(counters);
             p2p_took took = point->test->run(self, point, point->iterations);
             p2p_counters_after(counters, i);
@@ -107,21 +114,40 @@ static bool refused(const job *job, const p2p *self, int provided, char *error) 
     return false;
 }
 
-static int make_room(p2p *self, const job *job, char *error) {
-    long most = 1;
-    for (int i = 0; i < job->points; i++)
-        most = job->point[i].bytes > most ? job->point[i].bytes : most;
-    size_t size = (size_t)most + 64;
-    /* Not in whole pages: applications have what malloc gives, and IMB's MPI_Alloc_mem is malloc
-     * under Intel MPI and Open MPI. Two buffers and that of the MPI at the same place of a page
-     * share sets of the first-level cache. */
-    if (!(self->out = malloc(size)) || !(self->in = malloc(size))) {
-        snprintf(error, ERROR, "no memory for two buffers of %ld bytes", most);
-        return -1;
+/* Two buffers for each size, as malloc gives them to applications, and to IMB by MPI_Alloc_mem
+ * under Intel MPI and Open MPI. Parts of large ones would begin where a page does: two buffers and
+ * that of the MPI at the same place of a page share sets of the first-level cache. */
+static int make_room(job *job, char *error) {
+    for (int i = 0; i < job->points; i++) {
+        p2p_point *point = &job->point[i];
+        const size_t size = (size_t)point->bytes + 64;
+        int same = 0;
+        while (job->point[same].bytes != point->bytes)
+            same++;
+        if (same == i && (!(point->out = malloc(size)) || !(point->in = malloc(size)))) {
+            snprintf(error, ERROR, "no memory for two buffers of %ld bytes", point->bytes);
+            return -1;
+        }
+        if (same == i) { /* pages are there before the first message */
+            memset(point->out, 0, size);
+            memset(point->in, 0, size);
+        }
+        point->out = job->point[same].out;
+        point->in = job->point[same].in;
     }
-    memset(self->out, 0, size); /* pages are there before the first message */
-    memset(self->in, 0, size);
     return 0;
+}
+
+static void drop_room(const job *job) {
+    for (int i = 0; i < job->points; i++) {
+        int same = 0;
+        while (job->point[same].bytes != job->point[i].bytes)
+            same++;
+        if (same == i) {
+            free(job->point[i].out);
+            free(job->point[i].in);
+        }
+    }
 }
 
 /* How many threads have a communicator each. */
@@ -147,7 +173,7 @@ static int run(job *job, const char *path, int provided) {
         self.partner = self.sends ? self.rank + half : self.rank - half;
     }
     bool prints = strcmp(path, "-") == 0;
-    int failed = refused(job, &self, provided, error) || make_room(&self, job, error);
+    int failed = refused(job, &self, provided, error) || make_room(job, error);
     if (!failed && self.rank == 0 && !(job->out = prints ? stdout : fopen(path, "wx"))) {
         snprintf(error, ERROR, "%.200s cannot be written: %s", path, strerror(errno));
         failed = 1;
@@ -174,8 +200,7 @@ static int run(job *job, const char *path, int provided) {
         fprintf(stderr, "stretto-p2p: %s: %s\n", path, strerror(errno));
         any = 1;
     }
-    free(self.out);
-    free(self.in);
+    drop_room(job);
     MPI_Comm_free(&self.comm);
     return any;
 }

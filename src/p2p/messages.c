@@ -21,20 +21,31 @@ bool p2p_active(const p2p *self, const p2p_point *point) {
     return self->pair >= 0 && self->pair < point->pairs;
 }
 
-p2p_took p2p_latency(p2p *self, const p2p_point *point, long iterations) {
+static p2p_took ping_pong(p2p *self, const p2p_point *point, long iterations, char *out) {
     int bytes = (int)point->bytes, other = self->partner;
     MPI_Barrier(self->comm);
     double began = p2p_seconds();
     for (long i = 0; i < iterations && p2p_active(self, point); i++) {
         if (self->sends) {
-            MPI_Send(self->out, bytes, MPI_BYTE, other, DATA, self->comm);
+            MPI_Send(out, bytes, MPI_BYTE, other, DATA, self->comm);
             MPI_Recv(self->in, bytes, MPI_BYTE, other, DATA, self->comm, MPI_STATUS_IGNORE);
         } else {
             MPI_Recv(self->in, bytes, MPI_BYTE, other, DATA, self->comm, MPI_STATUS_IGNORE);
-            MPI_Send(self->out, bytes, MPI_BYTE, other, DATA, self->comm);
+            MPI_Send(out, bytes, MPI_BYTE, other, DATA, self->comm);
         }
     }
     return (p2p_took){.total = p2p_longest(self, p2p_seconds() - began)};
+}
+
+/* The data is never written again, as in IMB and OSU's programs: a receiver that copies it from the
+ * sender's memory finds it in its own cache from the second message on. */
+p2p_took p2p_latency(p2p *self, const p2p_point *point, long iterations) {
+    return ping_pong(self, point, iterations, self->out);
+}
+
+/* What came is sent back, as NetPIPE does: each message is one that the other core has written. */
+p2p_took p2p_echo(p2p *self, const p2p_point *point, long iterations) {
+    return ping_pong(self, point, iterations, self->in);
 }
 
 /* Each window is acknowledged: the time ends when the last message has arrived. */

@@ -28,6 +28,7 @@ typedef struct {
     long bytes;
     int pairs, window, threads;
     long iterations; /* of a batch; 0: not found out yet */
+    char *out, *in;  /* of all points of this size */
 } p2p_point;
 
 typedef struct {
@@ -37,7 +38,7 @@ typedef struct {
     bool sends;  /* in the first half */
     MPI_Comm comm;
     MPI_Comm *threads; /* a communicator for each thread of the largest "threads" point */
-    char *out, *in;    /* of the largest message */
+    char *out, *in;    /* of the point */
     MPI_Request requests[2 * P2P_MOST_WINDOW];
     MPI_Status statuses[2 * P2P_MOST_WINDOW];
 } p2p;
@@ -76,6 +77,7 @@ const p2p_test *p2p_find(const char *name);
 int p2p_point_read(p2p_point *point, const char *word, char *error, size_t size);
 
 p2p_took p2p_latency(p2p *self, const p2p_point *point, long iterations);
+p2p_took p2p_echo(p2p *self, const p2p_point *point, long iterations);
 p2p_took p2p_bandwidth(p2p *self, const p2p_point *point, long iterations);
 p2p_took p2p_bidirectional(p2p *self, const p2p_point *point, long iterations);
 p2p_took p2p_sends(p2p *self, const p2p_point *point, long iterations);

@@ -6,6 +6,7 @@
 
 static const p2p_test TESTS[] = {
     {"latency", p2p_latency, NULL},
+    {"echo", p2p_echo, NULL},
     {"bandwidth", p2p_bandwidth, NULL},
     {"bidirectional", p2p_bidirectional, NULL},
     {"sends", p2p_sends, NULL},

@@ -70,6 +70,8 @@ typedef struct {
     const int *node_start; /* [nnodes + 1] prefix sums into node_ranks */
     const int *node_ranks; /* [nranks] ranks grouped by node, ascending within a node */
     bool consecutive;      /* each node holds one run of consecutive ranks */
+    const int *lane_ranks; /* as node_ranks, each node's in the order in which they become lanes;
+                            * NULL: ascending */
 } stretto_layout;
 
 /* One call, as far as an algorithm may know it. */

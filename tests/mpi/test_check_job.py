@@ -96,6 +96,10 @@ def test_check_of_a_job_names_transport_and_misspelt_setting(
     assert "WARNING OMPI_MCA_btl_tcp_lnks" in text and "[unknown-setting]" in text
     assert "tcp-within-node" not in text, "what was not started was not seen"
     assert code in (1, 4)
+    monkeypatch.setenv("I_MPI_MULTIRAL", "1")
+    words = [*MPIS["intel"].require().launcher(2), "./app"]
+    assert cli.main(["check", "--no-launch", "--", *words]) in (1, 4)
+    assert "did you mean I_MPI_MULTIRAIL?" in capsys.readouterr().out
 
 
 #: an srun under which every rank is alone unless it has --mpi=pmix

@@ -11,6 +11,11 @@ from programs import SHM, job, same
 
 LAYERED = "allreduce=shm+recursive_doubling;bcast=shm+knomial(2);reduce=shm+knomial(2)"
 
+LANES = (
+    "allreduce=lanes(2)+ring;bcast=lanes(2)+knomial(2);reduce=lanes(2)+knomial(2);"
+    "allgather=lanes(2)+ring;reduce_scatter_block=lanes(2)+pairwise"
+)
+
 
 def compared(name: str, ranks: int, choice: str = SHM, **settings: object) -> str:
     done = job(name, "conformance 8 150 60000", ranks=ranks, choice=choice, verbose=1, **settings)  # type: ignore[arg-type]
@@ -34,8 +39,10 @@ def test_results_by_domain(name: str, ranks: int, domains: int, found: int) -> N
     assert f"{ranks} ranks lie in {found} domains (STRETTO_FAKE_DOMAINS)" in said
 
 
-def test_domains_within_several_nodes() -> None:
-    said = compared("openmpi4", 8, LAYERED, fake_ppn=4, fake_domains=2)
+@pytest.mark.parametrize("choice", [LAYERED, LANES])
+def test_domains_within_several_nodes(choice: str) -> None:
+    """Two lanes of a node are in different domains."""
+    said = compared("openmpi4", 8, choice, fake_ppn=4, fake_domains=2)
     assert "this node's 4 ranks lie in 2 domains" in said
 
 

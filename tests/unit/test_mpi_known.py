@@ -87,6 +87,15 @@ def test_a_component_that_was_not_opened_here_is_doubted_only() -> None:
     assert check_settings(OPENMPI, {"UCX_TLS": "tcp"}, "here") == []
 
 
+def test_settings_in_the_files_of_intel_mpi_are_known(tmp_path: Path) -> None:
+    """It lists few of its variables."""
+    (tmp_path / "libmpi.so").write_bytes(b"\x7fELF\0I_MPI_MULTIRAIL\0on\0I_MPI_PIN\0")
+    intel = IntelMPI("intel", "mpich", "1", "x", tmp_path, tmp_path / "libmpi.so", None)
+    assert check_settings(intel, {"I_MPI_MULTIRAIL": "1"}, "x") == []
+    (doubt,) = check_settings(intel, {"I_MPI_MULTIRAL": "1"}, "x")
+    assert "it has I_MPI_MULTIRAIL" in doubt
+
+
 def test_the_others() -> None:
     mpich = MPICH("mpich", "mpich", *WHERE)
     assert check_settings(mpich, {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}, "x") == []

@@ -2,11 +2,13 @@
 
 No MPI says a word of an unknown variable in its environment. Its own list (MPI_T) tells them, as
 far as it goes: Open MPI lists what the components that this machine has opened take, and not what
-the launcher alone takes; MPICH all of its ``MPIR_CVAR_*``; Intel MPI not all of its ``I_MPI_*``.
+the launcher alone takes; MPICH all of its ``MPIR_CVAR_*``; Intel MPI few of its ``I_MPI_*``, but
+all names stand in its files.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Mapping
@@ -36,6 +38,8 @@ def check_settings(
         plain = name.removeprefix("OMPI_MCA_") if installation.family == "openmpi" else name
         if plain in known:
             _check_value(installation, known[plain], value, place)
+        elif plain in _written(installation):
+            continue
         elif _must_be_listed(installation, name, plain, known):
             near = difflib.get_close_matches(plain, known, 1, 0.6)
             raise UsageError(
@@ -54,9 +58,24 @@ def check_settings(
 
 
 def near_name(installation: MPIInstallation, name: str) -> str | None:
-    """Return a name that the MPI lists and that a variable's name differs little from, if any."""
+    """Return a name that the MPI has and that a variable's name differs little from, if any."""
     plain = name.removeprefix("OMPI_MCA_") if installation.family == "openmpi" else name
-    return next(iter(difflib.get_close_matches(plain, _known(installation) or (), 1, 0.9)), None)
+    names = {*(_known(installation) or ()), *_written(installation)}
+    return next(iter(difflib.get_close_matches(plain, sorted(names), 1, 0.9)), None)
+
+
+@lru_cache(maxsize=16)
+def _written(installation: MPIInstallation) -> frozenset[str]:
+    """Return the names of settings that stand in the files of Intel MPI."""
+    if installation.family != "intel":
+        return frozenset()
+    tools = ("mpirun", "mpiexec.hydra", "hydra_pmi_proxy")
+    found: set[str] = set()
+    for path in (installation.libmpi, *(installation.prefix / "bin" / tool for tool in tools)):
+        with contextlib.suppress(OSError):
+            data = path.read_bytes() if path is not None else b""
+            found |= {name.decode() for name in re.findall(rb"\bI_MPI_[A-Z0-9_]+", data)}
+    return frozenset(found)
 
 
 @lru_cache(maxsize=16)

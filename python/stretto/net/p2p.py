@@ -34,9 +34,10 @@ SAMPLES, BATCH_US = 5, 10_000.0
 class Point:
     """One thing to measure.
 
-    `test`: ``latency``, ``bandwidth``, ``bidirectional``, ``sends`` (blocking, in a row),
-    ``threads`` (ping-pong of several threads, a communicator each), ``shared`` (on one
-    communicator), ``turns`` (one thread after the other), ``overlap`` and ``overlap-COLLECTIVE``.
+    `test`: ``latency``, ``echo`` (latency of data that was just received; not measured by
+    default), ``bandwidth``, ``bidirectional``, ``sends`` (blocking, in a row), ``threads``
+    (ping-pong of several threads, a communicator each), ``shared`` (on one communicator), ``turns``
+    (one thread after the other), ``overlap`` and ``overlap-COLLECTIVE``.
     `bytes`: of a message; of the vector of a rank for collectives. `pairs`: of ranks that exchange
     messages at the same time. `window`: messages in flight in each direction, or blocking sends in
     a row. `threads`: of each rank.
@@ -319,7 +320,7 @@ def value_of(point: Point, batch: Batch) -> float:
     that went on during computation, a round trip of one thread.
     """
     each = batch.seconds / batch.iterations
-    if point.test == "latency":
+    if point.test in ("latency", "echo"):
         return 1e6 * each / 2
     if point.test == "sends":
         return 1e6 * each / point.window

@@ -36,7 +36,7 @@ static inline unsigned random_below(random_state *r, unsigned limit) {
 typedef struct {
     stretto_layout layout;
     int node_of[MOST_RANKS], local_of[MOST_RANKS], node_start[MOST_RANKS + 1];
-    int node_ranks[MOST_RANKS];
+    int node_ranks[MOST_RANKS], lane_ranks[MOST_RANKS];
 } layout_store;
 
 /* From the host of each rank (any numbers below MOST_RANKS). */
@@ -58,8 +58,11 @@ static inline const stretto_layout *layout_from(layout_store *s, int nranks, con
         s->node_ranks[s->node_start[s->node_of[r]] + s->local_of[r]] = r;
         consecutive = consecutive && (r == 0 || s->node_of[r] >= s->node_of[r - 1]);
     }
-    s->layout = (stretto_layout){nranks,        nnodes,        s->node_of, s->local_of,
-                                 s->node_start, s->node_ranks, consecutive};
+    for (int n = 0; n < nnodes; n++) /* not in the order of their ranks */
+        for (int i = s->node_start[n]; i < s->node_start[n + 1]; i++)
+            s->lane_ranks[i] = s->node_ranks[s->node_start[n] + s->node_start[n + 1] - 1 - i];
+    s->layout = (stretto_layout){nranks,        nnodes,        s->node_of,  s->local_of,
+                                 s->node_start, s->node_ranks, consecutive, s->lane_ranks};
     return &s->layout;
 }
 

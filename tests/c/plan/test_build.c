@@ -32,6 +32,7 @@ void *__wrap_realloc(void *p, size_t n) {
 
 #include "../check.h"
 #include "graphs.h"
+#include "coll/network.h"
 
 static bool build(stretto_plan *plan, const char *choice, stretto_shape shape, char error[1000]) {
     stretto_choice parsed;
@@ -120,6 +121,33 @@ static void check_refusals(void) {
     CHECK(strlen(small) == sizeof small - 1);
 }
 
+/* Two packages of two domains each, filled one after the other, in turn, or not known. */
+static void check_lane_order(void) {
+    enum { N = 8 };
+    static const struct {
+        int package[N], domain[N], order[N];
+    } cases[] = {
+        {{0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 2, 2, 3, 3}, {0, 4, 2, 6, 1, 5, 3, 7}},
+        {{0, 1, 0, 1, 0, 1, 0, 1}, {0, 2, 1, 3, 0, 2, 1, 3}, {0, 1, 2, 3, 4, 5, 6, 7}},
+        {{0, 0, 0, 0, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 2, 2}, {0, 6, 1, 7, 2, 3, 4, 5}},
+        {{-1, -1, -1, -1, -1, -1, -1, -1},
+         {-1, -1, -1, -1, -1, -1, -1, -1},
+         {0, 1, 2, 3, 4, 5, 6, 7}},
+    };
+    layout_store store;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int order[N];
+        layout_regular(&store, N, N, false);
+        CHECK(stretto_lane_order(&store.layout, cases[i].package, cases[i].domain, order) == 0);
+        CHECK_MSG(memcmp(order, cases[i].order, sizeof order) == 0, "order of case %zu", i);
+        store.layout.lane_ranks = order;
+        CHECK(stretto_lane_at(&store.layout, 0, 1, 2) == order[1]);
+        CHECK(stretto_lane_of(&store.layout, order[1], 2) == 1);
+        CHECK(stretto_lane_of(&store.layout, order[2], 2) == 2);
+        CHECK(stretto_lane_at(&store.layout, 0, 5, N) == 5);
+    }
+}
+
 /* Fails the 1st, 2nd, ... allocation until building and proving get through. */
 static void check_memory(const stretto_algorithm *a, bool shm, int lanes) {
     const bool scattered = a->collective != STRETTO_SCAN && a->collective != STRETTO_EXSCAN;
@@ -167,6 +195,7 @@ int main(void) {
     check_idle_waits();
     check_scratch();
     check_refusals();
+    check_lane_order();
     for (int i = 0; i < n; i++) {
         check_memory(&rows[i], false, 0);
         if (stretto_collective_composes(rows[i].collective))

@@ -28,7 +28,7 @@ static inline void pricing_init(pricing *p, int nodes, int ppn, size_t bytes) {
         a[r] = r / ppn, a[n + r] = r % ppn, a[2 * n + r] = r;
     for (int i = 0; i <= nodes; i++)
         a[3 * n + i] = i * ppn;
-    p->layout = (stretto_layout){n, nodes, a, a + n, a + 3 * n, a + 2 * n, true};
+    p->layout = (stretto_layout){n, nodes, a, a + n, a + 3 * n, a + 2 * n, true, NULL};
     p->call = (stretto_price_call){.platform = &p->platform,
                                    .layout = &p->layout,
                                    .nranks = n,
