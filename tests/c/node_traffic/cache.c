@@ -25,7 +25,6 @@ typedef struct {
 
 typedef struct {
     ucontext_t context;
-    char *stack;
     bool over;
     const line *waits; /* NULL: can go on */
     cache_path path;
@@ -41,6 +40,7 @@ static unsigned char *memory;
 static size_t memory_bytes;
 static line *lines;
 static core cores[CACHE_RANKS];
+static char *stacks[CACHE_RANKS];
 static ucontext_t main_context;
 static void (*run_rank)(int);
 static const line nothing; /* what cache_align waits for */
@@ -254,14 +254,14 @@ void cache_run(const cache_machine *described, int nranks, void *shared, size_t 
     for (size_t i = 0; i < bytes / CACHE_LINE; i++)
         lines[i].writer = -1;
     for (int r = 0; r < ranks; r++) {
-        core *c = &cores[r];
-        char *stack = c->stack ? c->stack : malloc(STACK);
-        *c = (core){.stack = stack};
-        if (!stack || getcontext(&c->context))
+        if (!stacks[r])
+            stacks[r] = malloc(STACK);
+        cores[r] = (core){0};
+        if (!stacks[r] || getcontext(&cores[r].context))
             model_fail("out of memory");
-        c->context.uc_stack.ss_sp = stack;
-        c->context.uc_stack.ss_size = STACK;
-        makecontext(&c->context, entry, 0);
+        cores[r].context.uc_stack.ss_sp = stacks[r];
+        cores[r].context.uc_stack.ss_size = STACK;
+        makecontext(&cores[r].context, entry, 0);
     }
     me = 0;
     swapcontext(&main_context, &cores[0].context);
