@@ -11,6 +11,11 @@ the ratio that was to be reached. Everything goes to bench/results/*.json with m
 With 2 ranks the delay of a flag between the cores is measured around every batch: the cores of a
 virtual machine move while it runs. Batches on near cores (one L3 cache) and on far ones make a
 table each; those during which the cores moved count in neither.
+
+--variants adds a column for each MPI with settings that its documentation recommends on a node
+(VARIANTS), --variant for any other MPI or settings:
+
+    --variant xhc=/opt/openmpi-main,OMPI_MCA_coll_xhc_priority=100
 """
 
 from __future__ import annotations
@@ -18,10 +23,12 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import time
+import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +69,19 @@ FIGURES: list[tuple[str, int, float | None, float | None]] = [
     ("alltoall", 65536, 0.9, None),
     ("alltoall", 1 << 20, 0.9, None),
 ]
+RELEASE_GATHER = ",".join(
+    f"MPIR_CVAR_{c}_POSIX_INTRA_ALGORITHM=release_gather"
+    for c in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE")
+)
+#: --variants; those of an MPI that is not there are left out
+VARIANTS = (
+    f"mpich-release_gather=mpich,{RELEASE_GATHER}",
+    "mpich-cma=mpich,MPIR_CVAR_CH4_CMA_ENABLE=1",
+    "intel-shm=intel,I_MPI_FABRICS=shm",
+    "intel-coll-shm=intel,I_MPI_COLL_INTRANODE=shm",
+    "intel-coll-pt2pt=intel,I_MPI_COLL_INTRANODE=pt2pt",
+    "intel-generic=intel,I_MPI_TUNING_BIN={prefix}/opt/mpi/etc/tuning_generic_shm.dat",
+)
 #: with more ranks than cores: never a collapse
 CROWDED = 1.1
 PASSED_THROUGH_NS = 20.0
@@ -69,13 +89,28 @@ PASSED_THROUGH_NS = 20.0
 
 @dataclass
 class Side:
-    """One MPI under comparison, with its campaign."""
+    """One MPI under comparison, with its campaign; `variables` make it a variant."""
 
     name: str
     installation: MPIInstallation
     settings: Settings
     path: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    variant: bool = False
     campaign: Campaign | None = None
+
+    def start(
+        self, program: list[str], variables: dict[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the command and environment of a launch with the side's variables."""
+        crowded = self.settings.oversubscribed
+        return self.installation.launch(
+            self.settings.nranks,
+            program,
+            bind="none" if crowded else "core",
+            variables={**variables, **self.variables},
+            oversubscribe=crowded,
+        )
 
 
 def main() -> int:
@@ -83,6 +118,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheels", type=Path, help="directory with unpacked wheels of MPIs")
     parser.add_argument("--mpi", action="append", default=[], help="launcher or prefix; repeatable")
+    parser.add_argument(
+        "--variant", action="append", default=[], metavar="NAME=MPI[,VARIABLE=VALUE...]",
+        help="column for an MPI (a name, or a prefix) with settings; repeatable",
+    )  # fmt: skip
+    parser.add_argument("--variants", action="store_true", help="columns for VARIANTS")
     parser.add_argument("--host", default=None, help="MPI under Stretto (default: the first)")
     parser.add_argument("--choice", default="shm", help="Stretto's choice (default: shm)")
     parser.add_argument("--ranks", type=int, default=2)
@@ -121,6 +161,7 @@ def compare(arguments: argparse.Namespace) -> int:
         "host": encode(collect_host()),
         "busy_share": busy,
         "mpis": {s.name: encode(s.installation.identity) for s in sides},
+        "variants": {s.name: s.variables for s in sides if s.variant},
         "stretto_on": host.name,
         "ranks": arguments.ranks,
         "launches": arguments.launches,
@@ -160,6 +201,7 @@ def find_sides(arguments: argparse.Namespace) -> list[Side]:
     if not sides:
         raise StrettoError("no MPI was found", None, "name one: --mpi /usr, or --wheels DIRECTORY")
     host = host_of(sides, arguments.host)
+    sides += find_variants(arguments, sides)
     budget = None if arguments.budget is None else parse_duration(arguments.budget)
     for side in sides:
         names = (NATIVE, arguments.choice, BARE) if side is host else (BARE,)
@@ -175,6 +217,26 @@ def find_sides(arguments: argparse.Namespace) -> list[Side]:
             oversubscribed=arguments.ranks > cores(),
         )
     return sides
+
+
+def find_variants(arguments: argparse.Namespace, mpis: list[Side]) -> list[Side]:
+    """Return the sides of --variant and --variants."""
+    found: list[Side] = []
+    for text in (*(VARIANTS if arguments.variants else ()), *arguments.variant):
+        name, _, rest = text.partition("=")
+        # a comma ends a value only before the next variable
+        mpi, *settings = re.split(r",(?=[A-Za-z_]\w*=)", rest)
+        side = next((s for s in mpis if mpi in (s.name, s.installation.family)), None)
+        if side is None and text in VARIANTS:
+            continue
+        installation = find_installation(mpi) if side is None else side.installation
+        prefix = str(installation.prefix)
+        variables = dict(s.replace("{prefix}", prefix).split("=", 1) for s in settings)
+        # other settings under the same name are measured anew
+        path = arguments.work / f"{name}-{zlib.crc32(text.encode()):08x}.bench.jsonl"
+        empty = Settings(arguments.ranks, (), ())
+        found.append(Side(name, installation, empty, path, variables, variant=True))
+    return found
 
 
 def make_cases(names: tuple[str, ...], only: str | None) -> list[Case]:
@@ -212,8 +274,9 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> None:
             writers.append(writer)
             check_same(side.settings, writer.previous, side.path)
             side.campaign = Campaign(
-                side.settings, side.installation, writer, lambda t: print(t, file=sys.stderr), True
-            )
+                side.settings, side.installation, writer, lambda t: print(t, file=sys.stderr), True,
+                side.start,
+            )  # fmt: skip
         plan: list[tuple[Side, int]] = []
         for turn in range(arguments.launches):
             this = [
@@ -268,10 +331,12 @@ def evaluate(
         for mode in ("throughput",) if flag_ns else ("throughput", "latency"):
             key = (collective, size, mode)
             ours = times.get((*key, arguments.choice))
-            bare = {s.name: times[(*key, s.name)] for s in sides if (*key, s.name) in times}
+            known = [s for s in sides if (*key, s.name) in times]
+            bare = {s.name: times[(*key, s.name)] for s in known if not s.variant}
+            variants = {s.name: times[(*key, s.name)] for s in known if s.variant}
             if ours is None or host.name not in bare:
                 continue
-            best = min(bare, key=lambda n: bare[n].interval.median)
+            best = quickest(bare)
             decides = mode == "throughput"
             row = {
                 "collective": collective,
@@ -286,8 +351,17 @@ def evaluate(
                 "target_of_host": (CROWDED if crowded else of_host) if decides else None,
             }
             row["reached"] = reached(row)
+            if variants:
+                row["variants_us"] = {n: interval(t) for n, t in variants.items()}
+                row["best_of_all"] = all_best = quickest(bare | variants)
+                row["ratio_to_all"] = ratio(ours, (bare | variants)[all_best])
             rows.append(row)
     return {"figures": rows, "passed_through_ns": overhead(times, host)}
+
+
+def quickest(times: dict[str, Timing]) -> str:
+    """Return whose median is the least."""
+    return min(times, key=lambda n: times[n].interval.median)
 
 
 def interval(timing: Timing) -> dict[str, float | int | None]:
@@ -350,7 +424,9 @@ def print_report(report: dict[str, Any], sides: list[Side]) -> None:
 
 def print_class(kind: str, found: dict[str, Any], sides: list[Side]) -> None:
     """Print the figures of one class as a table."""
-    head = ["", *(s.name for s in sides), "Stretto", "x best", "x host", "launches", "at most", ""]
+    beside = ["x all"] if any(s.variant for s in sides) else []
+    names = [s.name for s in sides]
+    head = ["", *names, "Stretto", "x best", *beside, "x host", "launches", "at most", ""]
     lines = [head]
     for row in found["figures"]:
         if row["mode"] != "throughput":
@@ -360,13 +436,15 @@ def print_class(kind: str, found: dict[str, Any], sides: list[Side]) -> None:
             for k, word in (("target_of_best", "best"), ("target_of_host", "host"))
             if row[k] is not None
         ]
+        theirs = {**row["mpi_us"], **row.get("variants_us", {})}
         lines.append(
             [
                 f"{row['collective']} {size_words(row['bytes'])}".replace("barrier 0", "barrier"),
-                *(us(row["mpi_us"][s.name]["median"]) if s.name in row["mpi_us"] else "-"
-                  for s in sides),
+                *(us(theirs[n]["median"]) if n in theirs else "-" for n in names),
                 us(row["stretto_us"]["median"]),
                 f"{row['ratio_to_best']['median']:.2f}",
+                *([f"{row['ratio_to_all']['median']:.2f}"] if "ratio_to_all" in row
+                  else ["-" for _ in beside]),
                 f"{row['ratio_to_host']['median']:.2f}",
                 str(row["stretto_us"]["launches"]),
                 ", ".join(targets),

@@ -3,11 +3,12 @@
  *   node_limits [KiB of a message] [KiB of the ring]      e.g.  node_limits 64 1024
  *
  * Two pinned processes. One writes a message into the next place of a ring that both have mapped,
- * then the other copies it out; "both" means that both do so at the same time. Printed: GB/s of the
- * writing and of the reading, medians, for each way of storing and of loading; what the kernel
- * copies (CMA) from memory that its owner has just written and from memory that it left alone; and
- * the delay of a flag before and after: near and far cores differ threefold, and a virtual
- * machine's cores move. docs/explanation/node-limits.md has figures. x86-64 only. */
+ * then the other copies it out; "both" means that both do so at the same time, "swap" that each
+ * then writes its next lap where it has read the other's. Printed: GB/s of the writing and of the
+ * reading, medians, for each way of storing and of loading; what the kernel copies (CMA) from
+ * memory that its owner has just written and from memory that it left alone; and the delay of a
+ * flag before and after: near and far cores differ threefold, and a virtual machine's cores move.
+ * docs/explanation/node-limits.md has figures. x86-64 only. */
 #include "cores/flag.h"
 #include "node/copy.h"
 #include "node/stores.h"
@@ -34,6 +35,21 @@ static void pieces(void *to, const void *from, size_t bytes) {
 
 static void ahead(void *to, const void *from, size_t bytes) {
     stretto_copy_foreign((stretto_copying){to, from, bytes});
+}
+
+/* The lines are asked for as if they were to be written: they leave the other core's cache. */
+static void taken(void *to, const void *from, size_t bytes) {
+    unsigned char *t = to;
+    const unsigned char *f = from;
+    for (size_t i = 0; i < STRETTO_NODE_AHEAD && i < bytes; i += 64)
+        stretto_own(f + i);
+    for (size_t at = 0; at < bytes; at += 256) {
+        const size_t piece = bytes - at < 256 ? bytes - at : 256;
+        for (size_t i = at + STRETTO_NODE_AHEAD; i < at + STRETTO_NODE_AHEAD + 256 && i < bytes;
+             i += 64)
+            stretto_own(f + i);
+        memcpy(t + at, f + at, piece);
+    }
 }
 
 static void past(void *to, const void *from, size_t bytes) {
@@ -75,6 +91,7 @@ static way writes[] = {{"memcpy in pieces", pieces},
                        {"streaming", past}},
            reads[] = {{"memcpy in pieces", pieces},
                       {"asked for ahead", ahead},
+                      {"taken ahead", taken},
                       {"rep movsb", string_instruction},
                       {"AVX2", avx2},
                       {"AVX-512", avx512}};
@@ -106,21 +123,27 @@ static double speed(double *times, size_t bytes) {
     return (double)bytes / times[REPEATS / 2] * 1e-9;
 }
 
+enum { ONE, BOTH, SWAPPED, DIRECTIONS };
+static const char *const direction[] = {"one", "both", "swap"};
+
 static void through_ring(way write, way read, size_t bytes, unsigned char *rings, size_t ring,
-                         unsigned char *from, unsigned char *to, bool both) {
+                         unsigned char *from, unsigned char *to, int directions) {
+    const bool both = directions != ONE;
     double writing[REPEATS], reading[REPEATS];
     const size_t places = ring / bytes;
     for (size_t i = 0; i < REPEATS; i++) {
         const size_t at = i % places * bytes;
+        /* swapped: in every other lap each writes where it has read */
+        const size_t mine = (size_t)side ^ (directions == SWAPPED && i / places & 1);
         meet();
         double t = stretto_flag_seconds();
         if (both || side == 0)
-            write.move(rings + (size_t)side * ring + at, from, bytes);
+            write.move(rings + mine * ring + at, from, bytes);
         writing[i] = stretto_flag_seconds() - t;
         meet();
         t = stretto_flag_seconds();
         if (both || side == 1)
-            read.move(to, rings + (size_t)(1 - side) * ring + at, bytes);
+            read.move(to, rings + (1 - mine) * ring + at, bytes);
         reading[i] = stretto_flag_seconds() - t;
     }
     if (side == 1)
@@ -128,7 +151,7 @@ static void through_ring(way write, way read, size_t bytes, unsigned char *rings
     meet();
     if (side == 0)
         printf("  %-5s written by %-17s %6.1f GB/s, read by %-17s %6.1f GB/s\n",
-               both ? "both" : "one", write.name, speed(writing, bytes), read.name, shared->gbs);
+               direction[directions], write.name, speed(writing, bytes), read.name, shared->gbs);
     meet();
 }
 
@@ -188,13 +211,13 @@ int main(int argc, char **argv) {
         printf("flag %.0f ns; messages of %zu KiB, ring of %zu KiB\n", flag * 1e9, bytes >> 10,
                ring >> 10);
     const bool wide = __builtin_cpu_supports("avx512f");
-    for (int both = 0; both < 2; both++) {
+    for (int both = 0; both < DIRECTIONS; both++) {
         for (size_t w = 0; w < sizeof writes / sizeof *writes; w++)
-            if (wide || writes[w].move != avx512)
-                through_ring(writes[w], reads[1], bytes, rings, ring, from, to, both);
+            for (size_t r = 1; r < 3 && (wide || writes[w].move != avx512); r++)
+                through_ring(writes[w], reads[r], bytes, rings, ring, from, to, both);
         for (size_t w = 0; w < sizeof writes / sizeof *writes; w += 4)
             for (size_t r = 0; r < sizeof reads / sizeof *reads; r++)
-                if (r != 1 && (wide || reads[r].move != avx512))
+                if (r != 1 && r != 2 && (wide || reads[r].move != avx512))
                     through_ring(writes[w], reads[r], bytes, rings, ring, from, to, both);
     }
     by_kernel(bytes, from, to, true);

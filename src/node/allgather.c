@@ -5,6 +5,7 @@
 #include "node/chunk.h"
 #include "node/direct.h"
 #include "node/lines.h"
+#include "node/pair.h"
 
 void stretto_small_allgather(stretto_node *node, const void *src, void *dst, size_t bytes) {
     uint64_t call = stretto_lines_begin(node, bytes);
@@ -45,10 +46,9 @@ static size_t largest_of(const size_t *bytes, int n) {
  * for is usually there. A chunk is overwritten when all have taken the one that lay there: all
  * count their chunks up to the longest block's, with or without data. A ring holds at least 2.
  *
- * A chunk is written before the one ahead of it is read or, where stores are known to be cheap, in
- * turn with that. No deadlock either way: of all ranks take one that has begun the fewest steps,
- * say it is in step c. It waits for what the others took in step c - depth + 1 < c, and for what
- * they posted in step c - 1: they have left these. */
+ * No deadlock: of all ranks take one that has begun the fewest steps, say it is in step c. It waits
+ * for what the others took in step c - depth + 1 < c, and for what they posted in step c - 1: they
+ * have left these. */
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
     const size_t size = STRETTO_NODE_BCAST_CHUNK, mine = bytes[node->me];
@@ -65,19 +65,14 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
     if (own.to == src)
         own.bytes = 0;
     for (size_t c = 0; c <= n; c++) {
-        stretto_copying out = {NULL, NULL, 0};
         if (c < n) {
             if (c >= (size_t)depth)
                 stretto_await_taken(node, base + c - (size_t)depth + 1);
             rest.to = stretto_slot(node, node->me, base + c, size, depth);
-            out = stretto_copy_part(&rest, size);
-            if (c == 0 || out.bytes == 0 || node->nlocal > STRETTO_NODE_MIX_RANKS ||
-                !stretto_may_mix(node, out.bytes)) {
-                if (out.bytes)
-                    stretto_publish(node, out.to, out.from, out.bytes);
-                stretto_set(&area->posted, base + c + 1);
-                out.bytes = 0;
-            }
+            const stretto_copying out = stretto_copy_part(&rest, size);
+            if (out.bytes)
+                stretto_publish(node, out.to, out.from, out.bytes);
+            stretto_set(&area->posted, base + c + 1);
         }
         if (c == 0) { /* from now on what was just written, which is still in the nearest cache */
             stretto_copy_rest(stretto_copy_part(&own, size));
@@ -92,20 +87,9 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                                         stretto_slot(node, rank, base + t, size, depth),
                                         stretto_least(size, bytes[rank] - t * size)};
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
-            const stretto_copying turn = stretto_copy_part(&own, i == 1 ? in.bytes : 0);
-            if (out.bytes) {
-                stretto_copy_three(in, out, turn);
-                stretto_set(&area->posted, base + c + 1);
-                out.bytes = 0;
-            } else {
-                const uint64_t began = stretto_read_begins(in.bytes);
-                stretto_copy_both(in, turn);
-                stretto_read_ends(node, began, in.bytes);
-            }
-        }
-        if (out.bytes) { /* nobody else has anything left */
-            stretto_copy_rest(out);
-            stretto_set(&area->posted, base + c + 1);
+            const uint64_t began = stretto_read_begins(in.bytes);
+            stretto_copy_both(in, stretto_copy_part(&own, i == 1 ? in.bytes : 0));
+            stretto_read_ends(node, began, in.bytes);
         }
         stretto_set(&area->taken, base + t + 1);
     }
@@ -113,11 +97,23 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
     stretto_finish(node, all);
 }
 
+/* Two ranks. */
+static void pair_allgather(stretto_node *node, const unsigned char *src, unsigned char *dst,
+                           const size_t *at, const size_t *bytes) {
+    const int me = node->me, other = 1 - me;
+    stretto_copying own = {dst + at[me], src, bytes[me]};
+    if (own.to == src)
+        own.bytes = 0;
+    stretto_pair_exchange(node, src, bytes[me], dst + at[other], bytes[other], own);
+}
+
 static void large_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                             const size_t *bytes, size_t largest) {
     const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_GATHERED, largest);
     if (call.direct)
         stretto_direct_allgather(node, src, dst, at, bytes);
+    else if (node->nlocal == 2)
+        pair_allgather(node, src, dst, at, bytes);
     else
         stretto_chunk_allgather(node, src, dst, at, bytes);
     stretto_judge_end(node, &call);

@@ -3,6 +3,7 @@
 #include "node/chunk.h"
 #include "node/direct.h"
 #include "node/lines.h"
+#include "node/pair.h"
 
 static void small_alltoall(stretto_node *node, const unsigned char *blocks, unsigned char *dst,
                            size_t bytes) {
@@ -49,6 +50,10 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
     }
     if (call.direct)
         stretto_direct_alltoall(node, src, at, sizes, dst);
+    else if (n == 2)
+        stretto_pair_exchange(
+            node, blocks + (1 - me) * bytes, bytes, into + (1 - me) * bytes, bytes,
+            (stretto_copying){into + me * bytes, blocks + me * bytes, src ? bytes : 0});
     else
         stretto_chunk_exchange(node, blocks, at, sizes, into, at, sizes, sizes, bytes, 0,
                                stretto_step(node, n - 1));

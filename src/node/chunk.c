@@ -5,7 +5,7 @@
  * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
  * call needs an argument; it stands at each function.
  */
-#include "node/chunk.h"
+#include "node/pair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,6 @@ static void look_again_later(stretto_node *node, bool first) {
 }
 
 void stretto_stores_enter(stretto_node *node) {
-    node->publisher = (stretto_publisher){.ring = node->area};
     node->stores = (stretto_stores){.next = {UINT64_MAX, UINT64_MAX}};
     if (!STRETTO_MAY_STREAM || node->me != 0 || node->area == STRETTO_NODE_SHORT)
         return;
@@ -129,44 +128,6 @@ static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigne
     stretto_finish(node, node->me == root);
 }
 
-/* Allreduce where everybody folds everything: with two ranks this moves no more than sharing the
- * work and needs one exchange only. Rings as in allgather; a rank publishes one chunk ahead of the
- * one it folds, so dst of a chunk is written after src of it was published (in place). */
-static void reduce_everywhere(stretto_node *node, const unsigned char *src, unsigned char *dst,
-                              size_t count, size_t size, stretto_reduce_fn reduce) {
-    const int depth = (int)(node->area / STRETTO_NODE_REDUCE_CHUNK) - 1; /* last: scratch */
-    size_t elements = STRETTO_NODE_REDUCE_CHUNK / size;
-    size_t n = (count + elements - 1) / elements;
-    uint64_t base = stretto_chunk_begin(node, n);
-    stretto_area *mine = stretto_area_of(node, node->me);
-    void *scratch = mine->chunks + depth * STRETTO_NODE_REDUCE_CHUNK;
-    const void *source[STRETTO_NODE_FOLD_RANKS];
-    for (size_t c = 0; c <= n; c++) {
-        if (c < n) {
-            size_t first = c * elements, part = stretto_least(elements, count - first);
-            if (c >= (size_t)depth)
-                stretto_await_taken(node, base + c - (size_t)depth + 1);
-            stretto_publish(
-                node, stretto_slot(node, node->me, base + c, STRETTO_NODE_REDUCE_CHUNK, depth),
-                src + first * size, part * size);
-            stretto_set(&mine->posted, base + c + 1);
-        }
-        if (c > 0) {
-            size_t t = c - 1, first = t * elements, part = stretto_least(elements, count - first);
-            for (int r = 0; r < node->nlocal; r++)
-                source[r] = r == node->me
-                                ? src + first * size
-                                : stretto_slot(node, r, base + t, STRETTO_NODE_REDUCE_CHUNK, depth);
-            stretto_await_posted(node, base + t + 1);
-            const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
-            stretto_fold(source, node->nlocal, node->me, dst + first * size, scratch, part, reduce);
-            stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
-            stretto_set(&mine->taken, base + t + 1);
-        }
-    }
-    stretto_finish(node, true);
-}
-
 /* Elements too large for the buffers: rank after rank shows its elements to all, who fold them.
  * Slow and rare. There is no other way out when memory is exhausted than to say so and stop. */
 static void reduce_giant(stretto_node *node, const unsigned char *src, unsigned char *dst,
@@ -210,9 +171,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
     const unsigned char *src = src_;
     unsigned char *dst = dst_;
     size_t n = (size_t)node->nlocal;
-    if (root < 0 && node->nlocal <= STRETTO_NODE_FOLD_ALL &&
-        count * size <= STRETTO_NODE_FOLD_ALL_BYTES && size <= STRETTO_NODE_REDUCE_CHUNK) {
-        reduce_everywhere(node, src, dst, count, size, reduce);
+    if (root < 0 && n == 2 && count * size <= STRETTO_NODE_FOLD_ALL_BYTES &&
+        size <= STRETTO_NODE_PAIR_CHUNK) {
+        stretto_pair_allreduce(node, src, dst, count, size, reduce);
         return;
     }
     if (root >= 0 && node->nlocal <= STRETTO_NODE_FOLD_RANKS && size <= STRETTO_NODE_REDUCE_CHUNK) {

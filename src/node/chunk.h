@@ -39,40 +39,21 @@ static inline void stretto_fetch(stretto_node *node, void *to, const void *from,
     stretto_read_ends(node, began, bytes);
 }
 
-static inline void stretto_see_stores(stretto_node *node) {
-    const stretto_flag *streaming = &stretto_area_of(node, 0)->streaming;
-    stretto_publisher_take(&node->publisher,
-                           atomic_load_explicit(&streaming->value, memory_order_relaxed));
-}
-
 /* To this rank's ring: a large piece with ordinary or streaming stores (stores.h). */
 static inline void stretto_publish(stretto_node *node, void *to, const void *from, size_t bytes) {
     if (!STRETTO_MAY_STREAM || bytes < STRETTO_NODE_STREAM) {
         stretto_copy(to, from, bytes);
         return;
     }
-    stretto_see_stores(node);
+    const uint64_t streams =
+        atomic_load_explicit(&stretto_area_of(node, 0)->streaming.value, memory_order_relaxed);
     const uint64_t began = stretto_ticks();
-    if (node->publisher.streaming)
+    if (streams)
         stretto_stream(to, from, bytes);
     else
         stretto_copy(to, from, bytes);
-    const uint64_t ticks = stretto_piece_ticks(stretto_ticks() - began, bytes);
-    if (!node->publisher.streaming)
-        stretto_publisher_add(&node->publisher, ticks, bytes);
-    stretto_count(node, STRETTO_WRITING, ticks, bytes);
-}
-
-/* Whether a piece may be written with ordinary stores in turn with other copies, so that nobody
- * sees what they cost: where they were cheap in a lap that was timed a few laps ago. The caller
- * then does so. */
-static inline bool stretto_may_mix(stretto_node *node, size_t bytes) {
-    if (bytes < STRETTO_NODE_STREAM)
-        return true;
-    if (!STRETTO_MAY_STREAM) /* what long ones gain was not measured */
-        return false;
-    stretto_see_stores(node);
-    return stretto_publisher_spends(&node->publisher, bytes);
+    stretto_count(node, STRETTO_WRITING, stretto_piece_ticks(stretto_ticks() - began, bytes),
+                  bytes);
 }
 
 /* Begins a call; returns the base of its chunk numbers. When it returns, all ranks have left the
@@ -83,7 +64,7 @@ static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks)
     /* whatever rank 0's own part in the calls */
     if (STRETTO_MAY_STREAM && node->me == 0 && node->seq / 64 != node->last_bulk / 64)
         stretto_decide_stores(node);
-    node->last_bulk = node->seq;
+    node->last_bulk = node->last_ring = node->seq;
     uint64_t base = node->chunks;
     node->chunks += nchunks;
     return base;

@@ -101,11 +101,12 @@ struct stretto_node {
     size_t small;  /* bytes of the longest small message */
     size_t lines;  /* the same where lines go without regard to domains (node.c), else 0 */
     uint64_t tiny; /* places of the ring of single lines */
-    stretto_publisher publisher;
     int nlocal, me;
     uint64_t seq;       /* calls begun */
     uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */
     uint64_t last_bulk; /* last call that used the chunk buffers */
+    uint64_t last_ring; /* ... but not as pair.c does */
+    uint64_t turn;      /* chunks that pair.c has moved */
     uint64_t chunks;    /* base of the chunk counters */
     stretto_wait wait;
     int *pids;

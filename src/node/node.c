@@ -143,8 +143,9 @@ void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_n
     else if (!node->modest && node->nlocal <= STRETTO_NODE_FOLD_RANKS)
         node->small = (size_t)STRETTO_NODE_SMALL_LINES_FEW * STRETTO_LINE_DATA;
     node->lines = node->nlocal > 1 && !node->by_domain ? node->small : 0;
-    node->seq = node->known = node->last_bulk = past.calls;
+    node->seq = node->known = node->last_bulk = node->last_ring = past.calls;
     node->chunks = past.chunks;
+    node->turn = 0;
     stretto_stores_enter(node);
 }
 

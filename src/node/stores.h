@@ -13,8 +13,7 @@
  * few laps of the ring, and takes the one in which the busiest rank spends less time on writing and
  * reading, for all ranks of the group: a rank that decided for itself would spare its own stores at
  * its readers' expense. A way that lost is tried again after more and more laps. Readers cannot
- * tell the difference, so nobody has to agree on when it changes. Not timed are copies that are
- * mixed with others (stretto_may_mix). */
+ * tell the difference, so nobody has to agree on when it changes. */
 #ifndef STRETTO_NODE_STORES_H
 #define STRETTO_NODE_STORES_H
 
@@ -181,45 +180,6 @@ static inline void stretto_stores_judge(stretto_stores *stores, uint64_t lap, ui
     stores->other = cost;
     stores->trying = true;
     stretto_stores_change(stores);
-}
-
-/* What a rank knows of its own ordinary stores; `ring` is set, the rest zeroed at first. */
-typedef struct {
-    size_t ring;    /* bytes of the buffer that is written round and round */
-    size_t bytes;   /* of large pieces in this lap */
-    uint64_t ticks; /* that they took */
-    bool known;     /* a lap has ended: the first tells nothing */
-    size_t untimed; /* bytes that may now be written without timing them */
-    bool streaming; /* as last seen */
-} stretto_publisher;
-
-/* A large piece was written with ordinary stores. After a cheap lap some may be written untimed. */
-static inline void stretto_publisher_add(stretto_publisher *publisher, uint64_t ticks,
-                                         size_t bytes) {
-    publisher->bytes += bytes;
-    publisher->ticks += ticks;
-    if (publisher->bytes < publisher->ring)
-        return;
-    const bool cheap = publisher->ticks * 1024 < publisher->bytes * STRETTO_NODE_COST_CHEAP;
-    publisher->untimed = publisher->known && cheap ? STRETTO_NODE_UNTIMED * publisher->ring : 0;
-    publisher->known = true;
-    publisher->bytes = 0;
-    publisher->ticks = 0;
-}
-
-/* How the group writes now. */
-static inline void stretto_publisher_take(stretto_publisher *publisher, bool streaming) {
-    if (__builtin_expect(publisher->streaming == streaming, 1))
-        return;
-    *publisher = (stretto_publisher){.ring = publisher->ring, .streaming = streaming};
-}
-
-/* Whether so many bytes may be written without timing them; they are then taken as written. */
-static inline bool stretto_publisher_spends(stretto_publisher *publisher, size_t bytes) {
-    if (bytes > publisher->untimed)
-        return false;
-    publisher->untimed -= bytes;
-    return true;
 }
 
 #endif

@@ -92,16 +92,12 @@
 #ifndef STRETTO_NODE_REDUCE_CHUNK
 #define STRETTO_NODE_REDUCE_CHUNK (16 * 1024)
 #endif
-/* Up to so many ranks the root of a reduce folds alone, and everybody folds everything in an
- * allreduce (FOLD_ALL <= FOLD_RANKS). */
+/* Up to so many ranks the root of a reduce folds alone. */
 #ifndef STRETTO_NODE_FOLD_RANKS
 #define STRETTO_NODE_FOLD_RANKS 3
 #endif
-#ifndef STRETTO_NODE_FOLD_ALL
-#define STRETTO_NODE_FOLD_ALL 2
-#endif
-/* ... for vectors up to so many bytes; beyond, sharing the work is quicker (Zen 4, 1 MiB: 58
- * against 65 us). */
+/* Two ranks both fold everything in an allreduce of vectors up to so many bytes; beyond, sharing
+ * the work is quicker (Zen 4, 1 MiB: 58 against 65 us). */
 #ifndef STRETTO_NODE_FOLD_ALL_BYTES
 #define STRETTO_NODE_FOLD_ALL_BYTES (128 * 1024)
 #endif
@@ -115,6 +111,14 @@
 /* Least number of segments that have a place of their own; the reuse argument in chunk.c is for 3.
  */
 #define STRETTO_NODE_DEPTH 3
+/* Bytes of each ring that two ranks write by turns (pair.c): both rings and the messages should
+ * stay in L2. */
+#ifndef STRETTO_NODE_PAIR
+#define STRETTO_NODE_PAIR (256 * 1024)
+#endif
+#ifndef STRETTO_NODE_PAIR_CHUNK /* at most half of the least ring */
+#define STRETTO_NODE_PAIR_CHUNK (16 * 1024)
+#endif
 /* Copied by one memcpy on x86-64 (copy.h): less than any glibc's threshold, 2048 and more, and a
  * multiple of a line. Copies from MOST bytes on are one memcpy whatever their length. */
 #ifndef STRETTO_NODE_COPY_PIECE
@@ -140,11 +144,6 @@
  * alike. */
 #ifndef STRETTO_NODE_AHEAD
 #define STRETTO_NODE_AHEAD 1024
-#endif
-/* Up to so many ranks, since with more there is more to read for one write, and what one rank posts
- * would wait for another. */
-#ifndef STRETTO_NODE_MIX_RANKS
-#define STRETTO_NODE_MIX_RANKS 2
 #endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see stores.h). */
 #ifndef STRETTO_NODE_STREAM
@@ -177,14 +176,6 @@
  * 288 to 352. */
 #ifndef STRETTO_NODE_COST_NEAR
 #define STRETTO_NODE_COST_NEAR 128
-#endif
-/* After a lap of ordinary stores that took fewer ticks than this, which no far one does, so many
- * laps may be written without looking at what they cost. */
-#ifndef STRETTO_NODE_COST_CHEAP
-#define STRETTO_NODE_COST_CHEAP 128
-#endif
-#ifndef STRETTO_NODE_UNTIMED
-#define STRETTO_NODE_UNTIMED 8
 #endif
 
 /* ---- large messages copied directly (CMA), where that works and the ring is modest: from so many

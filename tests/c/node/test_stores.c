@@ -212,43 +212,6 @@ static void try_groups(void) {
 }
 #endif
 
-/* A lap of one rank's own ordinary stores. */
-enum { RING = 4 * STRETTO_NODE_STREAM };
-
-static void lap(stretto_publisher *publisher, uint64_t cost) {
-    stretto_publisher_add(publisher, cost * (RING / 2) / 1024, RING / 2);
-    stretto_publisher_add(publisher, cost * (RING / 2) / 1024, RING / 2);
-}
-
-static size_t untimed(stretto_publisher *publisher) {
-    size_t pieces = 0;
-    while (stretto_publisher_spends(publisher, STRETTO_NODE_STREAM))
-        pieces++;
-    return pieces * STRETTO_NODE_STREAM;
-}
-
-static void try_mixing(void) {
-    const uint64_t cheap = STRETTO_NODE_COST_CHEAP - 1, dear = STRETTO_NODE_COST_CHEAP;
-    stretto_publisher publisher = {.ring = RING};
-    CHECK(untimed(&publisher) == 0);
-    lap(&publisher, cheap);
-    CHECK(untimed(&publisher) == 0); /* the first lap tells nothing */
-    for (int i = 0; i < 3; i++) {
-        lap(&publisher, cheap);
-        CHECK(untimed(&publisher) == STRETTO_NODE_UNTIMED * RING);
-        lap(&publisher, dear);
-        CHECK(untimed(&publisher) == 0);
-    }
-    lap(&publisher, cheap);
-    stretto_publisher_take(&publisher, false); /* as before */
-    CHECK(stretto_publisher_spends(&publisher, STRETTO_NODE_STREAM));
-    stretto_publisher_take(&publisher, true);
-    CHECK(untimed(&publisher) == 0 && publisher.streaming && publisher.ring == RING);
-    stretto_publisher_take(&publisher, false);
-    lap(&publisher, cheap); /* the first again */
-    CHECK(untimed(&publisher) == 0 && !publisher.streaming);
-}
-
 int main(void) {
     try_near();
     try_near_busy();
@@ -256,7 +219,6 @@ int main(void) {
     try_moving();
     try_noise();
     try_adding();
-    try_mixing();
 #if STRETTO_MAY_STREAM
     try_groups();
 #endif

@@ -134,6 +134,7 @@ static int focus_on(const char *name, uint64_t i) {
         {"domain_", 3, {BCAST, REDUCE, ALLREDUCE}},
         {"chunk.c", 3, {BCAST, REDUCE, ALLREDUCE}},
         {"small.c", 3, {BCAST, REDUCE, ALLREDUCE}},
+        {"pair.c", 4, {ALLGATHER, ALLTOALL, ALLREDUCE, ALLGATHERV}},
         {"allgather.c", 2, {ALLGATHER, ALLGATHERV}},
         {"alltoall.c", 1, {ALLTOALL}},
         {"alltoallv.c", 1, {ALLTOALLV}},
@@ -151,12 +152,12 @@ static int focus_on(const char *name, uint64_t i) {
 /* Executions until the mutant is found; 0: it is not. */
 static uint64_t hunt(model_mutant mutant, uint64_t seed, uint64_t executions) {
     const char *name = sites[mutant.site].name;
-    const bool by_domain = strncmp(name, "domain_", 7) == 0;
+    const bool by_domain = strncmp(name, "domain_", 7) == 0, pairs = strncmp(name, "pair.", 5) == 0;
     program p;
     for (uint64_t i = 0; i < executions; i++) {
         model_execution e = {.seed = seed + i, .mutant = mutant};
         program_random(&p, e.seed, focus_on(name, i));
-        if (by_domain && !p.domains)
+        if ((by_domain && !p.domains) || (pairs && p.ranks != 2))
             continue; /* would not come there */
         if (!program_run(&p, &e))
             return i + 1;
