@@ -195,7 +195,10 @@ def test_answer_names_the_setting_its_gain_the_rails_and_what_to_type() -> None:
 
 def test_answer_without_a_gain_or_a_test_has_no_ratio() -> None:
     native = setting("native", 1000, 1, {}, eth0=50, eth1=50)
-    for rate, text in ((1010, "no setting of 1 gives more"), (500, "no setting of 1 gives more")):
+    for rate, text in (
+        (1010, "no other setting gives more (1 tried)"),
+        (500, "no other setting gives more (1 tried)"),
+    ):
         found = rails(native, setting("btl_tcp_links=4", rate, 4, LINKS, eth0=50, eth1=50))
         assert text in rails_answer(found).text
     few = rails(native, setting("btl_tcp_links=4", 9000, 4, LINKS, eth0=50, eth1=50))
@@ -208,7 +211,7 @@ def test_answer_without_a_gain_or_a_test_has_no_ratio() -> None:
     dropped = replace(few.settings[1], dropped=True)
     failed = RailSetting("btl_tcp_links=8", "", {}, failed="it hangs")
     found = rails(native, dropped, failed)
-    assert "no setting of 2 gives more" in rails_answer(found).text
+    assert "no other setting gives more (2 tried)" in rails_answer(found).text
     assert rails_findings(found)[-1].text == "btl_tcp_links=8 failed: it hangs"
     assert rails_page(found)
 

@@ -74,7 +74,7 @@ def command(
             report=lambda text, done: bar.update(done * cost, text),
         )  # fmt: skip
     if any(launch.cut for launch in found):
-        say("stretto: the time of a launch ended before all was measured: ask for fewer --bytes")
+        say("stretto: a launch reached its time limit before all was measured: use fewer --bytes")
     ranks_found = collected(place.installation.identity, found, thread)
     ranks_found.progress_missing = missing
     lines = osu_lines if osu else mpi_page

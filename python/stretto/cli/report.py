@@ -75,16 +75,16 @@ def command(
     figures are marked. Network results (NAME.net.json, alone or two) and results of stretto io
     (NAME.io.json) have a page of their own.
     """
-    from stretto.report import make
-    from stretto.report.page import PageFiles
-
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
         raise UsageError(f"{alone} writes no page", remedy="leave out --out, --png and --svg")
     if picture is not None and processes is not None:
         raise UsageError("--picture and --processes exclude each other", remedy="give one of them")
-    own = _page_of_their_own(paths, alone)
     with Progress("drawing", quiet=quiet or as_json) as bar:
+        from stretto.report import make  # an extra, which takes long to load
+        from stretto.report.page import PageFiles
+
+        own = _page_of_their_own(paths, alone)
 
         def drawn(done: int, total: int, name: str) -> None:
             bar.update(done, name, total)

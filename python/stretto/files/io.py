@@ -135,7 +135,7 @@ def read_text(path: Path, what: str, remedy: str | None = None, most: int = MOST
     try:
         return read_regular(path, most).decode("utf-8")
     except FileNotFoundError as error:
-        raise StrettoError(f"{what} is needed, but there is no such file", path, remedy) from error
+        raise StrettoError(f"there is no such file; expected {what}", path, remedy) from error
     except OSError as error:
         raise from_oserror(error, f"cannot read {what}", path) from error
     except UnicodeDecodeError as error:

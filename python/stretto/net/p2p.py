@@ -261,7 +261,7 @@ def launch(
     found = read_launch(result.stdout, argv[0])
     if not found.batches:
         raise StrettoError(
-            "the time of a launch ended before anything was measured",
+            "a launch reached its time limit before anything was measured",
             argv[0],
             "ask for fewer and smaller --bytes",
         )

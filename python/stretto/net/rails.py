@@ -150,7 +150,7 @@ def _launch(
         )  # fmt: skip
     if found.cut:
         raise CommandFailedError(
-            "the time of a launch ended before all was measured: ask for smaller --bytes", one.name
+            "a launch reached its time limit before all was measured: use smaller --bytes", one.name
         )
     return found
 

@@ -233,7 +233,7 @@ def rails_answer(rails: Rails) -> NetAnswer:
               and verdicts[s.name].ratio.median > 1]  # fmt: skip
     if not faster:
         return NetAnswer(
-            f"{title}: {words}, and no setting of {len(others)} gives more. "
+            f"{title}: {words}, and no other setting gives more ({len(others)} tried). "
             f"{_rails_words(shares_of(rails, native))}.", None, application,
         )  # fmt: skip
     best = max(faster, key=lambda s: verdicts[s.name].ratio.median)

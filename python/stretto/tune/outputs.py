@@ -11,6 +11,7 @@ import fnmatch
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,9 @@ class Rules:
                 re.compile(pattern)
             except re.error as error:
                 raise UsageError(
-                    f"--ignore {pattern!r} is not a regular expression: {error}", None, "quote it"
+                    f"--ignore {shlex.quote(pattern)} is not a regular expression: {error}",
+                    None,
+                    "quote it",
                 ) from error
 
     def wanted(self, name: str) -> bool:

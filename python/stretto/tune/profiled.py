@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,8 +127,9 @@ def _check_metric(session: Tuning, result: Result) -> None:
         return
     printed = session.o.out / "outputs" / "profiled.txt"
     write_atomic(printed, f"{result.stdout}\n{result.stderr}", "what the command printed")
+    pattern = shlex.quote(session.o.metric.pattern)
     raise StrettoError(
-        f"the command printed no number that matches --metric {session.o.metric.pattern!r}",
+        f"the command printed no number that matches --metric {pattern}",
         printed,
         "try the expression on that file with grep -P; the profile is kept",
     )

@@ -82,8 +82,8 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
     more = most_runs(len(candidates), rounds)
     most = rounds * (len(candidates) + 1) + more
     runs.say(
-        f"stretto: {runs.job.mpi.name}: {counted(len(candidates), 'setting')}, each tried on "
-        f"CMD {runs.o.place.words()}: at most {counted(most - more, 'run')}, and {more} that "
+        f"stretto: {runs.job.mpi.name}: {counted(len(candidates), 'setting')}, tried on "
+        f"CMD, {runs.o.place.words()}: at most {counted(most - more, 'run')}, and {more} that "
         "confirm those that help, alone and together"
     )
     if runs.o.dry_run:
@@ -240,8 +240,8 @@ def _cost(runs: SettingRuns, candidates: Sequence[Setting], rounds: int) -> None
     first = (min(SCREENING, rounds) - 1) * (1 + alive) * runs.whole_s
     most = ((rounds - 1) * (1 + alive) + most_runs(alive, rounds)) * runs.whole_s
     runs.say(
-        f"stretto: cost: a run takes about {duration(runs.run_s)}; {duration(first)} to "
-        f"{duration(most)} are to come, by how many settings look faster at first"
+        f"stretto: cost: a run takes about {duration(runs.run_s)}; the rest takes "
+        f"{duration(first)} to {duration(most)}, depending on how many settings look faster"
     )
     ask(most, runs.o.yes or runs.o.budget_s is not None)
 
