@@ -91,17 +91,23 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         facts = dict(gain_facts(system))
         wanted = ("gain measured", "outputs, native and tuned")
         out += [(name, facts[name]) for name in wanted if name in facts]
+        if len(out) < 2:
+            made = [sum(r.kind == kind for r in v.runs) for kind in ("native", "tuned")]
+            out.insert(0, ("runs", f"{made[0]} native, {made[1]} tuned"))
     elif system.tables:
         rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
         out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
+        out.append(("source", ", ".join(sorted({r.source for r in rows}))))
     elif profile is not None:
         parts = breakdown(profile)
-        out.append(("collectives", fmt.percent(parts.share("transfer", "unsplit"))))
-        out.append(("waiting in them", fmt.percent(parts.share("wait"))))
+        out.append(("collectives: transfer", fmt.percent(parts.share("transfer", "unsplit"))))
+        out.append(("collectives: waiting", fmt.percent(parts.share("wait"))))
     elif system.panels:
         points = sum(len(p.points) for p in system.panels)
         out.append(("measured", fmt.plural(points, "point")))
+        most = max(p.estimate.launches for q in system.panels for p in q.points)
+        out.append(("launches", fmt.count(most)))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
     if system.identities:
         one = system.identities[0]

@@ -43,12 +43,17 @@ def spans(
 
 def lined(
     rows: Sequence[Mapping[str, object]], x: Any, y: Any, colour: Any, shape: Any, size: int,
-    **more: Any,
+    simulated: bool = False, **more: Any,
 ) -> tuple[alt.Chart, alt.Chart]:  # fmt: skip
-    """Return lines, and their points with tooltips; `more`: channels of the lines alone."""
+    """Return lines, and their points with tooltips; `more`: channels of the lines alone.
+
+    Lines of a simulation are dashed, their points hollow.
+    """
     base = chart(rows)
-    line: alt.Chart = base.mark_line(strokeWidth=2, aria=False)
-    points: alt.Chart = base.mark_point(filled=True, size=size, opacity=1)
+    dash: dict[str, Any] = {"strokeDash": [3, 3]} if simulated else {}
+    fill: dict[str, Any] = {"fill": theme.colour("paper")} if simulated else {}
+    line: alt.Chart = base.mark_line(strokeWidth=2, aria=False, **dash)
+    points: alt.Chart = base.mark_point(filled=not simulated, size=size, opacity=1, **fill)
     return line.encode(x=x, y=y, color=colour, **more), points.encode(
         x=x, y=y, color=colour, shape=shape, description=DESCRIBED
     )

@@ -31,6 +31,7 @@ def over_cores(
     ideal: Rows = (),
     band: bool = False,
     above: bool = False,
+    simulated: bool = False,
 ) -> Composed:
     """Draw native and tuned against cores, a line through the best of each number of cores.
 
@@ -38,6 +39,7 @@ def over_cores(
     with equally many cores is the best one.
     `turns`: `cores`, `v`, `kind` and `words` of the points at which more cores become slower.
     `ideal`: two points of the ideal. `above`: labels stand above their points.
+    `simulated`: lines are dashed, and points hollow.
     """
     cores = sorted({int(str(r["cores"])) for r in rows})
     x = axes.log_cores_x("cores", cores, "Cores", axes.size_ticks(cores, 10))
@@ -52,8 +54,8 @@ def over_cores(
     if band:
         area = chart_of(line).mark_area(opacity=0.18)
         layers.append(area.encode(x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=colour))
-    layers.append(lined(line, x, y, colour, SHAPES, 60)[0])
-    layers.append(lined(rows, x, y, colour, SHAPES, 60)[1])
+    layers.append(lined(line, x, y, colour, SHAPES, 60, simulated)[0])
+    layers.append(lined(rows, x, y, colour, SHAPES, 60, simulated)[1])
     if any(r.get("label") for r in rows):
         names = points.mark_text(dy=-14 if above else 16, fontSize=10, color=theme.colour("muted"))
         layers.append(names.encode(x=x, y=y, text=alt.Text("label:N")))
@@ -195,6 +197,6 @@ def forecast_elapsed(forecast: ForecastFile) -> Figure:
                 turns.append({"cores": s.ranks, "v": time, "kind": kind, "words": words})
     low, high = min(row["lo"] for row in rows), max(row["hi"] for row in rows)
     y = axes.log_time(alt.Y, "v", low, high, "Elapsed time")
-    picture = over_cores(rows, y, turns, band=True)
+    picture = over_cores(rows, y, turns, band=True, simulated=True)
     name = fmt.identifier(f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}")
     return Figure(name, f"{forecast.name}: forecast", picture, forecast.note, True)
