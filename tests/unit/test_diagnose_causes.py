@@ -498,6 +498,8 @@ def test_late_ranks_that_stay_are_named_and_weighted_and_others_are_not() -> Non
     assert "rank 3 computes 2 s, the mean is 1.25 s (1.60 times)" in seen
     assert "98 % of the waiting in collectives ended when this rank came" in seen
     assert "vwgt" in do and "from rank 0 on: 0.80 0.80 0.80 1.60" in do
+    whole = diagnose(many([late_by(1, 1, 1, 0)], (1, 1, 1, 2), last_share=last))
+    assert whole.weights == pytest.approx([0.8, 0.8, 0.8, 1.6])
     two = diagnose(many([late_by(1, 1, 0, 0)], (1, 1, 2, 2), last_share=[0, 0, 0.5, 0.5])).causes[0]
     assert "ranks 2-3 compute 2 s on average" in two.evidence[0]
     even = [0.25] * N

@@ -67,6 +67,8 @@ class Diagnosis:
     #: None: not known, too much of the run was not judged
     can_help: bool | None = False
     unjudged: list[Unjudged] = field(default_factory=list)
+    #: of each rank: its computing relative to the mean, where that is uneven; else empty
+    weights: list[float] = field(default_factory=list)
     #: of nonblocking and persistent collectives, most time first
     overlaps: list[Overlap] = field(default_factory=list)
     verdict: str = ""
@@ -161,6 +163,8 @@ class _Study(FileCauses):
         )
         out.unjudged = unjudged(p.calls, whole)
         out.overlaps = overlaps(self)
+        if any(c.name == "imbalance" for c in found):
+            out.weights = [c / max(mean(self.compute), 1e-9) for c in self.compute]
         self._conclude(out)
         return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 
 from stretto.counted import counted, seconds, sized
@@ -90,6 +91,11 @@ class PatternCauses(Causes):
         if self.n <= LISTED:
             times = " ".join(f"{c / middle:.2f}" for c in self.compute)
             steps.append(f"weights of the cells, by rank from rank {self.p.number(0)} on: {times}")
+        elif self.file:
+            steps.append(
+                "weights of the cells, by rank: `weights` in the output of "
+                f"stretto diagnose --profile {shlex.quote(str(self.file))} --json"
+            )
         return steps
 
     def _moving_cause(self, lost: float, evidence: list[str]) -> Cause | None:
