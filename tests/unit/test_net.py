@@ -135,6 +135,25 @@ def test_answer_by_rates_of_streams_gives_the_limit(
     assert "stretto" in found.next_command
 
 
+def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
+    made = result(ring(9.4, 1.0, 9.4, 9.3))
+    found = answer(replace(made, command=[*made.command, "-o", "x.net.json", "--streams", "1"]))
+    assert found.text.startswith("n2 -> n3 is slow: 1.00 Gb/s, the other pairs")
+    assert "; median of the other 3 pairs: 9.40 Gb/s" in found.text
+    assert found.next_command.startswith(
+        "stretto net tcp --hosts n1,n2,n3,n4 --streams 1 --threads 1 --no-latency --tool own "
+        "--pairs n2:n1,n2:n4,n1:n3,n4:n3 "
+    )
+    further = {("n2", "n1"): 1.0, ("n2", "n4"): 1.0, ("n1", "n3"): 9.4, ("n4", "n3"): 9.4}
+    found = answer(result({(*pair, 1, 1): (rate, {}) for pair, rate in further.items()}))
+    assert found.text.startswith("n2 is slow as a sender")
+    every = {(a, b, 1, 1): (9.4 if "n3" in (a, b) else 1.0, {})
+             for a in ("n1", "n2", "n3") for b in ("n1", "n2", "n3") if a != b}  # fmt: skip
+    found = answer(result(every))
+    assert found.text.startswith("n1 -> n2 is slow") and "--pairs" not in found.next_command
+    assert all("look at the path" in finding.remedy for finding in findings(result(every)))
+
+
 SLOW_OUT = {
     (a, b, 1, 1): (1.0 if a == "n2" else 9.4, {})
     for a in ("n1", "n2", "n3") for b in ("n1", "n2", "n3") if a != b

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from stretto.counted import counted, sized, three
@@ -118,9 +118,8 @@ def findings(result: NetFile) -> list[NetFinding]:
     points = result.streams
     best = fastest_setting(points)
     found = [*_slow_hosts(best), *_lossy(points)]
-    for search in (_one_way, _slow_pairs):  # what is not explained yet
-        explained = {pair for finding in found for pair in finding.pairs}
-        found += search(best, explained)
+    found += _one_way(best, {pair for finding in found for pair in finding.pairs})
+    found += _slow_pairs(result, best, {pair for finding in found for pair in finding.pairs})
     found += _far(result.latencies)
     return [*found, *_busy(points), *_buffers(points, result.buffer), *_mtus(result)]
 
@@ -135,7 +134,7 @@ def _slow_hosts(points: Sequence[Streams]) -> Iterator[NetFinding]:
         for host in dict.fromkeys(name for point in left for name in point.pair):
             sends = [point for point in left if point.source == host]
             takes = [point for point in left if point.target == host]
-            for word, own in (("in both directions", [*sends, *takes]),
+            for word, own in (("in both directions", [*sends, *takes] if sends and takes else []),
                               ("as a sender", sends), ("as a receiver", takes)):  # fmt: skip
                 if len(own) >= 2 and all(point.rate < SLOW * top for point in own):
                     cases.append((host, word, own))
@@ -159,19 +158,38 @@ def _slow_hosts(points: Sequence[Streams]) -> Iterator[NetFinding]:
         )  # fmt: skip
 
 
-def _slow_pairs(points: Sequence[Streams], explained: set[Pair]) -> Iterator[NetFinding]:
+def _slow_pairs(
+    result: NetFile, points: Sequence[Streams], explained: set[Pair]
+) -> Iterator[NetFinding]:
     left = [point for point in points if point.pair not in explained]
     top = max((point.rate for point in left), default=0.0)
     healthy = [rate for point in left if point.rate >= SLOW * top for rate in point.rates]
     slow = [point for point in left if point.rate < SLOW * top]
     for point, found in zip(slow, compare([(p.rates, healthy) for p in slow]), strict=True):
         if found.differs:
+            further = _other_pairs(result, point.pair)
             yield NetFinding(
                 "pair", point.pair, (point.pair,),
                 f"{point.source} -> {point.target} is slow: {rate_words(point.rate)}, the other "
                 f"pairs {rate_words(median(healthy))} ({found.ratio.median:.2f}x)",
-                "--all-pairs tells whether it is a host or the path between the two",
+                f"measure both with other hosts, which names a slow one: {further}" if further else
+                "both are fast with other hosts: look at the path (cables, switch ports, routes)",
             )  # fmt: skip
+
+
+def _other_pairs(result: NetFile, pair: Pair) -> str | None:
+    """Return the command that measures a slow pair's hosts with others; None: that was done."""
+    others = [host.name for host in result.hosts if host.name not in pair][:2]
+    wanted = [(pair[0], other) for other in others] + [(other, pair[1]) for other in others]
+    if set(wanted) <= {point.pair for point in result.streams}:
+        return None
+    words = [word for word in result.command if word not in ("--all-pairs", "--reverse")]
+    for option in ("-o", "--out", "--streams", "--threads", "--tool"):
+        if option in words:
+            at = words.index(option)
+            del words[at : at + 2]
+    words += ["--streams", "1", "--threads", "1", "--no-latency", "--tool", result.streams[0].tool]
+    return _again(replace(result, command=words), "--pairs", ",".join(map(":".join, wanted)))
 
 
 def _far(latencies: Sequence[Latency]) -> Iterator[NetFinding]:
@@ -326,10 +344,22 @@ def _mtus(result: NetFile) -> Iterator[NetFinding]:
 
 
 def answer(result: NetFile) -> NetAnswer:
-    """Return the answer for the pairs that have no finding of their own (else for all)."""
+    """Return the gravest finding of hosts or pairs, and what the pairs without one reach."""
     if not result.streams:
         return _latency_answer(result)
     found = [f for f in findings(result) if f.topic in ("host", "pair", "loss")]
+    usual = _usual_answer(result, found)
+    if not found:
+        return usual
+    further = _other_pairs(result, found[0].pairs[0]) if found[0].topic == "pair" else None
+    return NetAnswer(
+        f"{found[0].text}; {usual.text}", usual.remedy,
+        f"{further}   (a host, or the path)" if further else usual.next_command,
+    )  # fmt: skip
+
+
+def _usual_answer(result: NetFile, found: Sequence[NetFinding]) -> NetAnswer:
+    """Return the answer for the pairs that have no finding of their own (else for all)."""
     odd = {pair for finding in found for pair in finding.pairs}
     usual = [point for point in result.streams if point.pair not in odd]
     rest = "the other " if 0 < len(usual) < len(result.streams) else ""
