@@ -75,9 +75,10 @@ RELEASE_GATHER = ",".join(
 )
 #: --variants; those of an MPI that is not there are left out
 VARIANTS = (
+    "openmpi-coll-sm=openmpi,OMPI_MCA_coll_sm_priority=100",
     f"mpich-release_gather=mpich,{RELEASE_GATHER}",
-    "mpich-cma=mpich,MPIR_CVAR_CH4_CMA_ENABLE=1",
     "intel-shm=intel,I_MPI_FABRICS=shm",
+    "intel-avx2=intel,I_MPI_SHM=clx_avx2",
     "intel-coll-shm=intel,I_MPI_COLL_INTRANODE=shm",
     "intel-coll-pt2pt=intel,I_MPI_COLL_INTRANODE=pt2pt",
     "intel-generic=intel,I_MPI_TUNING_BIN={prefix}/opt/mpi/etc/tuning_generic_shm.dat",
