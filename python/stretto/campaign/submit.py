@@ -213,6 +213,6 @@ def _sbatch(words: Sequence[str]) -> str:
             words[-1],
             "write hosts as Slurm calls its nodes (sinfo -N), or leave them out"
             if "node name" in said.lower()
-            else "give what it misses: --sbatch '--partition=NAME', say, or correct --time",
+            else "add what is missing, e.g. --sbatch '--partition=NAME', or correct --time",
         )
     return done.stdout.strip().split(";")[0]

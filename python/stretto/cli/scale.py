@@ -135,7 +135,7 @@ def command(
     total = len(steps(points, tuned, wanted.rounds, seed))
     say(
         f"stretto: {first.mpi.name}: {', '.join(p.words for p in points)} (nodes x ranks); "
-        f"{counted(total, 'run')} of CMD {place.words()}; {len(tuned)} of "
+        f"{counted(total, 'run')} of CMD, {place.words()}; {len(tuned)} of "
         f"{counted(len(points), 'point')} also tuned"
     )
     for note in uncopied_notes(words, program_files(first), place):

@@ -127,7 +127,7 @@ def _check_metric(session: Tuning, result: Result) -> None:
         return
     printed = session.o.out / "outputs" / "profiled.txt"
     write_atomic(printed, f"{result.stdout}\n{result.stderr}", "what the command printed")
-    pattern = shlex.quote(session.o.metric.pattern)
+    pattern = shlex.quote(session.o.metric.pattern or "")
     raise StrettoError(
         f"the command printed no number that matches --metric {pattern}",
         printed,
