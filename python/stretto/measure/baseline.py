@@ -46,9 +46,8 @@ def need_baseline(bench: Bench, path: Path) -> None:
         )  # fmt: skip
     if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
         raise StrettoError(
-            "these results lack the baseline: the MPI by itself (native, or bare) was not "
-            "measured, and nothing can be faster than what is not known", path,
-            "measure it, too: stretto bench adds it; of imported results, a run without "
+            "these results lack the baseline: neither native nor bare was measured", path,
+            "measure it: stretto bench adds it; of imported results, a run without "
             "{algorithm}, or with the name default (Open MPI: 0)",
         )  # fmt: skip
 
