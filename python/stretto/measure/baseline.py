@@ -46,7 +46,7 @@ def need_baseline(bench: Bench, path: Path) -> None:
         )  # fmt: skip
     if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
         raise StrettoError(
-            "no baseline (native or bare) in these results", path,
+            "these results lack the baseline: neither native nor bare was measured", path,
             "measure it: stretto bench --candidates bare; of imported results, add a run without "
             "{algorithm}, or with the name default (Open MPI: 0)",
         )  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+import shlex
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,10 +107,17 @@ def compared(found: net.NetCompared) -> NetPage:
     for r in found.rows:
         medians = [three(v.median) for v in r.values]
         rows.append([r.figure.what, r.figure.size, r.figure.unit, *medians, r.words])
-    systems = [_about(a), _about(b)]
+    words = Counter("different" if " times " in r.words else r.words for r in found.rows)
+    facts = [("figures", ", ".join(f"{n} {what}" for what, n in words.most_common()))]
     return NetPage(
-        "network", METHOD, systems, [found.answer], _sections(found.systems), rows, found.notes
-    )
+        "network", METHOD, [_about(a), _about(b)], [found.answer], _sections(found.systems), rows,
+        found.notes, facts=[*facts, *((s.name, _where(s)) for s in found.systems)],
+        following=f"stretto report {shlex.join(map(str, b.paths))}",
+    )  # fmt: skip
+
+
+def _where(system: net.NetSystem) -> str:
+    return system.about.split(";")[0]
 
 
 def alone(system: net.NetSystem) -> NetPage:
@@ -150,7 +158,7 @@ def alone(system: net.NetSystem) -> NetPage:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
     return NetPage(
         "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes, remarks,
-        _facts(result), following,
+        [*_facts(result), ("where", _where(system))], following,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stretto.measure.stats import FEWEST
 from stretto.report import page
 from stretto.report.figures import ranking as draw
 from stretto.report.page import Head, PageFiles
@@ -41,7 +42,7 @@ def write(
         [("sizes", "Sizes", over), ("algorithms", "Algorithms", bars),
          ("defaults", "Defaults", True), ("method", "Method", True)],
         facts(rankings),
-        f"stretto table decide {shlex.quote(str(files[0].path))}",
+        _following(files),
         warnings=notes,
         simulated=any(r.simulated for r in rankings),
     )  # fmt: skip
@@ -49,3 +50,13 @@ def write(
         "ranking.html.j2", head, [*over, *bars], to,
         rankings=rankings, over=over, bars=bars, files=files, words=place_words,
     )  # fmt: skip
+
+
+def _following(files: Sequence[Source]) -> str:
+    """Return the next command: one that measures on where no test can be made, else to decide."""
+    held = [f for f in files if f.bench.samples] or list(files)
+    few = [f for f in held if len({s.launch for s in f.bench.samples}) < FEWEST]
+    for command in (f.bench.header.command for f in few):
+        if command[:2] == ["stretto", "bench"]:
+            return shlex.join(command)
+    return f"stretto table decide {shlex.quote(str(held[0].path))}"

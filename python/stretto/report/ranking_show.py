@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stretto.counted import counted
-from stretto.measure.show import columns, size_words, us
+from stretto.counted import counted, sized
+from stretto.measure.show import columns, us
 from stretto.measure.stats import FEWEST
 from stretto.report import format as fmt
 from stretto.report.ranking import (
@@ -23,7 +23,7 @@ from stretto.report.ranking import (
 
 def place_words(place: RankedCall, mode: str) -> str:
     """Return a place in words: ``allreduce of 8 B (MPI_DOUBLE MPI_SUM) on 4 x 36, latency``."""
-    size = "" if place.collective == "barrier" else f" of {size_words(place.bytes)} B"
+    size = "" if place.collective == "barrier" else f" of {sized(place.bytes)}"
     shape = f" ({place.shape})" if place.shape.strip() else ""
     ranks = "" if place.nranks == place.nodes * place.ppn else f", {place.nranks} ranks"
     root = f", root {place.root}" if place.root else ""
