@@ -39,7 +39,7 @@ def sections(page: Path) -> list[str]:
          "15.0 GB/s (1 MiB).", ["cores", "numbers", "method"]),
         (rails(), "Open MPI 5.0.6, 256 KiB messages: btl_tcp_links=4 moves most, 1.95x",
          ["rails", "numbers", "method"]),
-        (tcp(("a", "b"), 9e9), "A -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
+        (tcp(("a", "b"), 9e9), "a -&gt; b: 9.00 Gb/s with 4 streams", ["numbers", "method"]),
     ],
 )  # fmt: skip
 def test_page_of_a_network_has_its_answer_and_the_sections_with_data(

@@ -134,7 +134,8 @@ def alone(system: net.NetSystem) -> NetPage:
         sentences.append(mpi_page(result.ranks)[0])
     if result.streams or result.latencies:
         said = answer(result)
-        sentences.append(sentence(said.text))
+        of_host = said.text.split(" ")[0] in {host.name for host in result.hosts}
+        sentences.append(f"{said.text.rstrip('.')}." if of_host else sentence(said.text))
         remarks += [(said.remedy, "")] if said.remedy else []
         following = said.next_command
     if result.rails is not None:
