@@ -6,12 +6,15 @@
  * alone writes, and another reads, has to take each line back instead (Zen 4, GB/s:
  * node-limits.md). Places are few, so that they stay in the L2 caches of both cores.
  *
- * Only `posted` is needed (protocol 3 of internal.h), as each rank waits for chunk c before it
- * writes chunk c + 2 and posts chunk c + 1 when it has read chunk c - 1. With P >= 2 places, where
- * chunk c is written there lay chunk c - P of the other rank, which this rank has read; and before
- * that chunk c - 2P of its own, which the other rank had read when it posted c - P. The last call
- * that used the rings in another way is over (pair_begin). */
+ * Only `posted` is needed (protocol 3 of internal.h), as a rank reads chunk c before it writes
+ * chunk c + AHEAD + 1, and posts after that. With P > AHEAD places, where chunk c is written there
+ * lay chunk c - P of the other rank, which this rank has read; and before that chunk c - 2P of its
+ * own, which the other rank had read when it posted c - P. The last call that used the rings in
+ * another way is over (pair_begin). */
 #include "node/pair.h"
+
+enum { AHEAD = STRETTO_NODE_PAIR_AHEAD };
+_Static_assert(STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK > AHEAD, "too few places");
 
 static uint64_t places(const stretto_node *node) {
     return stretto_least(node->area, STRETTO_NODE_PAIR) / STRETTO_NODE_PAIR_CHUNK;
@@ -46,19 +49,21 @@ void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_
     uint64_t turn, base = pair_begin(node, n, &turn);
     stretto_flag *mine = &stretto_area_of(node, me)->posted;
     stretto_copying out = {NULL, to_other, out_bytes}, in = {from_other, NULL, in_bytes};
-    out.to = place(node, me, turn);
-    stretto_copy_rest(stretto_copy_part(&out, size));
-    stretto_set(mine, base + 1);
-    stretto_copy_rest(stretto_copy_part(&own, size));
-    for (uint64_t c = 1; c <= n; c++) {
+    for (uint64_t c = 0; c < n + AHEAD; c++) {
         out.to = place(node, me, turn + c);
-        in.from = place(node, other, turn + c - 1);
-        const stretto_copying read = stretto_copy_part(&in, size);
-        stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c);
-        stretto_copy_three(read, stretto_copy_part(&out, size),
-                           stretto_copy_part(&own, read.bytes));
+        const stretto_copying write = stretto_copy_part(&out, size);
+        if (c < AHEAD) {
+            stretto_copy_rest(write);
+        } else {
+            in.from = place(node, other, turn + c - AHEAD);
+            const stretto_copying read = stretto_copy_part(&in, size);
+            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c - AHEAD + 1);
+            stretto_copy_three(read, write, stretto_copy_part(&own, read.bytes));
+        }
         if (c < n)
             stretto_set(mine, base + c + 1);
+        if (c == 0)
+            stretto_copy_rest(stretto_copy_part(&own, size));
     }
     stretto_copy_rest(own);
     stretto_finish(node, true);
@@ -74,18 +79,19 @@ void stretto_pair_allreduce(stretto_node *node, const void *src_, void *dst_, si
     const int me = node->me, other = 1 - me;
     uint64_t turn, base = pair_begin(node, n, &turn);
     stretto_flag *mine = &stretto_area_of(node, me)->posted;
-    for (uint64_t c = 0; c <= n; c++) {
+    for (uint64_t c = 0; c < n + AHEAD; c++) {
         if (c < n) {
             const size_t first = c * elements, part = stretto_least(elements, count - first);
             stretto_copy(place(node, me, turn + c), src + first * size, part * size);
             stretto_set(mine, base + c + 1);
         }
-        if (c > 0) {
-            const size_t first = (c - 1) * elements, part = stretto_least(elements, count - first);
+        if (c >= AHEAD) {
+            const uint64_t t = c - AHEAD;
+            const size_t first = t * elements, part = stretto_least(elements, count - first);
             const void *operands[2];
             operands[me] = src + first * size;
-            operands[other] = place(node, other, turn + c - 1);
-            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c);
+            operands[other] = place(node, other, turn + t);
+            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + t + 1);
             reduce(operands[0], operands[1], dst + first * size, part);
         }
     }

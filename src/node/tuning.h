@@ -119,6 +119,11 @@
 #ifndef STRETTO_NODE_PAIR_CHUNK /* at most half of the least ring */
 #define STRETTO_NODE_PAIR_CHUNK (16 * 1024)
 #endif
+/* Chunks that each of them writes before it reads the first one. With one, both come to the end of
+ * a chunk at the same time, and wait for the flag of the next; more were not measured. */
+#ifndef STRETTO_NODE_PAIR_AHEAD
+#define STRETTO_NODE_PAIR_AHEAD 1
+#endif
 /* Copied by one memcpy on x86-64 (copy.h): less than any glibc's threshold, 2048 and more, and a
  * multiple of a line. Copies from MOST bytes on are one memcpy whatever their length. */
 #ifndef STRETTO_NODE_COPY_PIECE
