@@ -251,7 +251,7 @@ def compare(
         lost = auto.seconds - statistics.median(r.seconds for r in native)
         pairs = alternate(command, command, max(2, options.pairs // 2), I_MPI_TUNING_BIN=str(dump))
         lines.append(row("I_MPI_TUNING_MODE=auto", first_benefit(auto, native), pairs, lost))
-    told, low, high = reported(table)
+    expected, low, high = reported(table)
     weighted = weighted_gain(learned, native, tuned)
     mean, least, most = weighted or interval(
         [a.seconds - b.seconds for a, b in zip(native, tuned, strict=True)]
@@ -262,12 +262,12 @@ def compare(
     print(f"native {statistics.median(r.seconds for r in native):.3f} s (median)")
     print(f"{'':<22}{'first benefit':>14}{'final s':>10}  {'gain s (95 %)':<25}{'lost s':>8}")
     print("\n".join(lines))
-    print(f"learn reports a gain of {told:.3f} s ({low:.3f} to {high:.3f}) for a whole run")
+    print(f"learn reports a gain of {expected:.3f} s ({low:.3f} to {high:.3f}) for a whole run")
     how = f", weighted by the cores of the learning run: {cores}" if weighted else ""
     print(f"{len(native)} pairs show {mean:.3f} s ({least:.3f} to {most:.3f}){how}")
     inside = low <= mean <= high
     both_ways = math.hypot((high - low) / 2, (most - least) / 2)
-    agree = abs(mean - told) <= both_ways
+    agree = abs(mean - expected) <= both_ways
     print(
         "the measured gain is in the reported interval" if inside
         else f"the two agree within their common uncertainty of {both_ways:.3f} s" if agree

@@ -24,7 +24,7 @@ typedef struct {
     const stretto_shape *shape;
     const stretto_layout *layout;
     stretto_network network;
-    stretto_place from, to; /* the blocks by the node of whom they are for, and of whom they are */
+    stretto_block_place from, to; /* the blocks by the node of whom they are for, and of whom they are */
     int node, n, me;        /* n: ranks of my node */
     bool leader, equal;     /* shm+X; all nodes have as many ranks */
     int *at, *got, *local; /* [nodes + 1] where a node's part begins of what X sends and receives */
@@ -254,10 +254,10 @@ static int compose_alltoall(exchange *e, const stretto_choice *choice, size_t by
     }
     e->got = e->at + nodes + 1;
     e->local = e->got + nodes + 1;
-    const stretto_place mine = {stretto_plan_mine(e->plan, 0, 0).buffer, 0}, out = {STRETTO_OUT, 0};
+    const stretto_block_place mine = {stretto_plan_mine(e->plan, 0, 0).buffer, 0}, out = {STRETTO_OUT, 0};
     /* where nothing is staged, what comes must not meet what has still to go */
     const bool apart = straight_in_place(e);
-    e->from = apart ? (stretto_place){STRETTO_TMP, reserve(e->plan, e->shape->nranks)}
+    e->from = apart ? (stretto_block_place){STRETTO_TMP, reserve(e->plan, e->shape->nranks)}
                     : stretto_group(e->plan, e->layout, mine);
     stretto_regroup(e->plan, e->layout, mine, e->from, true, apart ? e->shape->rank : -1);
     e->to = stretto_group(e->plan, e->layout, out);

@@ -20,7 +20,7 @@ typedef struct {
     int *local;                     /* [nodes] delegates */
     int *grouped_at;                /* [nodes + 1] where nodes' blocks begin in `grouped` */
     int own_at[2];                  /* my node's run in `own` */
-    stretto_place ranked, grouped;
+    stretto_block_place ranked, grouped;
     stretto_buffer own;
 } blocks;
 
@@ -31,7 +31,7 @@ static stretto_span none(void) {
 /* All ranks' blocks, grouped by node: where they are if they are so already, else in TMP. */
 static void group(blocks *b, stretto_buffer buffer, int first) {
     const stretto_layout *layout = b->layout;
-    b->ranked = (stretto_place){buffer, first};
+    b->ranked = (stretto_block_place){buffer, first};
     b->grouped = b->plan->carries ? stretto_group_in_tmp(b->plan, layout)
                                   : stretto_group(b->plan, layout, b->ranked);
     for (int n = 0; n <= layout->nnodes; n++)

@@ -14,7 +14,7 @@ typedef struct {
     stretto_plan *plan;
     stretto_plan network;   /* X, over the nodes */
     int node, nlocal;       /* mine */
-    stretto_place gathered; /* allgather: where the blocks lie grouped by node */
+    stretto_block_place gathered; /* allgather: where the blocks lie grouped by node */
     int *index_of;          /* [network.nactions] its place in plan, for WAIT */
     int *tmp_of;            /* [network.tmp_blocks + 1] its place in plan's TMP */
     int *spread_at;         /* [X's OUT blocks] X's action before which the node gets the block */
@@ -208,7 +208,7 @@ static int compose(composition *c, const stretto_choice *choice, size_t bytes, c
     }
     if (c->network.vector_blocks)
         stretto_plan_blocks(c->plan, c->network.vector_blocks);
-    const stretto_place out = {STRETTO_OUT, 0};
+    const stretto_block_place out = {STRETTO_OUT, 0};
     if (gathers(c))
         c->gathered = stretto_group(c->plan, c->layout, out);
 

@@ -1,6 +1,6 @@
 /* Lanes of a vector: several ranks of each node carry a share of a long one each.
  *
- * lanes(n)+X cuts the vector into n shares; share l is the business of lane l, a rank of each
+ * lanes(n)+X cuts the vector into n shares; share l is handled by lane l, a rank of each
  * node (network.h). Allreduce: the node reduces share l to its lane l, X makes the allreduce of
  * each share among the lanes l of all nodes, all shares at the same time, and the node gets the
  * results. Reduce: X reduces each share to the root's node, which gathers them to the root. Bcast:

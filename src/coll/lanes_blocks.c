@@ -1,10 +1,10 @@
 /* Lanes of a block a rank: allgather(v) and reduce_scatter(_block).
  *
  * With n lanes each node's blocks are cut into n shares of neighbouring ranks, and share l of all
- * nodes is the business of their lanes l (network.h), who carry X out on it among themselves, in
+ * nodes is handled by their lanes l (network.h), which run X on it among themselves, in
  * TMP, where their shares lie together. Allgather: a node phase gathers the node's own blocks, X
  * the shares, and a node phase for each other node puts its shares together in OUT. Reduce_scatter:
- * a node phase for each node reduces its blocks, each share to the rank that carries it, and X
+ * a node phase for each node reduces its blocks, each share to the rank that handles it, and X
  * reduces and scatters the shares; where every rank is a lane, that is each rank's result.
  * (J. L. Traeff, S. Hunold, "Decomposing MPI Collectives for Exploiting Multi-lane Communication",
  * IEEE CLUSTER 2020; lanes with several ranks' blocks and unequal nodes are ours.) */
@@ -18,7 +18,7 @@ typedef struct {
     const stretto_shape *shape;
     const stretto_layout *layout;
     stretto_network network;
-    stretto_place grouped; /* all blocks, by node */
+    stretto_block_place grouped; /* all blocks, by node */
     int lanes, node, nlocal;
     int me;       /* which lane I am; `lanes`: none */
     int *start;   /* [nodes + 1] where a node's share begins among my shares */
@@ -105,7 +105,7 @@ static void put_together(const lanes *l, int node) {
 
 static int allgather(lanes *l) {
     const stretto_shape *s = l->shape;
-    const stretto_place out = {STRETTO_OUT, 0};
+    const stretto_block_place out = {STRETTO_OUT, 0};
     int status = 0;
     l->grouped = stretto_group(l->plan, l->layout, out);
     stretto_plan_node(l->plan, STRETTO_NODE_ALLGATHER, 0,
@@ -124,7 +124,7 @@ static int allgather(lanes *l) {
     return status;
 }
 
-/* The node's contributions to another node's blocks, each share to the rank that carries it. */
+/* The node's contributions to another node's blocks, each share to the rank that handles it. */
 static void reduce_for(const lanes *l, int node) {
     const stretto_span mine = l->me < l->lanes ? carried(l, node) : none();
     if (evenly(l, node)) {
@@ -158,7 +158,7 @@ static void hand_out(const lanes *l, int first) {
 }
 
 static int reduce_scatter(lanes *l) {
-    const stretto_place in = {STRETTO_IN, 0};
+    const stretto_block_place in = {STRETTO_IN, 0};
     int status = 0;
     l->grouped = stretto_group(l->plan, l->layout, in);
     stretto_regroup(l->plan, l->layout, in, l->grouped, true, -1);

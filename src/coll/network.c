@@ -115,20 +115,20 @@ int stretto_lane_order(const stretto_layout *layout, const int *package, const i
     return domains ? 0 : -1;
 }
 
-stretto_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout) {
-    const stretto_place grouped = {STRETTO_TMP, plan->tmp_blocks};
+stretto_block_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout) {
+    const stretto_block_place grouped = {STRETTO_TMP, plan->tmp_blocks};
     for (int i = 0; i < layout->nranks; i++)
         stretto_plan_tmp(plan, layout->node_ranks[i]);
     return grouped;
 }
 
-stretto_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
-                            stretto_place ranked) {
+stretto_block_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
+                            stretto_block_place ranked) {
     return layout->consecutive ? ranked : stretto_group_in_tmp(plan, layout);
 }
 
-void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_place ranked,
-                     stretto_place grouped, bool into_group, int skip) {
+void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_block_place ranked,
+                     stretto_block_place grouped, bool into_group, int skip) {
     const int *rank_at = layout->node_ranks;
     const int most = stretto_collective_apart(plan->shape.collective) ? 1 : layout->nranks;
     if (ranked.buffer == grouped.buffer && ranked.first == grouped.first)

@@ -308,7 +308,8 @@ static void end_check(stretto_learner *l, const double *native, const double *ot
     }
 }
 
-static void end_contest(stretto_learner *l, const double *choice, const double *contender) {
+static void end_contest(stretto_learner *l, const double *choice, const double *contender,
+                        bool may) {
     bool wins = true;
     for (int side = 0; side < l->sides; side++)
         wins = wins && contender[side] < NEAR * choice[side];
@@ -316,15 +317,17 @@ static void end_contest(stretto_learner *l, const double *choice, const double *
         quiet(l);
     else if (++l->won < VICTORIES)
         begin_contest(l);
-    else
+    else if (may)
         explore(l);
+    else
+        quiet(l); /* the choice still gains */
 }
 
 double stretto_learner_mean(const stretto_learner *l, const double *seconds) {
     return l->sides == 1 ? seconds[0] : (seconds[0] + seconds[1]) / 2;
 }
 
-static void end_of_pair(stretto_learner *l, const double *seconds) {
+static void end_of_pair(stretto_learner *l, const double *seconds, bool may) {
     const bool first = l->second >= 0;
     if (first) {
         const int second = l->second;
@@ -336,7 +339,7 @@ static void end_of_pair(stretto_learner *l, const double *seconds) {
     const double *native = l->now == l->best ? l->first_value : seconds,
                  *other = l->now == l->best ? seconds : l->first_value;
     if (l->phase == STRETTO_LEARN_CONTEST) {
-        end_contest(l, native, other);
+        end_contest(l, native, other, may);
         return;
     }
     l->reference = stretto_learner_mean(l, native);
@@ -384,7 +387,7 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) 
         break;
     case STRETTO_LEARN_TEST:
     case STRETTO_LEARN_CHECK:
-    case STRETTO_LEARN_CONTEST: end_of_pair(l, seconds); break;
+    case STRETTO_LEARN_CONTEST: end_of_pair(l, seconds, may); break;
     case STRETTO_LEARN_QUIET:
         if (l->chosen)
             begin_pair(l, STRETTO_LEARN_CHECK, 0, l->chosen);

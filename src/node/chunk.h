@@ -20,7 +20,7 @@ static inline void stretto_count(stretto_node *node, int side, uint64_t ticks, s
         stretto_decide_stores(node);
 }
 
-/* What begins here reads so many bytes of others' rings: to be told stretto_read_ends. */
+/* What begins here reads so many bytes of others' rings: stretto_read_ends follows. */
 static inline uint64_t stretto_read_begins(size_t bytes) {
     return bytes < STRETTO_NODE_STREAM ? 0 : stretto_ticks();
 }

@@ -26,9 +26,10 @@
  *    `known` is the largest call that this rank knows to be over on all ranks, and catch_up() reads
  *    the done flags only when it is too small (a root of rooted calls that runs ahead).
  *
- * 3. Chunk counters (chunk.c). posted_r counts the chunks that r has written to its buffer, and
- *    taken_r what it has produced or consumed; both are absolute over the life of the group, from
- *    a base that every rank computes alike. See chunk.c for each use.
+ * 3. Chunk counters (chunk.c). posted_r counts the chunks that r has written to its ring (pair.c:
+ *    also to the other rank's), and taken_r what it has produced or consumed; both are absolute
+ *    over the life of the group, from a base that every rank computes alike. See chunk.c for each
+ *    use.
  *
  * 4. Domains (domains.h). The same lines and counters, read by other ranks: a rank reads only from
  *    its own domain, unless it acts for that; what acts for a domain reads from those that act for
@@ -77,7 +78,7 @@ typedef struct {
 
 enum { STRETTO_UP, STRETTO_DOWN, STRETTO_WAYS };
 
-/* What one rank writes and the others read. */
+/* What one rank writes and the others read; in pair.c, two ranks write the ring by turns. */
 typedef struct {
     stretto_flag done;   /* protocol 2 */
     stretto_flag posted; /* protocol 3 */

@@ -1,5 +1,5 @@
-/* Two ranks that have as much for one another: a place of the rings is written by one rank in one
- * lap and by the other one in the next, always by who has read it a lap ago.
+/* Two ranks that exchange data: a place of the rings is written by one rank in one
+ * lap and by the other one in the next: by who has read it a lap ago.
  *
  * The first fetch of a line that another core has modified brings it to the reader in a state in
  * which the reader may write without asking (AMD: migratory sharing). A core that writes where it
@@ -14,7 +14,9 @@
 #include "node/pair.h"
 
 enum { AHEAD = STRETTO_NODE_PAIR_AHEAD };
-_Static_assert(STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK > AHEAD, "too few places");
+_Static_assert(AHEAD >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK > AHEAD &&
+                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK > AHEAD,
+               "too few places");
 
 static uint64_t places(const stretto_node *node) {
     return stretto_least(node->area, STRETTO_NODE_PAIR) / STRETTO_NODE_PAIR_CHUNK;
@@ -38,9 +40,9 @@ static uint64_t pair_begin(stretto_node *node, uint64_t nchunks, uint64_t *turn)
     return base;
 }
 
-/* A chunk is written in turn with reading the one before, so that the waiting for lines of the
- * other core is used. Chunks without data are posted and waited for as well: whose message is the
- * longer one would otherwise not hear of the other. */
+/* A chunk is written in turn with reading the one AHEAD before it, so that the waiting for lines of
+ * the other core is used. Chunks without data are posted and waited for as well: the rank whose
+ * message is longer could otherwise not know that the other one has read. */
 void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_bytes,
                            void *from_other, size_t in_bytes, stretto_copying own) {
     const size_t size = STRETTO_NODE_PAIR_CHUNK, most = out_bytes > in_bytes ? out_bytes : in_bytes;

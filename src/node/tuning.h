@@ -116,7 +116,7 @@
 #ifndef STRETTO_NODE_PAIR
 #define STRETTO_NODE_PAIR (256 * 1024)
 #endif
-#ifndef STRETTO_NODE_PAIR_CHUNK /* at most half of the least ring */
+#ifndef STRETTO_NODE_PAIR_CHUNK /* a ring and STRETTO_NODE_PAIR hold more than AHEAD of them */
 #define STRETTO_NODE_PAIR_CHUNK (16 * 1024)
 #endif
 /* Chunks that each of them writes before it reads the first one. With one, both come to the end of

@@ -30,6 +30,13 @@ typedef struct {
     MPI_Datatype datatype;
 } stretto_measure;
 
+/* Which calls of a key are looked at closely: the first, then one in 1024 in no regular order,
+ * since a program may repeat every few calls. */
+static inline bool stretto_sampled(uint64_t call) {
+    enum { FIRST = 16, BITS = 10 };
+    return __builtin_expect(call <= FIRST || (uint32_t)call * 2654435769u >> (32 - BITS) == 0, 0);
+}
+
 static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype datatype) {
     stretto_type_info type = stretto_type_of(datatype);
     m->type = type.name;
@@ -58,7 +65,7 @@ static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype
         m.op = stretto_op_name(op);                                                                \
     }                                                                                              \
     IS_ROOT;                                                                                       \
-    if (!m.root && m.bytes && m.type != STRETTO_TYPE_DERIVED) {                                    \
+    if (in && !m.root && m.bytes && m.type != STRETTO_TYPE_DERIVED) {                              \
         m.sent = sendbuf;                                                                          \
         m.count = count;                                                                           \
         m.datatype = datatype;                                                                     \

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below, the clock is what is measured; above, the room is not worth it. */
-enum { ROWS = 64, LEAST = 256, MOST = 16 << 20 };
+/* Below, the clock is what is measured; above, the room is not worth it. At most one in SHARE of
+ * the time since the first message is spent. */
+enum { ROWS = 64, LEAST = 256, MOST = 4 << 20, SHARE = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t spent; /* ticks */
 
 static stretto_raw_pack *row_of(uint64_t key) {
     static stretto_raw_pack *rows;
@@ -21,24 +23,36 @@ static stretto_raw_pack *row_of(uint64_t key) {
     return NULL;
 }
 
-static void keep(uint64_t key, uint64_t bytes, uint64_t packing, uint64_t copying, bool also) {
+static bool may_measure(uint64_t now) {
+    static uint64_t first;
+    pthread_mutex_lock(&lock);
+    if (!first)
+        first = now;
+    bool may = spent <= (now - first) / SHARE;
+    pthread_mutex_unlock(&lock);
+    return may;
+}
+
+static void keep(uint64_t key, uint64_t bytes, uint64_t packing, uint64_t copying, uint64_t begun) {
     pthread_mutex_lock(&lock);
     stretto_raw_pack *row = row_of(key);
     if (row) {
-        row->calls += !also;
-        row->bytes += also ? 0 : bytes;
+        row->calls++;
+        row->bytes += bytes;
         row->pack_ticks += packing;
         row->copy_ticks += copying;
         row->key = key; /* last, as in blocks.c */
     }
+    spent += stretto_ticks() - begun;
     pthread_mutex_unlock(&lock);
 }
 
 void stretto_packs_add(uint64_t key, const void *data, int64_t count, MPI_Datatype datatype,
-                       uint64_t bytes, bool also) {
+                       uint64_t bytes) {
+    const uint64_t begun = stretto_ticks();
     int room = 0;
     /* MPI_COMM_SELF: a communicator only says in which format the data goes */
-    if (bytes < LEAST || bytes > MOST ||
+    if (bytes < LEAST || bytes > MOST || !may_measure(begun) ||
         PMPI_Pack_size((int)count, datatype, MPI_COMM_SELF, &room) != MPI_SUCCESS || room < 1)
         return;
     char *packed = malloc(2 * (size_t)room);
@@ -63,5 +77,5 @@ void stretto_packs_add(uint64_t key, const void *data, int64_t count, MPI_Dataty
         copying = end - middle < copying ? end - middle : copying;
     }
     free(packed);
-    keep(key, bytes, packing, copying, also);
+    keep(key, bytes, packing, copying, begun);
 }

@@ -188,7 +188,8 @@ typedef struct {
     int32_t offsets[STRETTO_GRAPH_OFFSETS];
 } stretto_raw_blocks;
 
-/* Packing of derived datatypes in some calls of a key (record/packs.c), and a copy of the packed. */
+/* Packing of derived datatypes in some calls of a key (record/packs.c), and a copy of the packed.
+ */
 typedef struct {
     uint64_t key; /* 0 = free */
     uint64_t calls, bytes, pack_ticks, copy_ticks;

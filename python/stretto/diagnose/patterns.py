@@ -217,12 +217,13 @@ class PatternCauses(Causes):
         evidence = [
             f"{row.function} of {sized(sum(row.bytes) / max(row.total_calls, 1))}: packing takes "
             f"{seconds(sum(row.pack_s or []) / max(row.total_calls, 1))} a message more than a "
-            "copy of the same bytes in one piece (measured on some of the messages)"
+            "copy of the same bytes in one piece (measured on some of the messages; unpacking them "
+            "at the receiver is not counted)"
             for row in rows[:3]
         ]
         return self._cause(
             "packing",
-            "derived datatypes: the MPI packs and unpacks small pieces",
+            "derived datatypes: the MPI packs small pieces",
             lost,
             evidence,
             "describe larger pieces (swap the dimensions of the array, send several layers at "
