@@ -1,11 +1,13 @@
-"""What is installed: a build from nothing but a C compiler, and the wheels for both processors."""
+"""What is installed: a build from nothing but a C compiler, a package's tree, and the wheels."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
 
@@ -90,37 +92,78 @@ def check_libraries(directory: Path, machine: str) -> None:
             assert "MPI_Init" in exported
 
 
-@pytest.mark.long
-def test_from_nothing_but_a_c_compiler(tmp_path: Path) -> None:
-    """The build isolates itself: CMake and Ninja come with it, no MPI, no CMake on the machine."""
-    tools = tmp_path / "tools"
+def run(*words: str | Path, **more: str) -> str:
+    environ = {n: v for n, v in os.environ.items() if not n.startswith(("STRETTO_", "PYTHON"))}
+    done = subprocess.run(
+        [*map(str, words)], cwd=REPOSITORY, env=environ | more, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive, and a wheel from that and a C compiler alone.
+
+    The build isolates itself: CMake and Ninja come with it, no MPI, no CMake on the machine.
+    """
+    out = tmp_path_factory.mktemp("built")
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "-o", out)
+    (archive,) = out.glob("*.tar.gz")
+    tools = out / "tools"
     tools.mkdir()
     hidden = re.compile(r"cmake|ctest|ninja|mpi|ompi|opal|orte|prte|pip|python|clang|auditwheel")
     for directory in ("/bin", "/usr/bin"):
         for program in Path(directory).iterdir():
             if not hidden.search(program.name) and not (tools / program.name).is_symlink():
                 (tools / program.name).symlink_to(program)
-    environment = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    environment = out / "venv"
+    run(sys.executable, "-m", "venv", environment)
     keep = ("PIP_", "HTTP", "http", "SSL", "REQUESTS", "no_proxy", "NO_PROXY", "HOME", "TMP")
     env = {k: v for k, v in os.environ.items() if k.startswith(keep)}
     env |= {"PIP_RETRIES": "10", "PIP_TIMEOUT": "60"}
     env["PATH"] = f"{environment}/bin:{tools}"
     env["SKBUILD_CMAKE_BUILD_TYPE"] = "Debug"  # half the time; what is built for users: test_wheel
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "-q", "install", "."]
+    words = [environment / "bin" / "python", "-m", "pip", "-q", "wheel", "--no-deps", "-w", out]
     for _ in range(3):
-        done = subprocess.run(pip, cwd=REPOSITORY, env=env, capture_output=True, text=True)
+        done = subprocess.run([*words, archive], env=env, capture_output=True, text=True)
         if done.returncode == 0 or not NETWORK.search(done.stderr):
             break
     assert done.returncode == 0, done.stderr[-5000:]
-    installed = next((environment / "lib").glob("python3*/site-packages/stretto/lib"))
+    (found,) = out.glob("*.whl")
+    return found
+
+
+VERIFY = ("plan", "verify", "allreduce", "ring", "-n", "8")
+
+
+@pytest.mark.long
+def test_from_the_source_archive_and_a_c_compiler(built: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "v", with_pip=True)
+    python = tmp_path / "v" / "bin" / "python"
+    run(python, "-m", "pip", "-q", "--disable-pip-version-check", "install", built)
+    installed = next((tmp_path / "v/lib").glob("python3*/site-packages/stretto/lib"))
     check_libraries(installed, "EM_AARCH64" if os.uname().machine == "aarch64" else "EM_X86_64")
     for path in [*(installed / p for p in PROGRAMS), installed / "serial" / "bin" / "mpicc"]:
         assert os.access(path, os.X_OK)
-    stretto = str(environment / "bin" / "stretto")
-    version = subprocess.run([stretto, "--version"], env=env, capture_output=True, text=True)
-    assert version.returncode == 0 and version.stdout.startswith("stretto 0.")
-    assert subprocess.run([stretto, "--help"], env=env, capture_output=True).returncode == 0
+    assert run(tmp_path / "v/bin/stretto", "--version").startswith("stretto 0.")
+    assert "all proven" in run(python, "-m", "stretto", *VERIFY)
+
+
+@pytest.mark.long
+def test_install_script_into_a_packages_tree_leaves_no_path_of_the_build(
+    built: Path, tmp_path: Path
+) -> None:
+    prefix, destdir = tmp_path / "opt", tmp_path / "tree"
+    more = {"PREFIX": str(prefix), "DESTDIR": str(destdir), "EXTRAS": "", "WHEEL": str(built)}
+    run("bash", "tools/install.sh", PYTHON=sys.executable, **more)
+    shutil.move(str(destdir) + str(prefix), prefix)
+    assert "all proven" in run(prefix / "bin" / "stretto", *VERIFY)
+    share = prefix / "share"
+    assert (share / "man/man1/stretto-tune.1.gz").is_file()
+    found = [p for p in [*share.rglob("*"), *(prefix / "lib/stretto/bin").iterdir()] if p.is_file()]
+    assert found and not [p for p in found if str(destdir).encode() in p.read_bytes()]
+    assert f'"{prefix}/bin"' in (next(share.glob("modulefiles/stretto/*.lua"))).read_text()
 
 
 def wheel(machine: str) -> Path:
@@ -133,6 +176,7 @@ def wheel(machine: str) -> Path:
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_wheel(tmp_path: Path, machine: str) -> None:
     path = wheel(machine)
+    assert path.stat().st_size < 10e6
     # Every Python 3, and the oldest glibc that the symbols allow: as auditwheel read them.
     assert re.fullmatch(rf"stretto-[\d.]+-py3-none-manylinux_2_\d+_{machine}\.whl", path.name)
     with zipfile.ZipFile(path) as archive:
