@@ -160,9 +160,12 @@ def check_same(settings: Settings, previous: Bench, path: Path) -> None:
     old = previous.header.settings
     for key, value in settings.fixed().items():
         if key in old and old[key] != value:
-            again = "--separate-launches as before, or " if key == "variants" else ""
+            differing, again = f"{key} {old[key]}, and now it is {value}", "give "
+            if key == "variants":
+                differing = "other candidates, or other launches of them"
+                again += "--candidates and --separate-launches as before, or "
             raise StrettoError(
-                f"these results were measured with {key} {old[key]}, and now it is {value}",
+                f"these results were measured with {differing}",
                 path,
-                f"give {again}another file (-o), or --restart (it keeps the old one)",
+                f"{again}another file (-o), or --restart (it keeps the old one)",
             )
