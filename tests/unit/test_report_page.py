@@ -114,7 +114,7 @@ def test_full_input_fills_every_section(cluster: str) -> None:
         assert len(words.split()) > 20, name
         assert "There is no" not in words and "There are no" not in words, name
     assert page.svgs > 40
-    assert "<h1>./cs_solver: 5.2\u00a0% less wall time with the table.</h1>" in text
+    assert "<h1>./cs_solver: 5.2 % less wall time with the table.</h1>" in text
     assert "<code>stretto run --table" in text
     assert "best choice by layout" in text
     assert "p = 0.00016, significant" in text
@@ -276,7 +276,7 @@ def verdict_page(systems: Path, tmp_path: Path, changes: dict[str, Any]) -> str:
 def named(pattern: str, name: str) -> tuple[dict[str, Any], list[str], list[str]]:
     metric = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
     conclusion = f"measured gain in the metric /{pattern}/: 5%"
-    there = [f"5.2\u00a0% more {name} with the table.</h1>", f"<dt>{name}, native</dt>"]
+    there = [f"5.2 % more {name} with the table.</h1>", f"<dt>{name}, native</dt>"]
     return {"metric": metric, "conclusion": conclusion}, there, []
 
 

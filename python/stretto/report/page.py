@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from stretto.files.identity import now
 from stretto.report import format as fmt
@@ -97,7 +96,6 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
         count(figure)
         return Markup(text)
 
-    env.filters["whole"] = _whole
     env.filters["key"] = lambda text: text.replace(" ", "_")
     env.globals.update(
         svg=svg,
@@ -108,9 +106,3 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
         variables=theme.css_variables(),
     )
     return env
-
-
-def _whole(text: str) -> Markup:
-    """Return a sentence in which no line ends within an option, or between a number and its %."""
-    options = re.sub(r"--[a-z][a-z-]*", r'<span class="whole">\g<0></span>', str(escape(text)))
-    return Markup(re.sub(r"(?<=\d) (?=%)", "\u00a0", options))

@@ -73,7 +73,10 @@ def facts(found: Findings, metric: Metric) -> list[tuple[str, str]]:
         words = [g.verdict.outcome for g in found.gains]
         counts = ", ".join(f"{words.count(w)} {w}" for w in dict.fromkeys(words))
         out.append(("tuned against native", f"{counts} of {counted(len(words), 'point')}"))
-    return out
+    made = sum(m.value.n for m in found.points)
+    out.append(("measured", f"{counted(len(found.points), 'point')}, {counted(made, 'run')}"))
+    out.append(("speed-up against", f"{found.reference.words} ({found.reference_kind})"))
+    return out[:3]
 
 
 def sentences(found: Findings, price: float | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import altair as alt
@@ -79,8 +79,9 @@ def keyed(field: str, colours: Mapping[str, str], **legend: Any) -> alt.Color:
     )
 
 
-def by_kind(field: str) -> alt.Color:
-    return keyed(field, {kind: theme.colour(hue) for kind, hue in KINDS.items()})
+def by_kind(field: str, drawn: Collection[str]) -> alt.Color:
+    """Return the colours of native and tuned; `drawn`: those that the legend names."""
+    return keyed(field, {kind: theme.colour(KINDS[kind]) for kind in KINDS if kind in drawn})
 
 
 SPECIFICATIONS: dict[str, Any] = {

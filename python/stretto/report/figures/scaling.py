@@ -46,7 +46,8 @@ def over_cores(
     best: dict[tuple[object, object], Mapping[str, object]] = {}
     for r in rows:
         best.setdefault((r["kind"], r["cores"]), r)
-    colour, line, points = by_kind("kind"), list(best.values()), chart_of(rows)
+    colour = by_kind("kind", {str(r["kind"]) for r in rows})
+    line, points = list(best.values()), chart_of(rows)
     dashed: dict[str, Any] = {"strokeDash": [4, 3], "color": theme.colour("faint")}
     layers: list[alt.Chart] = []
     if ideal:
@@ -62,8 +63,10 @@ def over_cores(
     for kind, below in (("native", -32), ("tuned", 22)):
         mine = [t for t in turns if t["kind"] == kind]
         if mine:
+            at_end = {cores[0]: "left", cores[-1]: "right"}
+            align: Any = at_end.get(int(str(mine[0]["cores"])), "center")
             ring = chart_of(mine).mark_point(size=220, strokeWidth=2, filled=False, opacity=1)
-            words = chart_of(mine).mark_text(dy=below, align="center", fontWeight="bold")
+            words = chart_of(mine).mark_text(dy=below, align=align, fontWeight="bold")
             layers.append(ring.encode(x=x, y=y, color=colour))
             layers.append(words.encode(x=x, y=y, text=alt.Text("words:N"), color=colour))
     return layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -78,10 +81,10 @@ def _label(m: MeasuredPoint) -> str:
 
 
 def _turned(turn: Turn) -> str:
-    cores = fmt.count(turn.best.point.cores)
+    cores = fmt.plural(turn.best.point.cores, "core")
     if turn.certain:
-        return f"{turn.kind}: slower beyond {cores} cores"
-    return f"{turn.kind}: fastest on {cores} cores, inconclusive"
+        return f"{turn.kind}: slower beyond {cores}"
+    return f"{turn.kind}: fastest on {cores}, inconclusive"
 
 
 def elapsed(found: Findings, metric: Metric) -> Figure | None:
@@ -168,7 +171,7 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     y = axes.log_y("y", min(costs), max(costs), "Cost of a run")
     names = chart_of(rows).mark_text(dy=-12, fontSize=10, color=theme.colour("muted"))
     picture = layer(
-        lined(rows, x, y, by_kind("kind"), SHAPES, 60)[1],
+        lined(rows, x, y, by_kind("kind", {m.kind for m in priced}), SHAPES, 60)[1],
         names.encode(x=x, y=y, text=alt.Text("label:N")),
     )
     return Figure(
