@@ -720,3 +720,11 @@ def test_ranks_that_add_zeros_to_a_sum_could_be_left_out(
         cause = found["empty_blocks"]
         assert "zeros are added in 100 calls of rank" in cause.evidence[0]
         assert cause.lost_s == pytest.approx(0.5 * silent / N)
+
+
+@pytest.mark.parametrize("longer", [1, 10])
+def test_busy_threads_of_a_run_below_a_second_are_no_cause(longer: int) -> None:
+    short = busy(0.25, [allreduce(0.4 * longer)], compute=(0.01, 0.01))
+    found = diagnose(replace(short, busy_threads=[1, 2], allowed_cores=[2, 2])).causes
+    assert ("more_threads_than_cores" in [c.name for c in found]) == (longer > 1)
+    assert "busy_machine" in [c.name for c in found] or longer > 1

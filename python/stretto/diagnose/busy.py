@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stretto.counted import counted
 from stretto.files.profile import Profile
-from stretto.files.usage import BUSY, busy_words, crowd_of, crowds, usage_of
+from stretto.files.usage import BUSY, busy_threads, busy_words, crowd_of, crowds, usage_of
 from stretto.profile.show import tools_note
 
 #: up to this part of a node's processors in use there are too few threads for it, whatever a
@@ -48,7 +48,7 @@ def note(profile: Profile) -> str | None:
 def idle_note(profile: Profile) -> str | None:
     """Return that most cores of the nodes had nothing to do; None where they had, or none knows."""
     used = usage_of(profile)
-    if not any(profile.busy_threads or []) or (used is not None and used.waited >= BUSY):
+    if not any(busy_threads(profile)) or (used is not None and used.waited >= BUSY):
         return None
     idle = [c for c in crowds(profile) if c.threads <= IDLE * c.cores]
     if len(idle) < len(crowds(profile)) or not idle:

@@ -95,6 +95,10 @@ def busy_words(found: Usage | None) -> str | None:
     return f"the machine was busy: {usage_words(found)}"
 
 
+#: seconds of a run from which on its busy threads are known
+LONG_ENOUGH_S = 1.0
+
+
 @dataclass
 class Crowd:
     """Ranks and their busy threads on the cores that they share.
@@ -130,10 +134,20 @@ class Crowd:
         return f"{counted(self.ranks, 'rank')} with {self.threads} busy threads share {cores}"
 
 
+def busy_threads(profile: Profile) -> list[int]:
+    """Return how many threads of each rank wanted a core, 0 where it is not known.
+
+    On a busy machine a helper thread of the MPI that wakes up twice has waited for a tenth of a
+    short run.
+    """
+    known = profile.busy_threads if max(profile.wall_s) >= LONG_ENOUGH_S else None
+    return known or [0] * profile.nranks
+
+
 def crowds(profile: Profile) -> list[Crowd]:
     """Return the crowd of each machine of a run; of nodes that are one machine together."""
     found: dict[str, Crowd] = {}
-    busy = profile.busy_threads or [1] * profile.nranks
+    busy = busy_threads(profile)
     for node in profile.nodes:
         key = node.name if node.machine is None else str(node.machine)
         one = found.setdefault(key, Crowd(0, 0, 0))
@@ -145,7 +159,7 @@ def crowds(profile: Profile) -> list[Crowd]:
 
 def _own_crowds(profile: Profile) -> list[Crowd]:
     """Return a crowd for each rank whose binding leaves its threads fewer cores than they are."""
-    pairs = zip(profile.busy_threads or [], profile.allowed_cores or [], strict=False)
+    pairs = zip(busy_threads(profile), profile.allowed_cores or [], strict=False)
     return [Crowd(1, busy, cores, bound=True) for busy, cores in pairs if 0 < cores < busy]
 
 
