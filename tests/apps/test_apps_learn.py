@@ -177,14 +177,11 @@ def test_application_that_learns_has_the_results_of_a_native_run(
     assert read_table(table).rows
 
 
-@pytest.mark.parametrize("application", [openfoam, lammps])
-def test_application_that_learns_with_one_order_of_sums_repeats_its_results(
-    application: Application, tmp_path: Path
-) -> None:
+def test_openfoam_that_learns_with_one_order_of_sums_repeats_its_results(tmp_path: Path) -> None:
     """Four ranks; the second run starts with the table of the first."""
     folder = tmp_path / "case"
     folder.mkdir()
-    command, result = application(folder, 4)
+    command, result = openfoam(folder, 4)
     results = []
     for _ in range(2):
         done = run([*LEARN, "--reproducible", "--", *mpirun(4), *command], folder)
