@@ -30,11 +30,11 @@ typedef struct {
     MPI_Datatype datatype;
 } stretto_measure;
 
-/* Which calls of a key are looked at closely: the first, then one in 1024 in no regular order,
- * since a program may repeat every few calls. */
+/* Which calls of a key are looked at closely: the first 16, and call n with probability 16 / n. In
+ * no regular order, since a program may repeat every few calls. */
 static inline bool stretto_sampled(uint64_t call) {
-    enum { FIRST = 16, BITS = 10 };
-    return __builtin_expect(call <= FIRST || (uint32_t)call * 2654435769u >> (32 - BITS) == 0, 0);
+    const uint64_t any = (uint32_t)call * 2654435769u; /* 2^32 / golden ratio */
+    return __builtin_expect(any * call < 16ULL << 32, 0);
 }
 
 static inline void stretto_sized(stretto_measure *m, int64_t count, MPI_Datatype datatype) {

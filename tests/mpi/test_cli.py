@@ -63,7 +63,7 @@ def test_only_the_command_that_runs_is_imported() -> None:
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own = ", ".join(f"'stretto.cli.{x}'" for x in ("app", "complete", "options", "run"))
+    own = ", ".join(f"'stretto.cli.{x}'" for x in ("app", "complete", "lazy", "options", "run"))
     assert done.stderr.strip() == f"[{own}]"
 
 

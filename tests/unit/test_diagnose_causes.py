@@ -674,6 +674,20 @@ def test_packing_that_was_measured_is_no_late_sender(pack_s: float) -> None:
         assert "packing" not in found and found["late_sender"].lost_s > 0.2
 
 
+def test_unpacking_is_taken_to_cost_what_packing_does() -> None:
+    sent = row(
+        "MPI_Send", "p2p", datatype="derived", calls=[100, 0], bytes=[100 << 20, 0],
+        time_s=[0.5, 0.0], pack_s=[0.4, 0.0],
+    )  # fmt: skip
+    received = replace(sent, function="MPI_Recv", calls=[0, 100], bytes=[0, 100 << 20],
+                       time_s=[0.0, 0.5], pack_s=None)  # fmt: skip
+    found = named(
+        diagnose(profile([sent, received], matrix=Matrix([(0, 1, 100, 100 << 20)]))).causes
+    )
+    assert found["packing"].lost_s == pytest.approx(0.4)
+    assert "late_sender" not in found or found["late_sender"].lost_s < 0.1
+
+
 @pytest.mark.parametrize(
     ("function", "blocking", "waits_s", "reached", "measured"),
     [

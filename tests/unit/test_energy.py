@@ -34,6 +34,9 @@ def test_packages_are_added_up_also_when_a_counter_begins_again(tmp_path: Path) 
         (second / "energy_uj").write_text("2000000")
         (core / "energy_uj").write_text("900000000")
     assert meter.joules == pytest.approx(3 + 3)
+    with Meter(counters(tmp_path)) as meter:
+        (first / "energy_uj").unlink()
+    assert meter.joules is None
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -56,7 +59,7 @@ def test_least_energy_is_named_beside_the_fastest() -> None:
     assert found is not None
     assert "energy (J)" in table_lines(found, Metric())[0]
     text = "\n".join(sentences(found, None))
-    assert "least energy: 1 x 1, native, 307.5 J a run" in text
+    assert "least energy: 1 x 1, native, 308 J a run" in text
     assert "the fastest, 1 x 2 (native), takes 369 J a run" in text
     assert [p["energy_j"] for p in as_json(found, Metric(), None)["points"]] == [307.5, 369.0]
     none = analyse([ScaleRun(1, 1, None, "native", 0, 1.0, 1.0, 0)], Metric(), None)

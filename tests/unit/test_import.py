@@ -104,7 +104,7 @@ def test_table_of_results_without_the_baseline_decides_nothing(
     path = imports.out / imports.names[0]
     assert main(["table", "decide", str(path)]) == 1
     said = imports.capsys.readouterr()
-    assert "no baseline (native or bare)" in said.err and str(path) in said.err and not said.out
+    assert "lack the baseline" in said.err and str(path) in said.err and not said.out
     assert list(path.parent.iterdir()) == [path]
     for run in range(1, 7):  # all sizes but one
         name = f"bcast/N8n288/run{run}/openmpi4/bcast_algodefault.log"

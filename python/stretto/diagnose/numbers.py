@@ -103,11 +103,22 @@ class Numbers:
         )
 
     def packing(self) -> list[float]:
-        """Return what packing derived datatypes takes beyond copies, by rank, as measured."""
+        """Return what packing derived datatypes takes beyond copies, by rank.
+
+        Measured where they are sent; unpacking a byte is taken to cost as much as packing one.
+        """
+        measured = [c for c in self.p.calls if c.pack_s is not None]
+        size = sum(sum(c.bytes) for c in measured)
+        each = sum(sum(c.pack_s or []) for c in measured) / size if size else 0.0
+        types = {c.datatype for c in measured}
         out = [0.0] * self.n
         for call in self.p.calls:
+            if call.kind != "p2p" or call.datatype not in types:
+                continue
             if call.pack_s is not None:
                 out = [a + b for a, b in zip(out, call.pack_s, strict=True)]
+            if "recv" in call.function.lower():
+                out = [a + each * b for a, b in zip(out, call.bytes, strict=True)]
         return out
 
     def least(self, call: Call) -> tuple[float, float]:

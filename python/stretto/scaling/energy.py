@@ -53,16 +53,20 @@ def counters(root: Path = POWERCAP) -> list[Package]:
 
 
 class Meter:
-    """Adds up what all packages take, in a ``with`` statement; `joules` is it afterwards."""
+    """Adds up what all packages take, in a ``with`` statement; `joules` is it afterwards.
+
+    `joules` is None without packages, and where a counter can no longer be read.
+    """
 
     def __init__(self, packages: Sequence[Package]) -> None:
-        self.joules = 0.0
+        self.joules: float | None = 0.0 if packages else None
         self._packages = packages
-        self._last = [c.read() for c in packages]
+        self._last: list[int] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Meter:
+        self._add()
         if self._packages:
             self._thread.start()
         return self
@@ -78,7 +82,12 @@ class Meter:
             self._add()
 
     def _add(self) -> None:
-        now = [c.read() for c in self._packages]
-        for counter, old, new in zip(self._packages, self._last, now, strict=True):
-            self.joules += (new - old) % (counter.range_uj + 1) * 1e-6
+        try:
+            now = [c.read() for c in self._packages]
+        except (OSError, ValueError):
+            self.joules = None
+            return
+        for counter, old, new in zip(self._packages, self._last or now, now, strict=True):
+            if self.joules is not None:
+                self.joules += (new - old) % (counter.range_uj + 1) * 1e-6
         self._last = now

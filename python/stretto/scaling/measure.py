@@ -274,15 +274,15 @@ class Measuring:
             with fresh(self.w.place) as cwd:
                 limit = self._limit_s(point)
                 words = for_copies(self.w.lines[point], self.w.place, cwd)
-                with Meter(self.w.packages) as meter:
-                    trial = once(
-                        words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
-                        self.w.mpi, tuned.settings if tuned else None,
-                        watch=self._to_be_watched(step),
-                        enough=None if self._variables(step) else point.nranks,
-                        environ=variables_for(os.environ, self.w.place, cwd),
-                    )  # fmt: skip
-                draft.energy_j = meter.joules if self.w.packages else None
+                meter = Meter(self.w.packages)
+                trial = once(
+                    words, cwd, tuned.libraries if tuned else [], variables, evidence, limit,
+                    self.w.mpi, tuned.settings if tuned else None,
+                    watch=self._to_be_watched(step),
+                    enough=None if self._variables(step) else point.nranks,
+                    environ=variables_for(os.environ, self.w.place, cwd), around=meter,
+                )  # fmt: skip
+                draft.energy_j = meter.joules
         except UsageError:
             raise
         except CommandFailedError as error:

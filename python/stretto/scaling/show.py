@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stretto.counted import counted
+from stretto.counted import counted, three
 from stretto.files.verdict import Metric
 from stretto.measure.show import columns
 from stretto.measure.stats import FEWEST
@@ -32,7 +32,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         few = "?" if m.value.n < FEWEST else ""
         row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
-        row += [number(m.energy_j) if m.energy_j is not None else ""] if metered else []
+        row += [three(m.energy_j) if m.energy_j is not None else ""] if metered else []
         rows.append(row)
     return columns(rows)
 
@@ -130,15 +130,21 @@ def energy_words(found: Findings) -> list[str]:
     metered = [m for m in found.points if m.energy_j]
     if not metered:
         return []
+    missing = len(found.points) - len(metered)
     least = min(metered, key=lambda m: m.energy_j or 0.0)
     out = [
-        f"least energy: {least.point.words}, {least.kind}, {number(least.energy_j or 0.0)} J a run "
+        f"least energy: {least.point.words}, {least.kind}, {three(least.energy_j or 0.0)} J a run "
         "(medians, not tested; all that runs on this machine counts)"
     ]
+    if missing:
+        out.append(
+            f"the energy of {counted(missing, 'point')} is not known: --energy --restart measures "
+            "all again"
+        )
     for t in found.turns:
         if t.best.point != least.point and t.best.energy_j:
             out.append(
-                f"the fastest, {t.best.point.words} ({t.kind}), takes {number(t.best.energy_j)} J "
+                f"the fastest, {t.best.point.words} ({t.kind}), takes {three(t.best.energy_j)} J "
                 "a run"
             )
     return out

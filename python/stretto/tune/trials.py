@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -98,12 +98,14 @@ def once(
     watch: bool = False,
     enough: int | None = None,
     environ: Mapping[str, str] | None = None,
+    around: AbstractContextManager[object] | None = None,
 ) -> Trial:
     """Run the command once.
 
     `libraries`, `variables`: what every rank gets; without libraries nothing of Stretto's.
     `evidence`: directory for files of ranks that have Stretto; it is there for this run only.
     `watch`, `enough`: look at the ranks meanwhile, until one tells this number of ranks.
+    `around`: entered when the command starts, left when it has ended.
     """
     job = with_settings(understand(words, mpi=mpi, environ=environ, cwd=cwd), settings or {})
     if not libraries:
@@ -117,7 +119,8 @@ def once(
         raise from_oserror(error, "cannot make the directory", evidence) from error
     try:
         others = busy_share(LOOK_S)
-        with watching(VARIABLE, str(evidence), enough) if watch else nullcontext() as seen:
+        looking = watching(VARIABLE, str(evidence), enough) if watch else nullcontext()
+        with looking as seen, around or nullcontext():
             result = run(argv, given, cwd=cwd, timeout=timeout, capture="yes")
         sizes = _sizes(evidence) | (seen.sizes if seen else frozenset())
         return Trial(result, read_evidence(evidence), seen, sizes, others)
