@@ -158,7 +158,8 @@ def test_learning_under_thread_sanitizer_has_no_races() -> None:
     MPIS["mpich"].require()
     done = subprocess.run(
         [sys.executable, str(REPOSITORY / "tools" / "conformance" / "races.py")],
-        capture_output=True, text=True, timeout=900, check=False,
+        env=os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0 and done.stdout.count(" 0 races") == 4, done.stdout + done.stderr
 

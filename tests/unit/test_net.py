@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -440,9 +439,3 @@ def test_host_is_described_by_the_interface_that_is_named() -> None:
     assert describe("nowhere.invalid", hello, "10.0.0.0/8").interface == "eth0"
     with pytest.raises(StrettoError, match="no interface eth7"):
         describe("nowhere.invalid", hello, "eth7")
-
-
-def test_dry_run_with_json_prints_a_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["net", "node", "--dry-run", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["dry_run"] is True and found["cost_s"] > 0

@@ -179,3 +179,13 @@ def test_net_node_names_why_cma_is_refused(
         monkeypatch.setattr("stretto.cli.net_node.measure_cores", lambda *_, m=measured: m)
         assert main(["net", "node"]) == 0
         assert text in capsys.readouterr().out.splitlines()
+
+
+def test_dry_run_with_json_prints_a_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = _node({"cache": [[60]]})
+    monkeypatch.setattr("stretto.cli.net_node.read_cores", lambda: node.cores)
+    assert main(["net", "node", "--dry-run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["dry_run"] is True and found["cost_s"] > 0
