@@ -111,7 +111,8 @@ def test_programs_made_for_each_cause(
     if case in ("nonblocking", "persistent", "hidden", "started"):
         (overlap,) = found["overlaps"]
         assert case in ("hidden", "started") or overlap["blocking_s"] > 0.3
-        assert overlap["under_way_s"] > 0.1 and 0 <= overlap["reached"] <= 1
+        assert overlap["under_way_s"] > 0.1
+        assert overlap["reached"] is None or 0 <= overlap["reached"] <= 1
     if cause == "collective" and not busy:
         assert large[cause]["tuning_s"] > 0
         assert large[cause]["next_command"].startswith("stretto tune -- ")

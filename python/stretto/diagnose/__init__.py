@@ -104,6 +104,9 @@ def diagnose(
 class _Study(FileCauses):
     """Attributes the waiting, ranks the causes, concludes."""
 
+    #: time of algorithms, tunable ones, that a busy machine may explain: an upper bound, a rank
+    hidden = 0.0
+
     def result(self) -> Diagnosis:
         p = self.p
         if p.tools:
@@ -135,6 +138,7 @@ class _Study(FileCauses):
         often = busy.disturbed_s(p, waited + interrupted + algorithm) - seldom
         interrupted -= seldom - disturbed
         kept = 1 - often / algorithm if algorithm > 0 else 1.0
+        self.hidden = (1 - kept) * sum(amount for amount, call in shapes if self._tunable(call))
         shapes = [(kept * amount, call) for amount, call in shapes]
         causes = [
             self.busy_cause(busy.core_wait_s(p)),
@@ -193,7 +197,11 @@ class _Study(FileCauses):
         dark = sum(u.share for u in out.unjudged) >= MINOR
         first = out.causes[0] if out.causes and out.causes[0].share >= MINOR else None
         others = [c.lost_s for c in out.causes if c.name not in CORES]
-        rests_on = tuning if tuning >= MINOR * self.wall else max(others, default=0.0)
+        rests_on = max(others, default=0.0)
+        if tuning >= MINOR * self.wall:
+            rests_on = tuning
+        elif self.hidden >= MINOR * self.wall:  # that no gain is left may be the machine's doing
+            rests_on = 0.0
         withheld = busy.lacks_calls(self.p) or busy.withheld(self.p, rests_on)
         out.can_help = tuning >= MINOR * self.wall
         out.next_command = self.show_command()

@@ -79,7 +79,7 @@ def split_empty(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
 
     A rank has nothing to do if all its calls of a function on communicators of one shape move
     nothing; of other functions than v- and w-forms, if no rank's call does. Of MPI_Reduce, if it is
-    not the root and adds zeros.
+    not the root and added zeros in all calls that were looked at.
     """
     groups: dict[tuple[str, int | None], list[Call]] = {}
     for call in calls:

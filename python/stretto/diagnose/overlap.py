@@ -10,18 +10,21 @@ from stretto.files.profile import Call
 
 #: of the time of blocking calls: when so little is hidden, what helps is named
 LITTLE = 0.25
+#: part of the starts whose waits must be known, where MPI_Test* completes requests, too
+KNOWN = 0.9
 
 
 @dataclass
 class Overlap:
     """One nonblocking or persistent collective of one size; seconds a rank (mean).
 
-    `visible_s`: in its starts and waits.
+    `visible_s`: in its starts, waits and tests.
     `under_way_s`: from the starts to the waits: what could hide it.
     `blocking_s`: what blocking calls in place of the starts would have taken: waiting for other
     ranks, which is known from the time stamps, and the operation.
     `measured`: whether the operation is that of blocking calls in this run; else it is assumed.
-    `reached`: the part of `blocking_s` that is not visible.
+    `reached`: the part of `blocking_s` that is not visible; None: not known, as the operation is
+    assumed, or as MPI_Test* completed requests, of which there are no time stamps.
     """
 
     function: str
@@ -31,20 +34,29 @@ class Overlap:
     under_way_s: float
     blocking_s: float
     measured: bool
-    reached: float
+    reached: float | None
 
     @property
     def words(self) -> str:
-        known = "measured in this run" if self.measured else "assumed"
-        little = "" if self.reached > LITTLE else (
-            ": almost nothing is hidden; call MPI_Test meanwhile, or let the MPI progress in a "
-            "thread"
-        )  # fmt: skip
-        return (
+        times = (
             f"{self.function} of {sized(self.bytes)}, {counted(self.calls, 'call')} a rank: "
-            f"{seconds(self.visible_s)} in starts and waits; blocking calls would take "
-            f"{seconds(self.blocking_s)} (waiting for late ranks, and the operation as {known}): "
-            f"{100 * self.reached:.0f} % overlap{little}"
+            f"{seconds(self.visible_s)} in starts, waits and tests"
+        )
+        if self.reached is None:
+            why = (
+                "not known (requests ended in other calls, like MPI_Test)"
+                if self.measured
+                else "not tested (no such blocking calls in this run)"
+            )
+            return f"{times}. Overlap: {why}"
+        little = (
+            ". Little is hidden: call MPI_Test meanwhile, or let the MPI progress in a thread"
+            if self.reached <= LITTLE
+            else ""
+        )
+        return (
+            f"{times}. Blocking calls would take {seconds(self.blocking_s)}, with waiting for late "
+            f"ranks: {100 * self.reached:.0f} % overlap{little}"
         )
 
 
@@ -64,10 +76,14 @@ def _alike(a: Call, b: Call) -> bool:
 
 
 def overlaps(numbers: Numbers) -> list[Overlap]:
-    """Return those of which enough calls were joined, and which cost something when blocking."""
+    """Return those of which enough calls were joined, and which cost something when blocking.
+
+    Of neighbours it is not known who waits for whom, so not how long blocking calls would.
+    """
     groups: dict[tuple[object, ...], list[Call]] = {}
     for call in numbers.p.calls:
-        if call.kind == "wait" and call.blocking_wait_s and call.sampled >= ENOUGH_CALLS:
+        known = call.blocking_wait_s and call.sampled >= ENOUGH_CALLS
+        if call.kind == "wait" and known and "eighbor" not in collective_of(call):
             key = collective_of(call), call.communicator, call.datatype, call.operation
             groups.setdefault((*key, call.bytes_max), []).append(call)
     found = [_overlap(numbers, rows) for rows in groups.values()]
@@ -87,11 +103,17 @@ def _overlap(numbers: Numbers, waits: list[Call]) -> Overlap | None:
     else:
         operation = sum(sum(numbers.least(c)) for c in waits)
     blocking = sum(mean(c.blocking_wait_s or []) for c in waits) + operation
-    visible = sum(mean(c.time_s) for c in [*starts, *waits])
+    ends = [c for c in numbers.p.calls if c.kind == "wait" and collective_of(c) == function
+            and _alike(c, first)]  # fmt: skip
+    visible = sum(mean(c.time_s) for c in [*starts, *ends])
     if not calls or blocking <= 0:
         return None
+    # a call may wait for several requests, and of many requests some are sampled
+    shape = numbers.sizes.get(-1 if first.communicator is None else first.communicator)
+    joined = sum(max(c.total_calls, c.sampled * (shape.size if shape else n)) for c in waits)
+    tested = len(ends) > len(waits) and joined < KNOWN * sum(c.total_calls for c in starts)
     return Overlap(
         function, calls, volume_of(first) / max(first.total_calls, 1), visible,
         sum(mean(c.under_way_s or []) for c in waits), blocking, bool(like),
-        min(max(1 - visible / blocking, 0.0), 1.0),
+        min(max(1 - visible / blocking, 0.0), 1.0) if like and not tested else None,
     )  # fmt: skip

@@ -217,10 +217,13 @@ class PatternCauses(Causes):
         evidence = [
             f"{row.function} of {sized(sum(row.bytes) / max(row.total_calls, 1))}: packing takes "
             f"{seconds(sum(row.pack_s or []) / max(row.total_calls, 1))} a message more than a "
-            "copy of the same bytes in one piece (measured on some of the messages; unpacking them "
-            "at the receiver is not counted)"
+            "copy in one piece"
             for row in rows[:3]
         ]
+        if rows:
+            evidence.append(
+                "measured on some of the messages; unpacking at the receiver is not counted"
+            )
         return self._cause(
             "packing",
             "derived datatypes: the MPI packs small pieces",
@@ -232,7 +235,7 @@ class PatternCauses(Causes):
             because="the data is packed before any algorithm begins",
         )
 
-    # ---- collectives with nothing to say ---------------------------------------------------
+    # ---- collectives without a part in them ------------------------------------------------
 
     def silent_cause(self, silent: list[Call], waiting: float) -> Cause | None:
         evidence = []
@@ -242,19 +245,27 @@ class PatternCauses(Causes):
             where = communicator_words(self.sizes.get(-1 if row.communicator is None
                                                       else row.communicator))  # fmt: skip
             calls = counted(round(row.total_calls / len(ranks)), "call")
+            found = (
+                "zeros in all calls that were looked at"
+                if row.zero_ranks
+                else f"nothing is sent or received in {calls}"
+            )
             evidence.append(
-                f"{collective_of(row)} on {where}: "
-                f"{'zeros are added' if row.zero_ranks else 'nothing is sent or received'} in "
-                f"{calls} of rank"
+                f"{collective_of(row)} on {where}: {found} of rank"
                 f"{'s' * (len(ranks) > 1)} {rank_words(ranks)}"
             )
+        advice = (
+            "call them on a communicator of the other ranks alone (MPI_Comm_split once), or not "
+            "at all where no rank moves data"
+        )
+        if any(row.zero_ranks for row in silent):
+            advice += "; where zeros are added, after a check that this rank never contributes"
         whole = sum(mean(c.time_s) for c in silent)
         return self._cause(
             "empty_blocks",
-            "collectives of ranks that have nothing to send or receive there",
+            "collectives in which ranks have no part: nothing to move, or only zeros to add",
             min(waiting + sum(self.typical(c) for c in silent), whole),
             evidence,
-            "call them on a communicator of the other ranks alone (MPI_Comm_split once), or not "
-            "at all where no rank moves data",
-            because="an empty block has no faster algorithm",
+            advice,
+            because="no algorithm is as fast as leaving these ranks out",
         )
