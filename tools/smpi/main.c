@@ -78,7 +78,7 @@ static void make_nodes(int nranks, int ppn) {
         start[n] = n * ppn < nranks ? n * ppn : nranks;
     for (int n = 0; n < nnodes; n++)
         nodes[n] = simulated_node_new(start[n + 1] - start[n]);
-    layout = (stretto_layout){nranks, nnodes, node_of, local_of, start, ranks, true};
+    layout = (stretto_layout){nranks, nnodes, node_of, local_of, start, ranks, true, NULL};
 }
 
 static bool any_is_ours(void) {

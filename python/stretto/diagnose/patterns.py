@@ -222,7 +222,7 @@ class PatternCauses(Causes):
         ]
         if rows:
             evidence.append(
-                "measured on some of the messages; unpacking at the receiver is not counted"
+                "measured on some of the messages; unpacking a byte is taken to cost as much"
             )
         return self._cause(
             "packing",
