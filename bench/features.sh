@@ -15,7 +15,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 mkdir "${1:?"features.sh: the first argument is a new directory"}" && cd "$1" || exit 1
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
-mkdir job && cp "$root/examples/c/heat.c" job && mpicc -O2 job/heat.c -o job/heat -lm
+mkdir job && cp "$root/examples/c/heat.c" job && mpicc -O2 job/heat.c -o job/heat -lm || exit 1
 
 echo "$(stretto --version), $(cd "$root" && git rev-parse --short HEAD), $(date -u +%F), $(nproc) cores"
 failed=0

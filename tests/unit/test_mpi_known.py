@@ -89,9 +89,13 @@ def test_a_component_that_was_not_opened_here_is_doubted_only() -> None:
 
 def test_settings_in_the_files_of_intel_mpi_are_known(tmp_path: Path) -> None:
     """It lists few of its variables."""
-    (tmp_path / "libmpi.so").write_bytes(b"\x7fELF\0I_MPI_MULTIRAIL\0on\0I_MPI_PIN\0")
+    (tmp_path / "libmpi.so").write_bytes(
+        b"\x7fELF\0I_MPI_MULTIRAIL\0on\0I_MPI_PIN\0I_MPI_ADJUST_\0%s\0"
+    )
     intel = IntelMPI("intel", "mpich", "1", "x", tmp_path, tmp_path / "libmpi.so", None)
     assert check_settings(intel, {"I_MPI_MULTIRAIL": "1"}, "x") == []
+    (doubt,) = check_settings(intel, {"I_MPI_ADJUST_": "1"}, "x")
+    assert "does not list I_MPI_ADJUST_" in doubt, "it is the beginning of names"
     (doubt,) = check_settings(intel, {"I_MPI_MULTIRAL": "1"}, "x")
     assert "it has I_MPI_MULTIRAIL" in doubt
 

@@ -137,12 +137,13 @@ def test_answer_by_rates_of_streams_gives_the_limit(
 
 def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
     made = result(ring(9.4, 1.0, 9.4, 9.3))
-    found = answer(replace(made, command=[*made.command, "-o", "x.net.json", "--streams", "1"]))
+    typed = "--out=x.net.json -oy.net.json -o z.net.json --streams=4 --pairs n2:n3 --pairs=n1:n2"
+    found = answer(replace(made, command=[*made.command, *typed.split(), "--streams", "1"]))
     assert found.text.startswith("n2 -> n3 is slow: 1.00 Gb/s, the other pairs")
     assert "; median of the other 3 pairs: 9.40 Gb/s" in found.text
     assert found.next_command.startswith(
         "stretto net tcp --hosts n1,n2,n3,n4 --streams 1 --threads 1 --no-latency --tool own "
-        "--pairs n2:n1,n2:n4,n1:n3,n4:n3 "
+        "--pairs n2:n1,n2:n4,n1:n3,n4:n3   (to find out whether a host or the path is slow)"
     )
     further = {("n2", "n1"): 1.0, ("n2", "n4"): 1.0, ("n1", "n3"): 9.4, ("n4", "n3"): 9.4}
     found = answer(result({(*pair, 1, 1): (rate, {}) for pair, rate in further.items()}))
@@ -152,6 +153,24 @@ def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
     found = answer(result(every))
     assert found.text.startswith("n1 -> n2 is slow") and "--pairs" not in found.next_command
     assert all("look at the path" in finding.remedy for finding in findings(result(every)))
+
+
+def test_a_slow_pair_of_hosts_that_are_slow_with_others_names_those_pairs() -> None:
+    names = [f"n{i + 1}" for i in range(4)]
+    slow = ({"n1", "n2"}, {"n1", "n3"}, {"n2", "n4"})
+    points = {(a, b, 1, 1): (1.0 if {a, b} in slow else 9.4, {})
+              for a in names for b in names if a != b}  # fmt: skip
+    found = findings(result(points))
+    assert [finding.topic for finding in found] == ["pair"] * 6
+    assert "slow, too (n1 -> n3, n4 -> n2): look at what these" in found[0].remedy
+    assert not any("both are fast" in finding.remedy for finding in found)
+
+
+def test_a_suggested_command_does_not_overwrite_the_result() -> None:
+    made = result({("a", "b", 4, 1): (9.4, {})})
+    for typed in ("-o x.net.json --streams 4", "--out=x.net.json --streams=4", "-ox.net.json"):
+        found = answer(replace(made, command=["net", "tcp", *typed.split()]))
+        assert found.next_command.startswith("stretto net tcp --streams 1,4,16 ")
 
 
 SLOW_OUT = {

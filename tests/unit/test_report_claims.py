@@ -15,9 +15,10 @@ from report_samples import make
 from stretto.cli import main
 from stretto.files.bench import read_bench
 from stretto.files.profile import Call, Event
+from stretto.files.verdict import read_verdict, write_verdict
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import ranking as draw
-from stretto.report.findings import table_finding, where_time_goes
+from stretto.report.findings import facts_of, headline, table_finding, where_time_goes
 from stretto.report.load import load
 from stretto.report.ranking import rank
 from stretto.report.sources import sources
@@ -124,6 +125,59 @@ def test_a_resumed_launch_is_one(
     notes = said(capsys, "report", path, "-o", tmp_path / "r.html")["notes"]
     assert sum("did not finish" in n for n in notes) == 2
     assert "from 2 launches of the measuring program" in (tmp_path / "r.html").read_text()
+
+
+def test_facts_of_a_model_are_not_called_measured(systems: Path, tmp_path: Path) -> None:
+    model = grid(source="simulated")
+    more = [{"candidate": "native", "bytes": 8, "launch": 1, "source": "measured"}]
+    for specs, expected in (
+        (grid(), [("measured", "4 points"), ("launches", "1")]),
+        (model, [("simulated", "4 points"), ("launches", "1")]),
+        (model + grid(launch=1, source="simulated", names=("shm",)),
+         [("simulated", "4 points"), ("launches", "1 to 2")]),
+        (model + more, [("measured", "1 point, and 3 simulated"), ("launches", "1")]),
+    ):  # fmt: skip
+        (system,) = load([bench(systems, tmp_path / "a.bench.jsonl", specs)])
+        facts = [fact for fact in facts_of(system) if fact[0] != "where"]
+        assert facts == expected
+        assert f"1 collective {facts[0][0]} (bcast)" in headline(system)[0]
+
+
+def test_runs_that_failed_are_counted_apart(systems: Path, tmp_path: Path) -> None:
+    verdict = read_verdict(systems / "measured" / "app.verdict.json")
+    runs = [replace(r, exit=int(r.order == 1), value=None) for r in verdict.runs]
+    path = tmp_path / "app.verdict.json"
+    write_verdict(replace(verdict, runs=runs, measured=None, outcome="inconclusive"), path)
+    kinds = [r.kind for r in runs if r.exit == 0]
+    failed = next(r.kind for r in runs if r.exit)
+    words = f"{kinds.count('native')} native, {kinds.count('tuned')} tuned; failed: 1 {failed}"
+    assert ("runs", words) in facts_of(load([path])[0])
+
+
+@pytest.mark.parametrize(
+    ("typed", "launches", "expected"),
+    [
+        (["--launches", "1"], 1, "stretto bench -n 2 --launches 6"),
+        (["--launches=1"], 1, "stretto bench -n 2 --launches 6"),
+        ([], 6, "stretto table decide"),
+    ],
+)
+def test_launches_of_all_candidates_together_are_no_test(
+    systems: Path, tmp_path: Path, typed: list[str], launches: int, expected: str
+) -> None:
+    names = [f"native:I_MPI_ADJUST_BCAST={n}" for n in range(1, 9)]
+    specs = [
+        {"candidate": name, "bytes": 8, "launch": round_ * len(names) + at}
+        for round_ in range(launches)
+        for at, one in enumerate(names)
+        for name in ("native", one)
+    ]
+    path = bench(systems, tmp_path / "a.bench.jsonl", specs)
+    head, *rest = path.read_text().splitlines(True)
+    made = {**json.loads(head), "command": ["stretto", "bench", "-n", "2", *typed]}
+    path.write_text("".join([json.dumps(made) + "\n", *rest]))
+    assert main(["compare", str(path), "-o", str(tmp_path / "c.html")]) == 0
+    assert expected in (tmp_path / "c.html").read_text()
 
 
 def test_systems_are_compared_on_a_layout_where_they_share_something(

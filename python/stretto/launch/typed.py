@@ -20,6 +20,21 @@ def job_words(words: Sequence[str], mpi: str | None) -> str:
     return (f"--mpi {shlex.quote(mpi)} " if mpi is not None else "") + f"-- {typed(words)}"
 
 
+def without(words: Sequence[str], *options: str) -> list[str]:
+    """Return a command line without options that take a value, however they are written.
+
+    That is ``--out X``, ``--out=X``, ``-o X`` and ``-oX``, as often as they are there.
+    """
+    begins = tuple(f"{name}=" if name.startswith("--") else name for name in options)
+    out, left = [], iter(words)
+    for word in left:
+        if word in options:
+            next(left, None)
+        elif not word.startswith(begins):
+            out.append(word)
+    return out
+
+
 def near(path: Path) -> str:
     """Return a path as the user would type it here."""
     with contextlib.suppress(ValueError):

@@ -162,7 +162,7 @@ def check_same(settings: Settings, previous: Bench, path: Path) -> None:
         if key in old and old[key] != value:
             differing, again = f"{key} {old[key]}, and now it is {value}", "give "
             if key == "variants":
-                differing = "other candidates, or other launches of them"
+                differing = "other candidates, or another choice of --separate-launches"
                 again += "--candidates and --separate-launches as before, or "
             raise StrettoError(
                 f"these results were measured with {differing}",

@@ -66,7 +66,10 @@ def near_name(installation: MPIInstallation, name: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def _written(installation: MPIInstallation) -> frozenset[str]:
-    """Return the names of settings that stand in the files of Intel MPI."""
+    """Return the names of settings that stand in the files of Intel MPI.
+
+    One that ends in an underscore is the beginning of others, and no setting.
+    """
     if installation.family != "intel":
         return frozenset()
     tools = ("mpirun", "mpiexec.hydra", "hydra_pmi_proxy")
@@ -75,7 +78,7 @@ def _written(installation: MPIInstallation) -> frozenset[str]:
         with contextlib.suppress(OSError):
             data = path.read_bytes() if path is not None else b""
             found |= {name.decode() for name in re.findall(rb"\bI_MPI_[A-Z0-9_]+", data)}
-    return frozenset(found)
+    return frozenset(name for name in found if not name.endswith("_"))
 
 
 @lru_cache(maxsize=16)

@@ -10,6 +10,7 @@ from statistics import median
 
 from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, NetFile, Streams
+from stretto.launch.typed import without
 from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test, ratio_apart
 from stretto.measure.verdict import ALPHA, THRESHOLD
 from stretto.mpi.settings.openmpi import SPREAD
@@ -32,6 +33,10 @@ FAR = 1.5
 WAITS = 0.5
 #: options of Open MPI without which large messages use few of the connections
 _SPREAD = " ".join(f"--mca {name.removeprefix('OMPI_MCA_')} {value}" for name, value in SPREAD)
+#: left out of commands that measure again: they would overwrite the result
+_OUT = ("--out", "-o")
+#: what the pairs beside a slow one are measured for
+_WHICH = "to find out whether a host or the path is slow"
 #: a round trip so many times the least one is spent in queues
 QUEUED = 3
 
@@ -167,27 +172,40 @@ def _slow_pairs(
     slow = [point for point in left if point.rate < SLOW * top]
     for point, found in zip(slow, compare([(p.rates, healthy) for p in slow]), strict=True):
         if found.differs:
-            further = _other_pairs(result, point.pair)
             yield NetFinding(
                 "pair", point.pair, (point.pair,),
                 f"{point.source} -> {point.target} is slow: {rate_words(point.rate)}, the other "
                 f"pairs {rate_words(median(healthy))} ({found.ratio.median:.2f}x)",
-                f"measure both with other hosts, which names a slow one: {further}" if further else
-                "both are fast with other hosts: look at the path (cables, switch ports, routes)",
+                _pair_remedy(result, point.pair, {p.pair for p in points if p.rate < SLOW * top}),
             )  # fmt: skip
+
+
+def _pair_remedy(result: NetFile, pair: Pair, slow: set[Pair]) -> str:
+    further = _other_pairs(result, pair)
+    if further:
+        return f"measure both with other hosts {_WHICH}: {further}"
+    too = [" -> ".join(one) for one in _beside(result, pair) if one in slow]
+    if too:
+        return (
+            f"with other hosts they are slow, too ({', '.join(too)}): look at what these pairs "
+            "share (a host's card, a switch port, a route)"
+        )
+    return "both are fast with other hosts: look at the path (cables, switch ports, routes)"
+
+
+def _beside(result: NetFile, pair: Pair) -> list[Pair]:
+    """Return the pairs that tell whether a slow pair's hosts are slow with others, too."""
+    others = [host.name for host in result.hosts if host.name not in pair][:2]
+    return [(pair[0], other) for other in others] + [(other, pair[1]) for other in others]
 
 
 def _other_pairs(result: NetFile, pair: Pair) -> str | None:
     """Return the command that measures a slow pair's hosts with others; None: that was done."""
-    others = [host.name for host in result.hosts if host.name not in pair][:2]
-    wanted = [(pair[0], other) for other in others] + [(other, pair[1]) for other in others]
-    if set(wanted) <= {point.pair for point in result.streams}:
+    wanted = _beside(result, pair)
+    if set(wanted) <= {point.pair for point in fastest_setting(result.streams)}:
         return None
     words = [word for word in result.command if word not in ("--all-pairs", "--reverse")]
-    for option in ("-o", "--out", "--streams", "--threads", "--tool"):
-        if option in words:
-            at = words.index(option)
-            del words[at : at + 2]
+    words = without(words, "--streams", "--threads", "--tool")
     words += ["--streams", "1", "--threads", "1", "--no-latency", "--tool", result.streams[0].tool]
     return _again(replace(result, command=words), "--pairs", ",".join(map(":".join, wanted)))
 
@@ -354,7 +372,7 @@ def answer(result: NetFile) -> NetAnswer:
     further = _other_pairs(result, found[0].pairs[0]) if found[0].topic == "pair" else None
     return NetAnswer(
         f"{found[0].text}; {usual.text}", usual.remedy,
-        f"{further}   (a host, or the path)" if further else usual.next_command,
+        f"{further}   ({_WHICH})" if further else usual.next_command,
     )  # fmt: skip
 
 
@@ -387,7 +405,7 @@ def _latency_answer(result: NetFile) -> NetAnswer:
     points = [point for point in result.latencies if point.bytes == size]
     us = median(run.median_us for point in points for run in point.runs)
     title = " -> ".join(points[0].pair) if len(points) == 1 else f"median of {len(points)} pairs"
-    words = [word for word in result.command if word != "--latency"]
+    words = [word for word in without(result.command, *_OUT) if word != "--latency"]
     return NetAnswer(
         f"{title}: {three(us)} us one way for {sized(size)}", None,
         f"{shlex.join(['stretto', *words, '--no-latency'])}   (bandwidth)",
@@ -405,10 +423,7 @@ def _number(streams: int) -> str:
 
 def _again(result: NetFile, option: str, value: str) -> str:
     """Return the command that made a result, with another value of an option."""
-    words = list(result.command)
-    if option in words:
-        at = words.index(option)
-        del words[at : at + 2]
+    words = without(result.command, option, *_OUT)
     return shlex.join(["stretto", *words, option, value])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from stretto.files.identity import titled
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
-from stretto.files.verdict import VerdictFile
+from stretto.files.verdict import Run, VerdictFile
 from stretto.launch.naming import program_of
 from stretto.measure.idle import busy_before, busy_note
 from stretto.measure.verdict import ALPHA
@@ -47,8 +47,10 @@ def headline(system: System) -> tuple[str, str]:
         return _table_sentence(rows) + " The application has not been run with it yet.", "open"
     if system.panels:
         names = sorted({p.collective for p in system.panels})
+        model = all(p.simulated for q in system.panels for p in q.points)
+        done = "simulated" if model else "measured"
         return (
-            f"{fmt.plural(len(names), 'collective')} measured ({', '.join(names)}); "
+            f"{fmt.plural(len(names), 'collective')} {done} ({', '.join(names)}); "
             "nothing is decided yet.",
             "open",
         )
@@ -92,8 +94,7 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         wanted = ("gain measured", "outputs, native and tuned")
         out += [(name, facts[name]) for name in wanted if name in facts]
         if len(out) < 2:
-            made = [sum(r.kind == kind for r in v.runs) for kind in ("native", "tuned")]
-            out.insert(0, ("runs", f"{made[0]} native, {made[1]} tuned"))
+            out.insert(0, ("runs", _runs(v.runs)))
     elif system.tables:
         rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
@@ -104,10 +105,17 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         out.append(("collectives: transfer", fmt.percent(parts.share("transfer", "unsplit"))))
         out.append(("collectives: waiting", fmt.percent(parts.share("wait"))))
     elif system.panels:
-        points = sum(len(p.points) for p in system.panels)
-        out.append(("measured", fmt.plural(points, "point")))
-        most = max(p.estimate.launches for q in system.panels for p in q.points)
-        out.append(("launches", fmt.count(most)))
+        points = [p for q in system.panels for p in q.points]
+        simulated = sum(p.simulated for p in points)
+        measured = len(points) - simulated
+        more = f", and {fmt.count(simulated)} simulated" if simulated else ""
+        if measured:
+            out.append(("measured", fmt.plural(measured, "point") + more))
+        else:
+            out.append(("simulated", fmt.plural(simulated, "point")))
+        launches = [p.estimate.launches for p in points]
+        ends = dict.fromkeys((min(launches), max(launches)))
+        out.append(("launches", " to ".join(map(fmt.count, ends))))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
     if system.identities:
         one = system.identities[0]
@@ -117,6 +125,16 @@ def facts_of(system: System) -> list[tuple[str, str]]:
     if where:
         out.append(("where", ", ".join(where)))
     return out[:3]
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    """Return how many runs there are of each kind, with those that failed apart."""
+    kinds = ("native", "tuned")
+    done = {kind: sum(r.kind == kind and r.exit == 0 for r in runs) for kind in kinds}
+    failed = {kind: sum(r.kind == kind and r.exit != 0 for r in runs) for kind in kinds}
+    text = ", ".join(f"{number} {kind}" for kind, number in done.items())
+    bad = ", ".join(f"{number} {kind}" for kind, number in failed.items() if number)
+    return text + (f"; failed: {bad}" if bad else "")
 
 
 def following(system: System) -> str:

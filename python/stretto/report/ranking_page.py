@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stretto.launch.typed import without
 from stretto.measure.stats import FEWEST
 from stretto.report import page
 from stretto.report.figures import ranking as draw
@@ -42,7 +43,7 @@ def write(
         [("sizes", "Sizes", over), ("algorithms", "Algorithms", bars),
          ("defaults", "Defaults", True), ("method", "Method", True)],
         facts(rankings),
-        _following(files),
+        _following(rankings, files),
         warnings=notes,
         simulated=any(r.simulated for r in rankings),
     )  # fmt: skip
@@ -52,11 +53,14 @@ def write(
     )  # fmt: skip
 
 
-def _following(files: Sequence[Source]) -> str:
+def _following(rankings: Sequence[Ranking], files: Sequence[Source]) -> str:
     """Return the next command: one that measures on where no test can be made, else to decide."""
     held = [f for f in files if f.bench.samples] or list(files)
-    few = [f for f in held if len({s.launch for s in f.bench.samples}) < FEWEST]
-    for command in (f.bench.header.command for f in few):
-        if command[:2] == ["stretto", "bench"]:
-            return shlex.join(command)
+    for f in held:
+        command = f.bench.header.command
+        mine = [e for r in rankings for e in r.entries if e.file == str(f.path)]
+        # an MPI's default is in launches of all kinds, each of the others in those of one
+        rivals = [e for e in mine if e.kind != "default"] or mine
+        if command[:2] == ["stretto", "bench"] and rivals and all(e.few for e in rivals):
+            return shlex.join([*without(command, "--launches"), "--launches", str(FEWEST)])
     return f"stretto table decide {shlex.quote(str(held[0].path))}"

@@ -83,8 +83,8 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
     most = rounds * (len(candidates) + 1) + more
     runs.say(
         f"stretto: {runs.job.mpi.name}: {counted(len(candidates), 'setting')}, tried on "
-        f"CMD, {runs.o.place.words()}: at most {counted(most - more, 'run')}, and {more} that "
-        "confirm those that help, alone and together"
+        f"CMD, {runs.o.place.words()}: at most {counted(most - more, 'run')}, plus "
+        f"{counted(more, 'confirmation run')}"
     )
     if runs.o.dry_run:
         runs.say("stretto: dry run: nothing was run")
