@@ -24,9 +24,9 @@ typedef struct {
     const stretto_shape *shape;
     const stretto_layout *layout;
     stretto_network network;
-    stretto_block_place from, to; /* the blocks by the node of whom they are for, and of whom they are */
-    int node, n, me;        /* n: ranks of my node */
-    bool leader, equal;     /* shm+X; all nodes have as many ranks */
+    stretto_block_place from, to; /* the blocks by the node of their receiver, and sender */
+    int node, n, me;              /* n: ranks of my node */
+    bool leader, equal;           /* shm+X; all nodes have as many ranks */
     int *at, *got, *local; /* [nodes + 1] where a node's part begins of what X sends and receives */
     int *shapes;
 } exchange;
@@ -254,7 +254,8 @@ static int compose_alltoall(exchange *e, const stretto_choice *choice, size_t by
     }
     e->got = e->at + nodes + 1;
     e->local = e->got + nodes + 1;
-    const stretto_block_place mine = {stretto_plan_mine(e->plan, 0, 0).buffer, 0}, out = {STRETTO_OUT, 0};
+    const stretto_block_place mine = {stretto_plan_mine(e->plan, 0, 0).buffer, 0},
+                              out = {STRETTO_OUT, 0};
     /* where nothing is staged, what comes must not meet what has still to go */
     const bool apart = straight_in_place(e);
     e->from = apart ? (stretto_block_place){STRETTO_TMP, reserve(e->plan, e->shape->nranks)}

@@ -12,12 +12,12 @@ typedef struct {
     const stretto_layout *layout;
     const stretto_shape *shape;
     stretto_plan *plan;
-    stretto_plan network;   /* X, over the nodes */
-    int node, nlocal;       /* mine */
+    stretto_plan network;         /* X, over the nodes */
+    int node, nlocal;             /* mine */
     stretto_block_place gathered; /* allgather: where the blocks lie grouped by node */
-    int *index_of;          /* [network.nactions] its place in plan, for WAIT */
-    int *tmp_of;            /* [network.tmp_blocks + 1] its place in plan's TMP */
-    int *spread_at;         /* [X's OUT blocks] X's action before which the node gets the block */
+    int *index_of;                /* [network.nactions] its place in plan, for WAIT */
+    int *tmp_of;                  /* [network.tmp_blocks + 1] its place in plan's TMP */
+    int *spread_at; /* [X's OUT blocks] X's action before which the node gets the block */
 } composition;
 
 /* Local index of the rank that stands for the node in the network phase. */

@@ -123,7 +123,7 @@ stretto_block_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layou
 }
 
 stretto_block_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
-                            stretto_block_place ranked) {
+                                  stretto_block_place ranked) {
     return layout->consecutive ? ranked : stretto_group_in_tmp(plan, layout);
 }
 

@@ -32,13 +32,14 @@ typedef struct {
 /* New room in TMP for all ranks' blocks grouped by node; the second: where they are in rank order,
  * if nodes hold consecutive ranks. */
 stretto_block_place stretto_group_in_tmp(stretto_plan *plan, const stretto_layout *layout);
-stretto_block_place stretto_group(stretto_plan *plan, const stretto_layout *layout, stretto_block_place ranked);
+stretto_block_place stretto_group(stretto_plan *plan, const stretto_layout *layout,
+                                  stretto_block_place ranked);
 /* Copies between the two, runs of consecutive ranks at a time where they lie side by side, but not
  * the block of rank `skip`. */
 void stretto_regroup(stretto_plan *plan, const stretto_layout *layout, stretto_block_place ranked,
                      stretto_block_place grouped, bool into_group, int skip);
-static inline stretto_span stretto_node_run(const stretto_layout *layout, stretto_block_place grouped,
-                                            int node) {
+static inline stretto_span stretto_node_run(const stretto_layout *layout,
+                                            stretto_block_place grouped, int node) {
     return stretto_span_of(grouped.buffer, grouped.first + layout->node_start[node],
                            stretto_ranks_on(layout, node));
 }
