@@ -181,6 +181,8 @@ def _slow_pairs(
 
 
 def _pair_remedy(result: NetFile, pair: Pair, slow: set[Pair]) -> str:
+    if not _beside(result, pair):
+        return f"measure both with a third host {_WHICH}"
     further = _other_pairs(result, pair)
     if further:
         return f"measure both with other hosts {_WHICH}: {further}"
@@ -202,7 +204,7 @@ def _beside(result: NetFile, pair: Pair) -> list[Pair]:
 def _other_pairs(result: NetFile, pair: Pair) -> str | None:
     """Return the command that measures a slow pair's hosts with others; None: that was done."""
     wanted = _beside(result, pair)
-    if set(wanted) <= {point.pair for point in fastest_setting(result.streams)}:
+    if not wanted or set(wanted) <= {point.pair for point in fastest_setting(result.streams)}:
         return None
     words = [word for word in result.command if word not in ("--all-pairs", "--reverse")]
     words = without(words, "--streams", "--threads", "--tool")
