@@ -1,28 +1,16 @@
 #include "record/blocks.h"
+#include "record/store.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ROWS = 64 };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The section is made by the first call that has something for it: few programs have. */
-static stretto_raw_blocks *row_of(uint64_t key) {
-    static stretto_raw_blocks *rows;
-    static bool tried;
-    if (!tried)
-        rows = stretto_store_section(STRETTO_RAW_BLOCKS, sizeof *rows, ROWS);
-    tried = true;
-    for (int i = 0; rows && i < ROWS; i++)
-        if (rows[i].key == key || !rows[i].key)
-            return &rows[i];
-    return NULL; /* more kinds of calls than there is room for: of the others nothing is known */
-}
+static stretto_keyed section = {STRETTO_RAW_BLOCKS, sizeof(stretto_raw_blocks), NULL, false};
 
 void stretto_blocks_add(uint64_t key, const stretto_measure *m) {
     pthread_mutex_lock(&lock);
-    stretto_raw_blocks *row = row_of(key);
+    stretto_raw_blocks *row = stretto_store_row(&section, key);
     for (int i = 0; row && i < m->nblocks; i++) {
         int64_t n = m->wide ? ((const int64_t *)m->blocks)[i] : ((const int *)m->blocks)[i];
         uint64_t bytes = n > 0 ? (uint64_t)(n * m->width) : 0;
@@ -76,7 +64,7 @@ static int *targets_of(const stretto_comm *in, MPI_Comm comm, int topology, int 
 void stretto_blocks_graph(uint64_t key, const stretto_comm *in, MPI_Comm comm) {
     int topology = MPI_UNDEFINED, n;
     pthread_mutex_lock(&lock);
-    stretto_raw_blocks *row = row_of(key);
+    stretto_raw_blocks *row = stretto_store_row(&section, key);
     PMPI_Topo_test(comm, &topology);
     if (row && topology == MPI_CART)
         keep_cartesian(row, comm);

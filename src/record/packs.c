@@ -1,4 +1,5 @@
 #include "record/packs.h"
+#include "record/store.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,22 +7,12 @@
 
 /* Below, the clock is what is measured; above, the room is not worth it. At most one in SHARE of
  * the time since the first message is spent. */
-enum { ROWS = 64, LEAST = 256, MOST = 4 << 20, SHARE = 64 };
+enum { LEAST = 256, MOST = 4 << 20, SHARE = 64 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t spent; /* ticks */
 
-static stretto_raw_pack *row_of(uint64_t key) {
-    static stretto_raw_pack *rows;
-    static bool tried;
-    if (!tried)
-        rows = stretto_store_section(STRETTO_RAW_PACKS, sizeof *rows, ROWS);
-    tried = true;
-    for (int i = 0; rows && i < ROWS; i++)
-        if (rows[i].key == key || !rows[i].key)
-            return &rows[i];
-    return NULL;
-}
+static stretto_keyed section = {STRETTO_RAW_PACKS, sizeof(stretto_raw_pack), NULL, false};
 
 static bool may_measure(uint64_t now) {
     static uint64_t first;
@@ -35,7 +26,7 @@ static bool may_measure(uint64_t now) {
 
 static void keep(uint64_t key, uint64_t bytes, uint64_t packing, uint64_t copying, uint64_t begun) {
     pthread_mutex_lock(&lock);
-    stretto_raw_pack *row = row_of(key);
+    stretto_raw_pack *row = stretto_store_row(&section, key);
     if (row) {
         row->calls++;
         row->bytes += bytes;

@@ -113,6 +113,19 @@ void *stretto_store_section(uint32_t kind, size_t item_bytes, size_t items) {
     return mapped;
 }
 
+void *stretto_store_row(stretto_keyed *section, uint64_t key) {
+    enum { ROWS = 64 };
+    if (!section->tried)
+        section->rows = stretto_store_section(section->kind, section->row_bytes, ROWS);
+    section->tried = true;
+    for (size_t i = 0; section->rows && i < ROWS; i++) {
+        uint64_t *row = (void *)(section->rows + i * section->row_bytes);
+        if (*row == key || !*row)
+            return row;
+    }
+    return NULL;
+}
+
 void stretto_store_discard(void) {
     stretto_header = NULL;
     unlink(path);

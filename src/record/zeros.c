@@ -1,22 +1,13 @@
 #include "record/zeros.h"
+#include "record/store.h"
 
 #include <pthread.h>
 
-enum { ROWS = 64, MOST = 64 << 10 };
+enum { MOST = 64 << 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static stretto_raw_zeros *row_of(uint64_t key) {
-    static stretto_raw_zeros *rows;
-    static bool tried;
-    if (!tried)
-        rows = stretto_store_section(STRETTO_RAW_ZEROS, sizeof *rows, ROWS);
-    tried = true;
-    for (int i = 0; rows && i < ROWS; i++)
-        if (rows[i].key == key || !rows[i].key)
-            return &rows[i];
-    return NULL;
-}
+static stretto_keyed section = {STRETTO_RAW_ZEROS, sizeof(stretto_raw_zeros), NULL, false};
 
 /* By way of MPI_Pack: the MPI knows how to read the memory of a device. */
 void stretto_zeros_look(uint64_t key, const stretto_measure *m) {
@@ -30,7 +21,7 @@ void stretto_zeros_look(uint64_t key, const stretto_measure *m) {
         bool zero = true;
         for (int i = 0; i < position && zero; i++)
             zero = !packed[i];
-        stretto_raw_zeros *row = row_of(key);
+        stretto_raw_zeros *row = stretto_store_row(&section, key);
         if (row) {
             row->calls++;
             row->zero += zero;
