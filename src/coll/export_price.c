@@ -96,8 +96,6 @@ static int read_layout(pricing *p, char *error, size_t error_size) {
     for (int r = 0; r < n; r++)
         ranks[start[node_of[r]] + local_of[r]] = r;
     p->layout = (stretto_layout){n, nnodes, node_of, local_of, start, ranks, consecutive, NULL};
-    if (p->platform.rails < 2)
-        return 0; /* any lanes use the one */
     if (stretto_platform_check(&p->platform, error, error_size) != 0)
         return -1;
     int *rail = node_of_host, *domain = rail + size, *order = domain + size;
