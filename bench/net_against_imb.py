@@ -11,7 +11,9 @@ left out. Printed is the ratio in a pair (Stretto divided by the other), median 
 the pairs, near and far cores apart. Both programs give the best of five batches of about 10 ms:
 IMB prints one mean a size, so it gets the same size several times (``-msglen``), and the first two
 rows are its warm-up. One long mean would have every interruption in it, and a median of batches
-those that the host moved between the two flags. What is not there is left out, and named:
+those during which the host moved cores. A ratio is of the best of four pairs: windows of 64 KiB
+differ by 1.5 times between launches of one program, with where its buffers lie in the caches.
+What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
   intel-openmp): ``--libiomp`` is the directory that holds it.
@@ -64,6 +66,9 @@ LIMIT_S = 30.0
 VOLUME, FEWEST, MOST = 100 << 20, 8, 10_000
 #: rows of IMB that are its warm-up
 WARM_UP = 2
+#: pairs of one figure in a row of which the best of each program are compared: where malloc's pages
+#: lie makes a launch up to 1.5 times as fast as another
+GROUP = 4
 #: flags around a pair of launches that differ by more: the cores moved
 MOVED = 1.5
 #: flags of two threads of one core, of one L3 cache and of two: ns, from and below
@@ -253,12 +258,12 @@ def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]
 def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
     """Print the ratios: us for ping-pongs and thread levels, MB/s for the others."""
     for title in dict.fromkeys(cell.title for cell in found):
-        if not any(len(pairs) >= 3 for cell, pairs in found.items() if cell.title == title):
+        if not any(len(groups(c, p)) >= 3 for c, p in found.items() if c.title == title):
             continue
         print(f"\n{title}, cores: {kind}")
-        print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, pairs")
+        print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, number")
         for cell in sorted((c for c in found if c.title == title), key=lambda c: _order(c.name)):
-            pairs = found[cell]
+            pairs = groups(cell, found[cell])
             each = sorted(a / b for a, b in pairs)
             if len(each) < 3:
                 continue
@@ -269,6 +274,15 @@ def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
                 f"  {cell.name:20}{mine:>10}{other:>10}   {median(each):.3f}, {low:.3f} to "
                 f"{high:.3f}, {len(each)}{within}"
             )
+
+
+def groups(cell: Cell, pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the best of each program in every GROUP pairs (thread levels: all pairs)."""
+    test = TESTS.get(cell.name.split()[0])
+    if test is None:
+        return pairs
+    parts = (pairs[i : i + GROUP] for i in range(0, len(pairs) - GROUP + 1, GROUP))
+    return [(best(test, (a for a, _ in part)), best(test, (b for _, b in part))) for part in parts]
 
 
 def _order(name: str) -> tuple[int, int]:
