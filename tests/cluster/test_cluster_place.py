@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,12 @@ from clusters import testbed
 from mpis import MPICH_YIELDS, MPIS, REPOSITORY, rarely
 from profiles import torus
 from stretto.check.facts import collect_facts
-from stretto.place.order import best_order, block, placement
-from stretto.place.output import launch, write_order
+from stretto.check.job import Started, probe
+from stretto.launch.command import parse_command
+from stretto.launch.job import understand
+from stretto.place.order import best_order, block, placement, round_robin
+from stretto.place.output import launch, placed_words, write_order
+from stretto.place.run import nodes_of_job
 from stretto.place.site import site_of
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
@@ -82,6 +87,40 @@ def test_order_of_a_hidden_torus_halves_what_the_cards_send(
         found = sent(nodes, name, [*start, *given.words, "-n", "16", *halo(nodes, name)])
         # packets add headers and acknowledgements, never as much as one neighbour's bytes
         assert apart[placed.name] < found < 1.2 * apart[placed.name], (placed.name, found)
+
+
+#: what is typed for each MPI so that it binds its ranks to cores
+BINDS = {"openmpi4": "--bind-to", "openmpi5": "--bind-to", "mpich": "-bind-to"}
+
+
+def masks_of(words: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return node and hardware threads of each rank as a launcher starts it, without an order."""
+    started = probe(understand(words))
+    assert isinstance(started, Started), started
+    return sorted((rank.node, rank.cpus) for rank in started.placed)
+
+
+@pytest.mark.parametrize("name", BINDS)
+def test_launch_of_an_order_keeps_how_the_command_binds(
+    name: str, nodes: testbed.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes have one core of two by their affinity, which bound ranks leave: masks differ."""
+    for variable, value in clusters.environment(nodes, name).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(nodes.shared)
+    start = clusters.launcher(nodes, name, 4, 2)
+    placed = placement("best", round_robin([2] * 4))
+    kind = "mpich" if name == "mpich" else "openmpi"
+    for more in ((), (BINDS[name], "core")):
+        words = [*start, *more, "/bin/true"]
+        native = masks_of(words)
+        site = nodes_of_job(understand(words), [n.name for n in nodes.nodes], [2] * 4)
+        assert site.bound == bool(more) and site.loose != site.bound
+        folder = nodes.shared / f"binding-{name}-{len(more)}"
+        write_order(folder, site, placed)
+        given = launch(kind, 4 if name == "openmpi4" else 5, folder, site, placed)
+        changed = placed_words(parse_command(words, os.environ, nodes.shared), given)
+        assert masks_of(changed) == native, (given, more)
 
 
 def test_cart_create_with_reorder_sends_no_more_than_the_optimum(nodes: testbed.Cluster) -> None:

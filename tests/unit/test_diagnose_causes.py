@@ -28,6 +28,10 @@ def allreduce(seconds: float, **values: Any) -> Call:
     return row("MPI_Allreduce", "collective", **(base | more | values))
 
 
+#: without a graph, which is what it would be measured on
+AROUND = replace(allreduce(5.0), function="MPI_Neighbor_alltoall", kind="neighborhood")
+
+
 def barriers(calls: int, detail: str | None = None, communicator: int = 0) -> Call:
     return row(
         "MPI_Barrier", "collective", detail=detail, communicator=communicator,
@@ -67,7 +71,10 @@ CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
     (large(FITS), "bandwidth", None, False, []),
     (large(10 * FITS), "collective", None, True, ["stretto tune -- mpirun -n 2 './a b'"]),
     (profile([replace(allreduce(5.0), function="MPI_Alltoallw")], (0.1, 0.1)), "collective", None,
-     False, ["leaves these collectives to the MPI"]),
+     True, []),
+    (profile([AROUND], (0.1, 0.1)), "collective", None, False,
+     ["leaves these collectives to the MPI"]),
+    (profile([replace(AROUND, graph="torus(2)")], (0.1, 0.1)), "collective", None, True, []),
     (profile([allreduce(1.0)], communicators=[Communicator(0, "MPI_COMM_SELF", 1, 1, 1, 2)]),
      "collective", None, False, []),
     (profile([allreduce(0.01, typical_s=1e-6)], (0.001, 0.001)), "interruption", None, True,
@@ -288,7 +295,11 @@ def test_verdict_on_busy_machine_or_few_calls_is_withheld(
     [
         ("MPI_Allreduce", 0.06, "inconclusive: the machine was busy, and ranks waited 6 %"),
         ("MPI_Allreduce", 0.04, "tuning can help"),  # not busy
-        ("MPI_Alltoallw", 0.06, "tuning cannot help, because no collective algorithm makes files"),
+        (
+            "MPI_Neighbor_alltoall",
+            0.06,
+            "tuning cannot help, because no collective algorithm makes files",
+        ),
     ],
 )
 def test_no_gain_left_by_a_busy_machine_is_inconclusive(
@@ -569,6 +580,16 @@ def test_late_senders_are_told_by_their_calls_and_by_who_works_meanwhile(
     assert [step in s for s in found.steps] == [True] if step else found.steps == []
     if cause == "chain":
         assert "on average 1.0 of 4 ranks compute at a time" in found.evidence[-1]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_messages_between_nodes_lead_to_an_order_of_ranks(number: int) -> None:
+    run = messages("MPI_Send", 8 << 30, 1, 1.1)
+    nodes = [Node(f"n{i}", [i] if number == 2 else [0, 1], None, None) for i in range(number)]
+    (cause,) = (c for c in diagnose(replace(run, nodes=nodes)).causes if c.name == "bandwidth")
+    placed = "stretto place -- mpirun -n 2 './a b'"
+    assert (cause.next_command == placed) == (number == 2)
+    assert ("on the same node" in cause.advice) == (number == 2)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,11 @@ def test_neighbourhood_is_recorded_with_its_graph() -> None:
         recorded_pattern(profile(*rows), "neighbor_alltoall", "f")
 
 
+def test_alltoallw_is_measured_as_alltoallv() -> None:
+    (need,) = find_needs(profile(call("MPI_Alltoallw", blocks=[(4, 1), (12, 1)]))).chosen
+    assert (need.collective, need.pattern) == ("alltoallv", "0.5:50,1.5:50")
+
+
 def test_pattern_is_part_of_what_was_measured() -> None:
     """One size with two patterns: two cases, of which one is done."""
     both = [make_case("alltoallv", 64, ["native"], pattern=p) for p in ("", "0:50,2:50")]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from machines import facts, hwloc_xml, instance
 from profiles import profile, torus
 from stretto import cli
+from stretto.check.cluster import Placed
 from stretto.check.facts import Facts
 from stretto.files.profile import Matrix, Node, write_profile
 from stretto.launch.command import parse_command
@@ -33,7 +34,7 @@ from stretto.place.order import (
 from stretto.place.output import TITLES, core_list, launch, options, placed_words, write_order
 from stretto.place.partition import between
 from stretto.place.run import read_sent
-from stretto.place.site import JobNodes, cores_of, seats, site_of
+from stretto.place.site import JobNodes, bound_as_started, cores_of, seats, site_of
 
 
 def made(tmp_path: Path, **how: int) -> Facts:
@@ -194,6 +195,26 @@ def test_site_of_too_many_ranks_gives_all_the_whole_node(tmp_path: Path) -> None
     assert not site_of(["a"], [9], True, None).known
 
 
+def test_bound_as_started_takes_the_masks_of_the_ranks(tmp_path: Path) -> None:
+    node, every = made(tmp_path), tuple(range(16))
+    known = {"a": node, "b": node}
+    sockets = [
+        Placed(n, tuple(c for c in every if c % 2 == k), every) for n in "ab" for k in (0, 1)
+    ]
+    wide = bound_as_started(["a", "b"], [4, 4], sockets * 2, known)
+    assert wide.bound and wide.overlapping
+    assert [core_list(s.cores) for s in wide.seats[0] if s] == ["0-3", "0-3", "4-7", "4-7"]
+    # two ranks to a socket cannot stand in a rank file of Open MPI 5
+    placed = placement("x", block([4, 4]))
+    assert "--rankfile" in launch("openmpi", 4, tmp_path, wide, placed).words
+    assert not launch("openmpi", 5, tmp_path, wide, placed).binds
+    threads = bound_as_started(["a"], [2], [Placed("a", (c,), every) for c in (8, 0)], known)
+    assert [s.cpus for s in threads.seats[0] if s] == [(0,), (8,)]  # one core
+    free = bound_as_started(["a"], [2], [Placed("a", (0,), (0,))] * 2, known)
+    assert free.loose and not free.bound
+    assert not bound_as_started(["a", "b"], [2, 2], sockets, {"a": node}).known
+
+
 def test_place_profile_of_other_nodes_ends_at_the_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -271,9 +292,12 @@ def test_write_order_gives_each_launcher_its_words(tmp_path: Path) -> None:
     ]  # fmt: skip
     words = " ".join(launch("mpich", 0, where, site, placed).words)
     assert words == f"-f {where}/nodes -rankmap 0,1,1,0 -bind-to user:0,1"
-    loose = JobNodes(("a", "b"), ((None, None),) * 2)
-    assert launch("openmpi", 4, where, loose, placed).words[:2] == ("--map-by", "seq")
-    slurm = launch("slurm", 0, where, loose, placed)
+    unknown = JobNodes(("a", "b"), ((None, None),) * 2)
+    given_ = launch("openmpi", 4, where, unknown, placed)
+    assert given_.words == ("--map-by", "seq", "--hostfile", f"{where}/hosts") and not given_.binds
+    loose = launch("openmpi", 5, where, replace(site, loose=True), placed)
+    assert loose.words == (*given_.words, "--bind-to", "none")
+    slurm = launch("slurm", 0, where, unknown, placed)
     assert slurm.words == ("--distribution=arbitrary",)
     assert slurm.variables == {"SLURM_HOSTFILE": str(where / "hosts")}
 
@@ -297,9 +321,11 @@ def test_placed_words_replace_what_places_ranks(
     command = parse_command([str(script), *typed.split()], {"PATH": "/usr/bin:/bin"}, tmp_path)
     site = JobNodes(("a", "b"), ((None, None),) * 2)
     given_ = launch(command.kind or "openmpi", 4, tmp_path, site, placement("x", block([2, 2])))
-    found = placed_words(command, given_)
+    found = placed_words(command, replace(given_, binds=True))
     assert shlex.join(found[1 + len(given_.words) :]) == left
     assert tuple(found[1 : 1 + len(given_.words)]) == given_.words
+    kept = placed_words(command, given_)  # the cores are not known
+    assert ("--bind-to" in kept) == ("--bind-to" in typed)
 
 
 def recorded_torus(path: Path, width: int, nodes: int, cores: int | None = None) -> Path:
@@ -346,7 +372,7 @@ def test_place_profile_prints_an_answer_first(
 
 #: arguments, exit code, part of the error
 REFUSED = [
-    ([], 2, "nothing says what is to be placed"),
+    ([], 2, "there is nothing to place"),
     (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 to use"),
     (["--ppn", "2", "--machine", "XML", "-o", "x"], 2, "--hosts A,B,C"),
     (["--profile", "PROFILE", "--nodes", "3", "--hosts", "a"], 2, "1 host named for 3 nodes"),
@@ -383,7 +409,7 @@ def test_read_sent_takes_the_cards_of_each_node() -> None:
 #: what is typed behind `place`, part of the error
 NO_COMMAND = [
     (["--", "./app"], "shows no launcher"),
-    (["--ppn", "2", "--", "mpirun", "./app"], "CMD says where it runs"),
+    (["--ppn", "2", "--", "mpirun", "./app"], "CMD names its nodes"),
     (["--", "mpirun.openmpi", "-n", "1", "sh", ":", "-n", "1", "sh"], "several programs"),
 ]
 

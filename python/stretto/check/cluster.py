@@ -27,10 +27,14 @@ _CLOCKS_S = 1.0
 
 @dataclass(frozen=True)
 class Placed:
-    """Where one rank was started: its node, and the hardware threads it is bound to."""
+    """Where one rank was started: its node, and the hardware threads it is bound to.
+
+    `inherited`: those of the launcher's daemon, which a rank has if nothing binds it.
+    """
 
     node: str
     cpus: tuple[int, ...]
+    inherited: tuple[int, ...] = ()
 
 
 def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[Finding]:

@@ -32,7 +32,12 @@ from stretto.launch.library import library_for
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import which
 
-_PROBE = 'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status)"'
+# A rank's parent is the launcher's daemon: its mask is that of an unbound rank.
+_PROBE = (
+    'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status) of '
+    '$(grep Cpus_allowed_list /proc/$PPID/status)"'
+)
+_MASK = r"Cpus_allowed_list:\s*([\d,-]+)"
 
 
 @dataclass(frozen=True)
@@ -172,10 +177,11 @@ def probe(job: Job) -> Started | Finding | None:
 
 def _placed(result: Result) -> tuple[Placed, ...]:
     """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started."""
-    started = re.findall(r"rank-on (\S+) Cpus_allowed_list:\s*([\d,-]+)", result.stdout)
+    started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK})?", result.stdout)
     ran = re.findall(r"rank \d+ of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
-    found = ran if len(ran) == len(started) else started
-    return tuple(Placed(node, parse_list(cpus)) for node, cpus in found)
+    inherited = {node: parse_list(cpus) for node, _, cpus in started}
+    found = ran if len(ran) == len(started) else [rank[:2] for rank in started]
+    return tuple(Placed(node, parse_list(cpus), inherited[node]) for node, cpus in found)
 
 
 _LIMIT_S = 20

@@ -23,7 +23,13 @@ with lazily():
     from stretto.place.hwloc import read_machine
     from stretto.place.order import block, find_order, placement, recorded, traffic_of
     from stretto.place.output import need_names, write_order
-    from stretto.place.show import order_json, order_lines, seats_lines, typed_lines
+    from stretto.place.show import (
+        binding_line,
+        order_json,
+        order_lines,
+        seats_lines,
+        typed_lines,
+    )
     from stretto.place.site import JobNodes, like_recorded, seats, site_of, sizes_of
     from stretto.tune.session import Options, Tuning
 
@@ -39,7 +45,14 @@ _PerNode = Annotated[
     int | None, o.option(o.JOB, "Ranks on each node.", "--ppn", "--ranks-per-node", min=1)
 ]
 _Nodes = Annotated[int | None, o.option(o.JOB, "Number of nodes (default: as recorded).", min=1)]
-_Width = Annotated[int | None, o.option(o.JOB, "Cores of each rank (default: its share).", min=1)]
+_Width = Annotated[
+    int | None,
+    o.option(
+        o.JOB,
+        "Bind each rank to so many cores (default: its share; with CMD: as CMD binds).",
+        min=1,
+    ),
+]
 _Profile = Annotated[
     Path | None,
     o.option(
@@ -84,8 +97,8 @@ def command(
     if cmd:
         if profile or machine or ppn or nodes or hosts:
             raise UsageError(
-                "CMD says where it runs, and is recorded anew", None,
-                "leave --profile, --machine, --ppn, --nodes and --hosts away",
+                "CMD names its nodes and is recorded by this command", None,
+                "omit --profile, --machine, --ppn, --nodes and --hosts",
             )  # fmt: skip
         where = out or Path(f"place-{app_name(understand(cmd, mpi=given['mpi']))}")
         options = trials(cmd, where, dry_run=dry_run, **given)
@@ -97,7 +110,7 @@ def command(
         _cores(machine, ppn, threads or 1, names, out, as_json)
     else:
         raise UsageError(
-            "nothing says what is to be placed", None,
+            "there is nothing to place", None,
             "give --ppn N, --profile FILE of a recorded run, or -- CMD",
         )  # fmt: skip
 
@@ -167,7 +180,11 @@ def _command(
     if as_json:
         print_json(order_json(found, nodes, placed.conclusion))
         return
-    print("\n".join(order_lines(found)))
+    print(
+        "\n".join(
+            [*order_lines(found), "", binding_line(nodes, found.gain or len(nodes.names) > 1)]
+        )
+    )
     if found.gain:
         print(f"\nstretto: {placed.conclusion}")
     if found.gain and placed.helps:

@@ -16,7 +16,7 @@ from stretto.diagnose.numbers import (
     volume_of,
 )
 from stretto.files.profile import Call, Profile
-from stretto.files.table import TUNABLE
+from stretto.files.table import NEIGHBORHOODS, ROW_OF, TUNABLE
 from stretto.files.usage import crowd_of, usage_of, usage_words
 from stretto.launch.job import LONG_JOB_S
 from stretto.profile.show import group_of
@@ -70,6 +70,13 @@ class Causes(Numbers):
         return f"stretto profile --show {shlex.quote(str(self.file))}" if self.file else (
             f"stretto profile -- {self.command}"
         )  # fmt: skip
+
+    def place_command(self) -> str | None:
+        """Return the command that shows what another order of ranks would keep inside nodes."""
+        if len(self.p.nodes) < 2:
+            return None
+        words = f"--profile {shlex.quote(str(self.file))}" if self.file else f"-- {self.command}"
+        return f"stretto place {words}"
 
     @property
     def long_job(self) -> bool:
@@ -167,6 +174,7 @@ class Causes(Numbers):
                 f"should take {seconds(lost)} a rank beside the bytes"
             ],
             "send fewer and larger ones: what goes to the same rank in one message",
+            self.place_command(),
             because="messages between two ranks are not collectives",
         )
 
@@ -216,7 +224,11 @@ class Causes(Numbers):
 
     def _tunable(self, call: Call) -> bool:
         known = self.sizes.get(-1 if call.communicator is None else call.communicator)
-        return call.collective in TUNABLE and (known is None or known.size > 1)
+        name = call.collective or ""
+        names: tuple[str, ...] = TUNABLE
+        if call.graph is not None:
+            names += NEIGHBORHOODS
+        return ROW_OF.get(name, name) in names and (known is None or known.size > 1)
 
     def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:
         rows = [c for c in calls if c.typical_s and c.transfer_s and c.sampled >= ENOUGH_CALLS]
@@ -242,6 +254,7 @@ class Causes(Numbers):
 
     def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:
         several = len(self.p.nodes) > 1
+        placed = self.place_command() if messages > collectives else None
         return self._cause(
             "bandwidth",
             "bandwidth: the bytes themselves",
@@ -253,7 +266,9 @@ class Causes(Numbers):
                 + f"{self.net.node_bandwidth / 1e9:g} GB/s within a node"
             ],
             "send less (single precision, fewer fields, larger steps)"
-            + (", or use all network rails" if several else ""),
+            + (", use all network rails" if several else "")
+            + (", or put ranks that exchange messages on the same node" if placed else ""),
+            placed,
             because="another algorithm has to move the same bytes",
         )
 

@@ -20,9 +20,9 @@ from stretto.files.rows import Row, Table, merge_rows, star
 from stretto.kinds import Family
 
 __all__ = [
-    "COLLECTIVES", "NEIGHBORHOODS", "TUNABLE", "WITHOUT_SIZE", "Row", "Table", "check_choice",
-    "check_choices", "format_table", "merge_rows", "parse_table", "read_table", "table_of",
-    "write_table",
+    "COLLECTIVES", "NEIGHBORHOODS", "ROW_OF", "TUNABLE", "WITHOUT_SIZE", "Row", "Table",
+    "check_choice", "check_choices", "format_table", "merge_rows", "parse_table", "read_table",
+    "table_of", "write_table",
 ]  # fmt: skip
 
 VERSION = 1
@@ -42,6 +42,8 @@ COLLECTIVES = (
     "gatherv", "scatter", "scatterv", "allgatherv", "reduce_scatter_block", "reduce_scatter",
     "scan", "exscan", *NEIGHBORHOODS,
 )  # fmt: skip
+#: collectives that use the row of another one: blocks of any datatypes
+ROW_OF = {"alltoallw": "alltoallv", "neighbor_alltoallw": "neighbor_alltoallv"}
 #: no rank knows the others' sizes: only a row for every size is used (docs/explanation/calls.md)
 WITHOUT_SIZE = ("alltoallv", "gatherv", "scatterv", *NEIGHBORHOODS)
 _REMEDY = "correct the line, or make the table again with: stretto tune"

@@ -17,7 +17,7 @@ from typing import Any
 
 from stretto.errors import StrettoError, UsageError
 from stretto.files.profile import Call, Profile
-from stretto.files.table import NEIGHBORHOODS, WITHOUT_SIZE
+from stretto.files.table import NEIGHBORHOODS, ROW_OF, WITHOUT_SIZE
 from stretto.measure.settings import IRREGULAR
 
 #: sizes of a pattern at most; more are joined
@@ -111,12 +111,12 @@ def whole_pattern(collective: str, blocks: str, graph: str | None) -> str:
 
 def measured_as(call: Call) -> str | None:
     """Return the collective whose algorithms carry out a blocking call; None: no collective."""
-    if call.kind == "collective":
-        return call.collective
-    if call.kind != "neighborhood" or call.function.startswith("MPI_I"):
+    if call.kind == "neighborhood" and call.function.startswith("MPI_I"):
+        return None
+    if call.kind not in ("collective", "neighborhood"):
         return None
     name = call.collective
-    return "neighbor_alltoallv" if name == "neighbor_alltoallw" else name
+    return None if name is None else ROW_OF.get(name, name)
 
 
 def recorded_pattern(profile: Profile, collective: str, place: str) -> str:

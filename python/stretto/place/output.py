@@ -33,14 +33,20 @@ _PLACING: dict[LauncherKind, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _PLACING["intel"] = _PLACING["mpich"]
+#: those of them that bind ranks of a node, and leave its ranks where they are
+_BINDING = {"bind-to", "bind-to-core", "bind-to-none", "binding", "cpu-bind"}
 
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """What one launcher is given: words after its name, and variables."""
+    """What one launcher is given: words after its name, and variables.
+
+    `binds`: the words decide how ranks are bound, in place of the command's own options.
+    """
 
     words: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
+    binds: bool = True
 
 
 def need_names(site: JobNodes) -> JobNodes:
@@ -70,7 +76,7 @@ def write_order(directory: Path, site: JobNodes, placed: Placement) -> list[Path
         ),
         "rankmap": rankmap_of(placed) + "\n",
     }
-    if site.known:
+    if site.bound:
         texts["rankfile"] = _rankfile(site, placed)
     for name, text in texts.items():
         write_atomic(directory / name, text, "the order of ranks")
@@ -119,18 +125,26 @@ def launch(
     """
     common = _common(site, placed)
     bound = binding(kind, common).replace("'", "").split() if common else []
+    binds = bool(bound)
     if kind == "slurm":
         variables = {"SLURM_HOSTFILE": str(directory / "hosts")}
-        return LaunchOptions(("--distribution=arbitrary", *bound), variables)
+        return LaunchOptions(("--distribution=arbitrary", *bound), variables, binds)
     if kind == "mpich":
         words = ("-f", str(directory / "nodes"), "-rankmap", rankmap_of(placed), *bound)
-        return LaunchOptions(words)
+        return LaunchOptions(words, binds=binds)
     if kind == "intel":
-        return LaunchOptions(("-machinefile", str(directory / "hosts"), *bound))
-    if not site.known:
-        return LaunchOptions(("--map-by", "seq", "--hostfile", str(directory / "hosts")))
+        return LaunchOptions(("-machinefile", str(directory / "hosts"), *bound), binds=binds)
+    in_turn = ("--map-by", "seq", "--hostfile", str(directory / "hosts"))
+    if site.loose:
+        return LaunchOptions((*in_turn, "--bind-to", "none"))
+    # Open MPI 5 refuses a rank file that gives one core to two ranks
+    if not site.known or (major >= 5 and site.overlapping):
+        return LaunchOptions(in_turn, binds=False)
     ranks, nodes = str(directory / "rankfile"), str(directory / "openmpi.nodes")
-    by = ("--rankfile", ranks) if major < 5 else ("--map-by", f"rankfile:file={ranks}")
+    # a rank file of Open MPI 4 always binds, that of 5 as the policy says, which may be none
+    by: tuple[str, ...] = ("--rankfile", ranks)
+    if major >= 5:
+        by = ("--map-by", f"rankfile:file={ranks}", "--bind-to", "core")
     return LaunchOptions(("--hostfile", nodes, *by))
 
 
@@ -158,8 +172,9 @@ def placed_words(command: Command, given: LaunchOptions) -> list[str]:
     """Return a command with other options for where its ranks go."""
     assert command.kind is not None and command.launcher_at is not None
     gone: set[int] = set()
+    kept: set[str] = set() if given.binds else _BINDING
     for option in command.options:
-        if option.name in _PLACING[command.kind]:
+        if option.name in _PLACING[command.kind] and option.name not in kept:
             gone |= set(range(option.at, option.at + 1 + len(option.values) * option.apart))
     words = [w for i, w in enumerate(command.words) if i not in gone]
     at = command.launcher_at + 1
@@ -187,9 +202,9 @@ def binding(kind: str, seats: Sequence[Seat]) -> str:
 
     For Open MPI: where one rank has one core. Empty: only a rank file says it.
     """
-    single = all(len(seat.cores) == 1 for seat in seats)
     cpus = [seat.cpus for seat in seats]
-    if kind == "openmpi5" and single:
+    single = all(len(c) == 1 for c in cpus)
+    if kind == "openmpi5" and all(len(seat.cores) == 1 for seat in seats):
         numbers = ",".join(str(seat.cores[0].number) for seat in seats)
         return f"--map-by pe-list={numbers}:ordered --bind-to core"
     if kind == "openmpi4" and _sorted_alike(seats):

@@ -7,10 +7,11 @@ import re
 import shlex
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stretto.check.cluster import Placed
 from stretto.check.facts import Facts, collect_facts
 from stretto.check.job import Started, probe
 from stretto.counted import sized
@@ -28,7 +29,7 @@ from stretto.place.order import Ordering, find_order, recorded, traffic_of
 from stretto.place.output import LaunchOptions, launch, placed_words, rankmap_of, write_order
 from stretto.place.picture import write_picture
 from stretto.place.show import answer
-from stretto.place.site import JobNodes, site_of
+from stretto.place.site import JobNodes, bound_as_started, site_of
 from stretto.tune.place import alone_in, keep_input
 from stretto.tune.profiled import has_profile, profile_of
 from stretto.tune.session import Tuning
@@ -120,21 +121,29 @@ def _refuse(job: Job) -> None:
 
 
 def _nodes_of(session: Tuning, profile: Profile, width: int | None) -> JobNodes:
-    """Return the recorded nodes, their facts as the launcher's ranks give them."""
-    here = collect_facts()
-    started = probe(session.job)
-    facts: dict[str, Facts] = {}
-    if isinstance(started, Started):
-        facts = dict(started.survey.nodes)
-        masks = {len(rank.cpus) for rank in started.placed}
-        per_core = max(1, here.threads // max(1, here.cores))
-        # ranks that are bound keep their number of cores: they may have threads
-        if width is None and max(masks) < here.threads:
-            width = max(1, max(masks) // per_core)
+    """Return the recorded nodes, as `nodes_of_job` does."""
     names = [node.name for node in profile.nodes]
-    given = {host.split(".")[0]: host for host in session.job.layout.hosts}
-    known = {n: f for n, f in facts.items() if n in names}
-    found = site_of(names, [len(n.ranks) for n in profile.nodes], True, here, width, known)
+    return nodes_of_job(session.job, names, [len(n.ranks) for n in profile.nodes], width)
+
+
+def nodes_of_job(
+    job: Job, names: Sequence[str], sizes: Sequence[int], width: int | None = None
+) -> JobNodes:
+    """Return nodes with the seats that the job's launcher gives its ranks.
+
+    `width`: cores that each rank is bound to instead.
+    """
+    started = probe(job)
+    facts: Mapping[str, Facts] = {}
+    placed: Sequence[Placed] = ()
+    if isinstance(started, Started):
+        facts, placed = started.survey.nodes, started.placed
+    if width is None:
+        found = bound_as_started(names, sizes, placed, facts)
+    else:
+        known = {n: f for n, f in facts.items() if n in names}
+        found = site_of(names, sizes, True, collect_facts(), width, known)
+    given = {host.split(".")[0]: host for host in job.layout.hosts}
     return replace(found, names=tuple(given.get(n.split(".")[0], n) for n in names))
 
 

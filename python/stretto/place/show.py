@@ -50,7 +50,7 @@ def seats_lines(
         written = dict(launch_lines(directory, site, placement("block", block(site.sizes))))
     for kind, title in TITLES.items():
         text = options(kind, seats) or written.get(title)
-        text = text or "only a rank file can say this: add --hosts A,B,... -o DIR"
+        text = text or "needs a rank file: add --hosts A,B,... -o DIR"
         out.append(f"{title + ':':12} {text}")
     return [
         *out, "",
@@ -110,9 +110,28 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
     out += [f"{title}: {text}" for title, text in launch_lines(directory, site, found.best)]
     if not site.named:
         out.append("node1, node2, ... stand for the nodes: --hosts A,B,... gives the real names")
-    if not site.bound:
-        out.append("ranks get no cores of their own: there are too few, or they are not known")
+    if site.bound:
+        out.append(
+            "These lines bind ranks to cores. If your job does not bind: Open MPI: mpirun "
+            f"--map-by seq --hostfile {directory / 'hosts'} --bind-to none; other launchers: "
+            "leave out the list of cores"
+        )
+    else:
+        out.append("ranks are not bound: there are fewer cores than ranks, or they are not known")
     return out
+
+
+def binding_line(nodes: JobNodes, ordered: bool) -> str:
+    """Return how the ranks of a command are bound.
+
+    `ordered`: without a binding there is an order to look for, too.
+    """
+    if nodes.bound:
+        return "binding: the ranks of each node share out the bindings that CMD gives them"
+    if not nodes.loose:
+        return "binding: as CMD's own options say; the cores of its ranks are not known"
+    line = "binding: none, as in CMD"
+    return line if ordered else f"{line}; to place ranks on cores, bind them: --threads 1"
 
 
 def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:

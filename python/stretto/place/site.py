@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from stretto.check.cluster import Placed
 from stretto.check.facts import Facts
 from stretto.check.machine import cards_of
 from stretto.counted import counted
@@ -18,11 +19,13 @@ class JobNodes:
     """The nodes of a job: names, and for each of a node's ranks its seat.
 
     A seat is None where the cores of the node are not known. `named`: the names are real ones.
+    `loose`: ranks are not bound to their seats.
     """
 
     names: tuple[str, ...]
     seats: tuple[tuple[Seat | None, ...], ...]
     named: bool = True
+    loose: bool = False
 
     @property
     def sizes(self) -> list[int]:
@@ -34,7 +37,14 @@ class JobNodes:
 
     @property
     def bound(self) -> bool:
-        return self.known and all(len(set(node)) == len(node) for node in self.seats)
+        return self.known and not self.loose
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether several ranks of a node are bound to the same core."""
+        used = [[core.number for seat in node if seat for core in seat.cores]
+                for node in self.seats]  # fmt: skip
+        return any(len(set(cores)) < len(cores) for cores in used)
 
 
 def site_of(
@@ -48,15 +58,53 @@ def site_of(
     """Return the nodes with the seats of their ranks.
 
     `facts`: of nodes that are known; the others are `like` one (None: not known). `width`: cores of
-    each rank; None: an equal share of the node's. Ranks that outnumber the cores of their node
-    share them all.
+    each rank; None: an equal share of the node's. Where ranks outnumber the cores of their node,
+    no rank is bound.
     """
     facts = facts or {}
     known: dict[tuple[str, int], tuple[Seat | None, ...]] = {}
     keys = [(n if n in facts else "", size) for n, size in zip(names, sizes, strict=True)]
     for name, size in dict.fromkeys(keys):
         known[name, size] = _seats(facts.get(name, like), size, width)
-    return JobNodes(tuple(names), tuple(known[key] for key in keys), named)
+    every = tuple(known[key] for key in keys)
+    return JobNodes(tuple(names), every, named, any(len(set(node)) < len(node) for node in every))
+
+
+def bound_as_started(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    placed: Sequence[Placed],
+    facts: Mapping[str, Facts],
+) -> JobNodes:
+    """Return the nodes with the seats that a job's launcher gave its ranks.
+
+    No seat is known where a node's facts are missing or other ranks were started than `sizes`.
+    """
+    masks: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
+    for rank in placed:
+        masks.setdefault(rank.node, []).append(rank.cpus)
+    every: list[tuple[Seat | None, ...]] = []
+    for name, size in zip(names, sizes, strict=True):
+        node = facts.get(name)
+        if node is None or len(masks[name]) != size:
+            every.append((None,) * size)
+            continue
+        cores = cores_of(node)
+        every.append(tuple(_seat(node, cores, set(mask)) for mask in sorted(masks[name])))
+    loose = bool(placed) and all(
+        set(rank.cpus) >= set(rank.inherited or facts[rank.node].allowed)
+        for rank in placed
+        if rank.inherited or rank.node in facts
+    )
+    return JobNodes(tuple(names), tuple(every), True, loose)
+
+
+def _seat(node: Facts, cores: Sequence[Core], mask: Collection[int]) -> Seat | None:
+    mine = tuple(c for c in cores if not mask.isdisjoint(c.threads))
+    if not mine:
+        return None
+    (seat,) = _with_cards(node, [mine])
+    return replace(seat, mask=tuple(sorted(mask)))
 
 
 def _seats(node: Facts | None, size: int, width: int | None) -> tuple[Seat | None, ...]:
@@ -137,16 +185,20 @@ class Core:
 
 @dataclass(frozen=True)
 class Seat:
-    """The cores of one rank of a node, and the nearest card; `far`: on another socket."""
+    """The cores of one rank of a node, and the nearest card; `far`: on another socket.
+
+    `mask`: the hardware threads that a launcher bound the rank to; empty: the first of each core.
+    """
 
     cores: tuple[Core, ...]
     card: str | None = None
     far: bool = False
+    mask: tuple[int, ...] = ()
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """The first hardware thread of each core, as the kernel numbers them."""
-        return tuple(core.threads[0] for core in self.cores)
+        """The hardware threads to bind to, as the kernel numbers them."""
+        return self.mask or tuple(core.threads[0] for core in self.cores)
 
 
 def cores_of(facts: Facts) -> list[Core]:

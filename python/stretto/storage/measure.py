@@ -70,11 +70,13 @@ def target_of(file: Path | None, directory: Path | None, size: int) -> Target:
         except OSError as error:
             raise from_oserror(error, "cannot look at the file", file) from error
         if not found:
-            raise UsageError(f"{file} is no file with data", "--file", "name a file to be read")
+            raise UsageError(f"{file} is not a file with data", "--file", "name a file to be read")
         return Target(file.absolute(), found, False)
     place = (directory or Path()).absolute()
     if not place.is_dir():
-        raise UsageError(f"{place} is no directory", "--dir", "name one on the file system at hand")
+        raise UsageError(
+            f"{place} is not a directory", "--dir", "name one on the file system at hand"
+        )
     return Target(place, size, True)
 
 
