@@ -49,6 +49,8 @@ class StrettoError(Exception):
         self.place = None if place is None else str(place)
         self.remedy = remedy
         self.exit_code = exit_code
+        # what Python 3.11 and IPython print below a traceback, as in a notebook
+        self.__notes__ = [] if remedy is None else [f"try: {remedy}"]
 
     def __str__(self) -> str:
         """Message and place in one line, as for a log."""

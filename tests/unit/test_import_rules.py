@@ -144,6 +144,40 @@ def test_rules_in_words(text: str, words: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("row", "choice", "words"),
+    [
+        (
+            "7\n1\n2 1\n0 7 4 8192",
+            "algorithm 7 (knomial), segments of 8192 bytes",
+            "fan-out; its rad",
+        ),
+        ("7\n1\n2 1\n0 1 0 8192", "algorithm 1 (basic_linear)", "does not use the segment size"),
+        ("7\n1\n2 1\n0 2 8 8192", "algorithm 2 (chain), fan-out 8, segments of 8192 bytes", ""),
+    ],
+)
+def test_parameters_that_an_algorithm_ignores_are_noted(row: str, choice: str, words: str) -> None:
+    file = checked(read("1\n" + row), Reader("openmpi", "4.1.4"))
+    assert [r.choice for r in file.rows] == [choice]
+    found = [n for n in file.notes if "does not use" in n]
+    assert words in found[0] if words else not found
+
+
+def test_unreadable_variable_leaves_the_others_explained() -> None:
+    file = read("I_MPI_ADJUST_BCAST=1:0-9,7:10-99\nI_MPI_ADJUST_REDUCE=5\n")
+    assert [r.collective for r in file.rows] == ["reduce"]
+    assert "a semicolon separates presets" in file.faults[0][1] and file.faults[0][0] == "f:1"
+
+
+def test_mpich_file_of_few_collectives_names_those_that_it_has() -> None:
+    trees = {MPIR: {f"collective={c}": TREE for c in ("allreduce", "bcast", "reduce")}}
+    one = text_of(
+        {"collective=allreduce": {"comm_type=intra": {"algorithm=MPIR_Allreduce_intra_ring": {}}}}
+    )
+    ((_, words),) = read(one, library=Trees(trees, LIBRARY.leaves)).faults
+    assert "aborts a call of any collective but allreduce" in words
+
+
 def _json(*entries: dict[str, object]) -> str:
     document = {"rule_file_version": 3, "module": "tuned", "collectives": {"bcast": entries}}
     return json.dumps(document, indent=1)
@@ -164,6 +198,9 @@ WHOLE = {"comm_size_min": 2, "comm_size_max": 9, "rules": [
         ("1\n0\n1\n8 1\n0 7 0 0", "4.1.4", "f:5", "no algorithm 7 (sparbit) for allgather"),
         ("1\n6\n1\n8 2\n0 1 0 0\n8 2 0 0", "", "f:6", "it never applies: Open MPI takes every"),
         ("rule-file-version-2\n1 2 1 8 1\n0 1 0 0", "4.1.4", "f:1", "ignores files of version 2"),
+        ("rule-file-version-2\n1 2 1 8 1\n0 1 0 0", "5.0.6", "f:1", "ignores files of version 2"),
+        (_json(WHOLE).replace("bcast", "allgather").replace('"alg": 5', '"alg": 2'), "", "f:10",
+         "loops forever with a radix of 0"),
         (_json(WHOLE), "5.0.6", "f:1", "ignores a file of this form"),
         (_json(WHOLE), "", "f:15", "it never applies: the rule in f:10 has these calls"),
         (_json(WHOLE, WHOLE), "", "f:22", "it never applies: an entry before has these ranks"),

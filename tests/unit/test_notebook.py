@@ -115,6 +115,7 @@ def test_open_bench_gives_a_dataset_with_units_and_coordinates(
         "units": "us", "long_name": "time per call of MPI_Allreduce", "datatype": "MPI_DOUBLE",
         "operation": "MPI_SUM", "source": "simulated",
     }  # fmt: skip
+    assert "operation" not in data["bcast"].attrs and "operation" not in data["barrier"].attrs
     assert data["bytes"].attrs["units"] == "byte" and data["candidate"].values[0] == "native"
     assert list(data["ranks"].values) == [2] * 6 and data["ranks"].dims == ("launch",)
     some = [s for s in bench.file.samples if (s.collective, s.candidate, s.bytes, s.launch)
@@ -208,3 +209,9 @@ def test_opened_file_without_a_package_names_the_extra(
         getattr(bench, method)()
     assert f"needs {name}, which is not installed" in caught.value.message
     assert f"pip install 'stretto[{extra}]'" in str(caught.value.remedy)
+
+
+def test_error_in_a_notebook_ends_with_what_to_type(bench: BenchData) -> None:
+    with pytest.raises(StrettoError, match="there is no chart 'ring'") as caught:
+        bench.plot("ring")
+    assert "try: give one of: allreduce" in "".join(getattr(caught.value, "__notes__", []))

@@ -18,7 +18,7 @@ with lazily():
     from stretto.export.native_convert import FILE, convert
     from stretto.export.native_measured import RowEvidence, evidence
     from stretto.export.native_read import read_native
-    from stretto.export.native_rows import FORMS, NativeFile, size_meaning
+    from stretto.export.native_rows import NativeFile, size_meaning
     from stretto.export.rules import read_results
     from stretto.files.export import TARGETS
     from stretto.files.io import write_atomic
@@ -102,7 +102,7 @@ def _reader(
 
 
 def _explain(file: NativeFile, found: Sequence[RowEvidence]) -> None:
-    print(f"{file.path}: {FORMS[file.form]}; {counted(len(file.rows), 'rule')}")
+    print(f"{file.path}: {file.title}; {counted(len(file.rows), 'rule')}")
     told = None
     for i, row in enumerate(file.rows):
         meaning = size_meaning(file.form, row.collective)

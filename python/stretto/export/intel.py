@@ -273,6 +273,7 @@ def read_clauses(text: str, place: str) -> list[Clause]:
             bounds = _CONDITION.fullmatch(condition.strip())
             if not bounds or not condition.strip():
                 words = f"{condition!r} is not a condition LOW-HIGH or LOW-HIGH@P-Q"
+                words += "; a semicolon separates presets" if ":" in condition else ""
                 raise StrettoError(words, place, REMEDY)
             low, high, first, last = bounds.groups()
             size = (int(low or 0), int(high or (MOST if low is None else low)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from stretto.export import han, openmpi, openmpi_words
-from stretto.export.native_rows import NativeFile, NativeRow
+from stretto.export import han, openmpi_words
+from stretto.export.native_rows import VERSION_2, NativeFile, NativeRow, choice_words, ignored
 from stretto.export.sizes import OWN_SIZE
 from stretto.files.table import WITHOUT_SIZE
 from stretto.kinds import Family
@@ -17,6 +18,12 @@ from stretto.mpi.variables import control_variables
 
 #: sizes of these are not looked at: a row from some size on never applies
 _UNSIZED = ("barrier", "alltoallw", *WITHOUT_SIZE)
+#: what parameters are called, by the ends of their settings' names
+_CALLED = {
+    "_fanout": "fan-out", "_segmentsize": "segment size", "_max_requests": "number of requests",
+}  # fmt: skip
+#: algorithms of Open MPI 6 whose fan-out is their radix
+_RADIX = (("allgather", "2"), ("reduce", "8"))
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ def checked(file: NativeFile, reader: Reader) -> NativeFile:
     """Return a file with what is wrong with it for an MPI."""
     faults, notes = [*file.faults], [*file.notes]
     for row in file.rows:
-        fault = lacking(row, reader) or _unsized(file.form, row)
+        fault = lacking(row, reader) or _unsized(file.form, row) or _endless(file.form, row)
         if fault:
             faults.append((row.place, fault))
     if file.family == "openmpi":
@@ -94,6 +101,14 @@ def _unsized(form: str, row: NativeRow) -> str | None:
     return None
 
 
+def _endless(form: str, row: NativeRow) -> str | None:
+    fanout = row.setting(openmpi_words.fanout_name(row.collective))
+    radix = (row.collective, row.setting(f"coll_tuned_{row.collective}_algorithm"))
+    if form == "json" and radix in _RADIX and fanout in ("0", "1"):
+        return f'Open MPI 6 loops forever with a radix of {fanout}: add "faninout": 2 or more'
+    return None
+
+
 def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
     """Yield what keeps a release from reading a file at all."""
     first = f"{file.path}:1"
@@ -101,9 +116,10 @@ def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
     if file.form == "json" and release in ("4", "5"):
         words = f"{reader.words} ignores a file of this form without a word"
         yield first, f"{words}: convert it, --to openmpi-{release}"
-    if file.form == "classic" and release == "4" and openmpi.VERSION_2 in file.text:
+    before = _numbers(reader.version) < (5, 0, 7) if "." in reader.version else release == "4"
+    if file.form == "classic" and release and before and VERSION_2 in file.text:
         words = f"{reader.words} ignores files of version 2 without a word"
-        yield first, f"{words}: convert it, --to openmpi-4"
+        yield first, f"{words}: convert it, --to openmpi-{release}"
     if file.form == "classic" and release == "6":
         words = "Open MPI 6 reads ranks of this form as upper bounds"
         yield first, f"{words}: convert it, --to openmpi-6"
@@ -113,6 +129,29 @@ def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
                 yield row.place, "Open MPI 4 rejects a file that names algorithms of HAN"
             elif row.settings[0][1] == "tuned" and not row.only:
                 yield row.place, "Open MPI 4 crashes where coll/tuned is to decide for all ranks"
+
+
+def _ignored(file: NativeFile) -> Iterator[str]:
+    """Yield which parameters do nothing, though somebody took the trouble to set them."""
+    for row in file.rows:
+        names = [
+            called
+            for name, value in row.settings[1:]
+            for end, called in _CALLED.items()
+            if name.endswith(end) and value != "0"
+            and ignored(row.collective, row.settings[0][1], name)
+        ]  # fmt: skip
+        if names:
+            line = row.place.rpartition(":")[2]
+            chosen = choice_words(row.collective, row.settings[:1])
+            words = " and ".join(names)
+            if (row.collective, row.settings[0][1]) == ("bcast", "7") and "fan-out" in names:
+                words += "; its radix is coll_tuned_bcast_algorithm_knomial_radix"
+            yield f"line {line}: {chosen} of {row.collective} does not use the {words}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:3])
 
 
 def _notes(file: NativeFile, reader: Reader) -> Iterator[str]:
@@ -126,6 +165,7 @@ def _notes(file: NativeFile, reader: Reader) -> Iterator[str]:
             f"on several nodes HAN{since} decides {', '.join(before)} before these rules; "
             "OMPI_MCA_coll_han_priority=0 turns it off"
         )
+    yield from _ignored(file)
     for collective in sorted(collectives & {*OWN_SIZE, "gather", "scatter"}):
         mine = [r for r in file.rows if r.collective == collective]
         several = any(a.first == b.first and a.settings != b.settings for a in mine for b in mine)

@@ -108,8 +108,12 @@ def _mpich(text: str, path: str, library: Trees | None) -> NativeFile:
     notes = []
     missing = [k.partition("=")[2] for k in own if k not in placed_json(text)]
     if missing:
-        faults.append((f"{path}:1", f"MPICH aborts a call of {', '.join(missing)}: the file "
-                       "replaces the whole tree, and has no branch for it"))  # fmt: skip
+        there = [k.partition("=")[2] for k in placed_json(text)]
+        words = ", ".join(missing)
+        if len(there) < len(missing):
+            words = f"any collective but {', '.join(there)}"
+        faults.append((f"{path}:1", f"MPICH aborts a call of {words}: the file replaces the whole "
+                       "tree, and has no branch for it"))  # fmt: skip
     if not own:
         notes.append("without the MPICH that it is for, all of its tree is shown: --mpi PREFIX")
     elif not rows and not faults:
@@ -268,7 +272,11 @@ def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) 
     if not {collective, collective.removeprefix("i")} & IDS.keys():
         faults.append((place, f"{name} is not a variable of a collective"))
         return []
-    clauses = intel.read_clauses(value, place)
+    try:
+        clauses = intel.read_clauses(value, place)
+    except StrettoError as error:  # of one variable: the others are explained
+        faults.append((place, f"{name}: {error.message}"))
+        return []
     rows: list[NativeRow] = []
     low, most = 0, len(clauses) - 1
     for i, clause in enumerate(clauses):

@@ -13,7 +13,7 @@ from stretto.export.sizes import BLOCKS, MPICH_AVERAGE, intel_bytes, openmpi_byt
 from stretto.files.layout import RankLayout
 from stretto.kinds import Family
 from stretto.mpi.algorithms.intel import PRESETS
-from stretto.mpi.algorithms.openmpi_names import HAN, TUNED
+from stretto.mpi.algorithms.openmpi_names import HAN, LOOKED_AT, TUNED
 
 #: the condition of calls for which Open MPI 6 looks no further, though there is no row: it decides
 OTHER_SIZES = "other sizes"
@@ -103,6 +103,13 @@ class NativeFile:
     faults: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """What the file is, in words."""
+        if self.form == "classic" and VERSION_2 in self.text:
+            return "rules of Open MPI's coll/tuned, version 2 of the classic form (5.0.7 and later)"
+        return FORMS[self.form]
+
     def row_for(self, collective: str, size: int, layout: RankLayout) -> int | None:
         """Return the index of the row for a call of all ranks; `size` as Stretto counts it."""
         counted = self._counted(collective, size, layout.nranks)
@@ -138,6 +145,8 @@ def exact(number: int) -> str:
     return f"{number} bytes"
 
 
+#: the first line of the classic form that has a fifth number, of requests
+VERSION_2 = "rule-file-version-2"
 #: what a file is, in words
 FORMS = {
     "classic": "rules of Open MPI's coll/tuned, classic form (Open MPI 4 and 5)",
@@ -173,9 +182,17 @@ def choice_words(collective: str, settings: Sequence[tuple[str, str]]) -> str:
         more = []
         words = ", ".join(f"{n}={v}" for n, v in settings)
     for name, value in more:
+        if ignored(collective, settings[0][1], name):
+            continue
         text = next((t for end, t in _MORE if name.endswith(end)), None)
         words += ", " + (text.format(value) if text else f"{name}={value}")
     return words
+
+
+def ignored(collective: str, algorithm: str, name: str) -> bool:
+    """Return whether an algorithm of coll/tuned does not look at a parameter of its rule."""
+    lookers = next((by for end, by in LOOKED_AT.items() if name.endswith(end)), None)
+    return lookers is not None and algorithm not in tuple(lookers.get(collective, ""))
 
 
 def _named(value: str, names: Sequence[str]) -> str:

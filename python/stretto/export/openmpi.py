@@ -15,7 +15,7 @@ from dataclasses import replace
 from stretto.counted import counted
 from stretto.export import han, unsafe
 from stretto.export.counts import IDS, NUMBERED, CountFile
-from stretto.export.native_rows import NativeRow
+from stretto.export.native_rows import VERSION_2, NativeRow
 from stretto.export.openmpi_words import (
     as_forced,
     numbered,
@@ -171,7 +171,6 @@ def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
 
 
 #: the first word of a file whose rows may have a fifth number (5.0.7 and later)
-VERSION_2 = "rule-file-version-2"
 
 
 def read_classic(text: str, place: str) -> list[NativeRow]:

@@ -46,7 +46,7 @@ from stretto.progress import Progress
 #: a launch is given up after so many starts that brought nothing new
 TRIES = 2
 #: of the budget: a launch that lasts so much longer is ended
-SLACK = 0.05
+SLACK = 0.03
 RETRY = "the same command tries it again, once; {anew} measures all anew"
 
 

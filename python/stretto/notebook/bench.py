@@ -11,6 +11,7 @@ from typing import Any
 
 from stretto.counted import counted
 from stretto.files.bench import Bench, Sample
+from stretto.measure.settings import REDUCTIONS
 from stretto.notebook.opened import Opened, array, cube, package
 
 _Shape = tuple[str, str | None, str | None, int | None]
@@ -82,7 +83,8 @@ class BenchData(Opened):
             first = found[0]
             variables[name] = cube(
                 name, rows, axes, "us", f"time per call of MPI_{first.collective.capitalize()}",
-                datatype=first.datatype, operation=first.operation, root=first.root,
+                datatype=first.datatype, root=first.root,
+                operation=first.operation if first.collective in REDUCTIONS else None,
                 source=", ".join(sorted({s.source for s in found})),
             )  # fmt: skip
         data = xarray.Dataset(variables, attrs=self._about())

@@ -261,7 +261,8 @@ def judge_all(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
         reason, one = runs.failed(tried.name), found[tried.name]
         if reason is not None or one is None:
             tried.outcome = "inconclusive" if reason is None else "failed"
-            tried.why = reason or "no run of it was made"
+            ran = any(r.setting == tried.name for r in runs.file.runs)
+            tried.why = reason or ("no native run beside it" if ran else "no run of it was made")
             continue
         ratio, p, tried.gain = one
         if tried.name in dropped:

@@ -26,6 +26,13 @@ TUNED = {
     "scan": "linear recursive_doubling",
     "scatter": "basic_linear binomial linear_nb",
 }
+#: the numbers of algorithms that look at a parameter, by the end of its setting's name: the others
+#: ignore it without a word (coll_tuned_*_decision.c of 4.1, 5.0 and main)
+LOOKED_AT = {
+    "_fanout": {"allgather": "2", "bcast": "2", "reduce": "28"},
+    "_segmentsize": {"allreduce": "5", "bcast": "234567", "gather": "3", "reduce": "234568"},
+    "_max_requests": {"alltoall": "4", "reduce": "234568"},
+}
 #: HAN's algorithms from 1 on (5.0.11's MPI_T); those of collectives that only 6.0 has have no
 #: names here
 HAN = {
