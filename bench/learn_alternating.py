@@ -3,6 +3,7 @@
 
     python bench/learn_alternating.py [--launcher mpirun] [--seconds 4] [--repeat 10] [--tune 90s]
                                       [-- CMD...]
+    python bench/learn_alternating.py --within 10 [--launcher mpirun] [--seconds 4]
 
 Runs one job with `stretto learn`, then 12 pairs of runs without Stretto and with the learned table
 in turn. Compares the gain of a whole run by the evidence in the table (95 % interval) with the mean
@@ -10,6 +11,10 @@ difference of the pairs. The cores of a virtual machine move: the job's parts wi
 cores (the delay of a flag before each) are compared apart, and weighted as the learning run had
 them. --repeat does all of this so many times. It counts how often the measured gain was in the
 reported interval, and how often the two agree within the uncertainty of both.
+
+--within N: N learning runs instead, in each of which every second stretch of the loop calls the MPI
+past Stretto. So one run has both gains, on the same cores: the reported one of an iteration, and
+that of the stretches.
 
 Beside it, the first time, with --tune: `stretto tune -- CMD`; under Intel MPI: its autotuner
 (I_MPI_TUNING_MODE=auto, then runs with the file that it dumped). The default job is
@@ -55,6 +60,7 @@ class Run:
     parts: list[float]
     classes: list[str]
     said: str
+    gains: list[float]
 
 
 def run(words: Sequence[str], **variables: str) -> Run:
@@ -67,10 +73,11 @@ def run(words: Sequence[str], **variables: str) -> Run:
         raise SystemExit(f"{' '.join(words)} failed\n{done.stdout}{done.stderr}")
     series = {
         name: [float(x) for x in values.split()]
-        for name, values in re.findall(r"(parts|flags):((?: [0-9.]+)+)", done.stdout)
+        for name, values in re.findall(r"(parts|flags|gains):((?: [0-9.-]+)+)", done.stdout)
     }
     classes = [class_of(ns) for ns in series.get("flags", [])]
-    return Run(float(found[-1]), series.get("parts", []), classes, done.stderr)
+    gains = series.get("gains", [])
+    return Run(float(found[-1]), series.get("parts", []), classes, done.stderr, gains)
 
 
 def class_of(ns: float) -> str:
@@ -123,13 +130,16 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def reported(table: Path) -> tuple[float, float, float]:
-    """Return the seconds that a whole run gains by the table's evidence, and their interval."""
+def reported(table: Path, iterations: bool = False) -> tuple[float, float, float]:
+    """Return the seconds that a whole run gains by the table's evidence, and their interval.
+
+    `iterations`: those that an iteration gains which makes one call of each row.
+    """
     mean, squares = 0.0, 0.0
     for row in read_table(table).rows:
         if row.ratio is not None and row.choice != "native":
             e = {key: float(row.evidence[key]) for key in ("native_us", "low", "high", "calls")}
-            calls = 1e-6 * e["native_us"] * e["calls"]
+            calls = 1e-6 * e["native_us"] * (1 if iterations else e["calls"])
             mean += (1 - row.ratio) * calls
             squares += ((e["high"] - e["low"]) / 2 * calls) ** 2
     return mean, mean - math.sqrt(squares), mean + math.sqrt(squares)
@@ -195,6 +205,7 @@ def main() -> int:
     parser.add_argument("--work", type=float, default=5, help="microseconds between collectives")
     parser.add_argument("--pairs", type=int, default=12)
     parser.add_argument("--repeat", type=int, default=1, help="do it so many times")
+    parser.add_argument("--within", type=int, help="so many runs that have both gains")
     parser.add_argument("--tune", help="also stretto tune with this budget, e.g. 90s")
     parser.add_argument("command", nargs="*", help="CMD, after --")
     options = parser.parse_args()
@@ -204,6 +215,10 @@ def main() -> int:
     inside = agreed = 0
     with tempfile.TemporaryDirectory() as text:
         command = job(options, Path(text))
+        if options.within:
+            runs = [within(command, Path(text, f"{i}.table")) for i in range(options.within)]
+            print(f"in the reported interval: {sum(runs)} of {len(runs)}")
+            return 0 if sum(runs) >= 0.9 * len(runs) else 1
         for turn in range(options.repeat):
             folder = Path(text, str(turn))
             folder.mkdir()
@@ -212,6 +227,21 @@ def main() -> int:
             agreed += agree
     print(f"in the reported interval: {inside} of {options.repeat}; agree: {agreed}")
     return 0 if agreed >= 0.9 * options.repeat else 1
+
+
+def within(command: Sequence[str], table: Path) -> bool:
+    """Learn in every second stretch of a run; whether its gain is in the reported interval."""
+    learned = run([*STRETTO, "learn", "--out", str(table), "--", *command, "400"])
+    after = learned.gains[len(learned.gains) // 10 :]  # at first candidates are tried
+    mean, least, most = (1e-9 * x for x in interval(after))
+    expected, low, high = reported(table, iterations=True)
+    cores = ", ".join(f"{n} {kind}" for kind, n in Counter(learned.classes).most_common())
+    print(
+        f"reported {1e6 * expected:.3f} us ({1e6 * low:.3f} to {1e6 * high:.3f}) an iteration, "
+        f"past Stretto {1e6 * mean:.3f} ({1e6 * least:.3f} to {1e6 * most:.3f}): {cores}",
+        flush=True,
+    )
+    return low <= mean <= high
 
 
 def compare(
