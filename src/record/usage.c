@@ -21,7 +21,8 @@ void stretto_usage_begin(void) {
     stretto_header->cores = stretto_usage_cores();
 }
 
-/* Threads of the program and of its libraries that sleep do not count: an MPI has some. */
+/* Threads of the program and of its libraries that sleep do not count: an MPI has some. One that
+ * wakes now and then waits long for a core where many want it, but computes little. */
 static void note_threads(stretto_raw_header *header) {
     uint64_t wall = header->last.ns - header->first.ns;
     uint32_t busy = 0;
@@ -35,7 +36,8 @@ static void note_threads(stretto_raw_header *header) {
         int tid = atoi(task->d_name);
         snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
         if (tid <= 0 || stretto_usage_read(path, text, sizeof text) != 0 ||
-            sscanf(text, "%llu %llu", &ran, &waited) != 2 || ran + waited < wall / 10)
+            sscanf(text, "%llu %llu", &ran, &waited) != 2 || ran + waited < wall / 10 ||
+            ran < wall / 100)
             continue;
         busy++;
         if (sched_getaffinity(tid, sizeof own, &own) == 0)

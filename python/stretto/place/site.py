@@ -99,7 +99,7 @@ def bound_as_started(
     return JobNodes(tuple(names), tuple(every), True, loose)
 
 
-def _seat(node: Facts, cores: Sequence[Core], mask: Collection[int]) -> Seat | None:
+def _seat(node: Facts, cores: Sequence[Core], mask: set[int]) -> Seat | None:
     mine = tuple(c for c in cores if not mask.isdisjoint(c.threads))
     if not mine:
         return None
