@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.files.layout import RankLayout
 from stretto.report import format as fmt
 from stretto.report import theme
-from stretto.report.figures import axes
-from stretto.report.points import estimate
+from stretto.report.figures import axes, curves
+from stretto.report.points import CandidatePoint, Panel, estimate
 
 LONG = "native:coll_tuned_allreduce_algorithm=4"
 
@@ -124,3 +125,17 @@ def test_random_numbers_never_print_an_exponent() -> None:
         value = 10 ** rng.uniform(-12, 12)
         for text in (fmt.seconds(value), fmt.ratio(value), fmt.size(value + 1), fmt.percent(value)):
             assert "e" not in text.split()[0]
+
+
+def test_curve_against_ranks_has_one_point_for_each_number() -> None:
+    panels = []
+    for nodes, ppn, time in ((4, 1, 9.0), (1, 4, 1.0), (2, 2, 5.0), (2, 4, 6.0)):
+        layout, found = RankLayout(nodes, ppn, nodes * ppn), estimate([[time]] * 6)
+        assert found is not None
+        point = CandidatePoint("native", layout, 8, found, "measured")
+        panels.append(Panel("bcast", layout, "latency", "MPI_BYTE", [point]))
+    figure = curves.scaling(panels, 8)
+    assert figure is not None and "on as few nodes as were measured" in figure.note
+    drawn = str(figure.chart.to_dict())
+    assert "1 node × 4 ranks" in drawn and "2 nodes × 4 ranks" in drawn
+    assert "4 nodes × 1 rank" not in drawn and "2 nodes × 2 ranks" not in drawn

@@ -17,13 +17,22 @@ from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.program import take
-from stretto.files.scale import ScaleHeader, ScaleRun, ScaleWriter, parse_scale, read_scale
+from stretto.files.scale import (
+    ScaleFile,
+    ScaleHeader,
+    ScaleRun,
+    ScaleWriter,
+    parse_scale,
+    read_scale,
+)
 from stretto.files.verdict import Metric
 from stretto.launch.command import parse_command
 from stretto.launch.execute import Result
 from stretto.launch.layout import find_layout
 from stretto.launch.resize import RunPoint, resize
 from stretto.measure.settings import parse_counts
+from stretto.report import scaling_page
+from stretto.report.page import PageFiles
 from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
 from stretto.scaling.points import _fitting, points_of
@@ -216,6 +225,21 @@ def test_the_turning_point_needs_significance() -> None:
     assert "whether more cores make it slower is inconclusive: 5 runs are too few" in text
     assert "tuned against native is inconclusive: 5 runs are too few" in text
     assert "missing: 1 more round" in text and "% less time" not in text
+
+
+def test_page_of_few_runs_marks_what_is_not_tested(tmp_path: Path) -> None:
+    runs = runs_of({p: (native, None) for p, (native, _) in CURVE.items()}, rounds=3)
+    host, mpi = Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4")
+    line = ["mpirun", "-n", "{n}", "./app"]
+    header = ScaleHeader("0", "2026-11-28T00:00:00Z", host, mpi, line, Metric())
+    found = analyse(runs, header.metric, None)
+    assert found is not None
+    page = tmp_path / "x.html"
+    scaling_page.write(ScaleFile(header, runs), found, None, tmp_path / "x", PageFiles(page))
+    text = page.read_text()
+    assert "<b>2.50?</b>" in text and "62 %?" in text
+    assert "stretto tune -- mpirun -n 8 ./app" in text  # only `scale` fills in {n}
+    assert ">threads<" not in text and ">wall time<" not in text
 
 
 def test_cores_that_change_nothing_are_no_turning_point() -> None:

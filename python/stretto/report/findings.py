@@ -70,7 +70,7 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
         return f"Do not use this tuning: the outputs of {program} differ with it.", "wrong"
     text = conclusion(v)
     if v.outcome == "inconclusive":
-        why = re.sub(r"^Inconclusive: ", "", text)
+        why = re.sub(r"^Inconclusive:? ", "", text)
         why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
         return f"Inconclusive for {program}: {why}.", "none"
     if v.measured is None or v.outcome == "same":

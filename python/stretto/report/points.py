@@ -18,6 +18,7 @@ from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
 from stretto.files.table import Table
 from stretto.files.verdict import Run
+from stretto.measure.settings import REDUCTIONS
 from stretto.measure.stats import median_interval
 from stretto.report import format as fmt
 
@@ -210,7 +211,8 @@ def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Pa
             # its times are shown, and no decision rests on them
             dropped[e.collective, where[e.launch]][e.candidate] = _why(e)
         for s in bench.samples:
-            words = (s.datatype, s.operation, f"root {s.root}" if s.root else "", s.pattern)
+            operation = s.operation if s.collective in REDUCTIONS else None
+            words = (s.datatype, operation, f"root {s.root}" if s.root else "", s.pattern)
             key = s.collective, where[s.launch], s.mode, ", ".join(filter(None, words))
             point = s.candidate, s.bytes, s.source
             times[key][point][number, s.launch] += s.times_us

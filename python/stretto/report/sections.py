@@ -191,8 +191,8 @@ def views_of(system: System) -> tuple[list[View], str]:
     if dropped > 0:
         ordered = [ordered[0], *_spread(ordered[1:], MOST_VIEWS - 1)]
         left_out = (
-            f"{dropped} more {'layouts' if len(modes) == 1 else 'pairs of layout and mode'} were "
-            "measured; they are in the curves against ranks, and in the files."
+            f"{dropped} more {'layouts' if len(modes) == 1 else 'pairs of layout and mode'} are in "
+            "the files."
         )
     out = []
     for number, (layout, mode) in enumerate(ordered):

@@ -162,8 +162,13 @@ def _fastest(panel: Panel) -> dict[int, str]:
 def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figure | None:
     """Draw time per call against ranks at one size: native, and the table's choice (`label`).
 
+    Of layouts with as many ranks, the one on fewest nodes counts: a curve has one point for each.
     None when fewer than two rank counts have that size.
     """
+    fullest: dict[int, Panel] = {}
+    for panel in sorted(panels, key=lambda p: p.layout.nodes):
+        fullest.setdefault(panel.layout.nranks, panel)
+    panels = list(fullest.values())
     native = [p for q in panels if (p := q.point(NATIVE, number))]
     chosen = [p for q in panels if (p := q.choice_at(number))]
     points = [p for p in native + chosen if p.estimate.low > 0]
@@ -182,6 +187,6 @@ def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figu
         f"scaling-{panels[0].kind}-{number}B",
         panels[0].title(number),
         chart(lines, x, time_y(points), room=SMALL),
-        f"time per call against ranks, {panels[0].mode}",
+        f"time per call against ranks, {panels[0].mode}; on as few nodes as were measured",
         any(p.simulated for p in points),
     )

@@ -32,6 +32,7 @@ def over_cores(
     band: bool = False,
     above: bool = False,
     simulated: bool = False,
+    rising: bool = False,
 ) -> Composed:
     """Draw native and tuned against cores, a line through the best of each number of cores.
 
@@ -39,7 +40,7 @@ def over_cores(
     with equally many cores is the best one.
     `turns`: `cores`, `v`, `kind` and `words` of the points at which more cores become slower.
     `ideal`: two points of the ideal. `above`: labels stand above their points.
-    `simulated`: lines are dashed, and points hollow.
+    `simulated`: lines are dashed, and points hollow. `rising`: more is better.
     """
     cores = sorted({int(str(r["cores"])) for r in rows})
     x = axes.log_cores_x("cores", cores, "Cores", axes.size_ticks(cores, 10))
@@ -60,15 +61,17 @@ def over_cores(
     if any(r.get("label") for r in rows):
         names = points.mark_text(dy=-14 if above else 16, fontSize=10, color=theme.colour("muted"))
         layers.append(names.encode(x=x, y=y, text=alt.Text("label:N")))
-    for kind, below in (("native", -32), ("tuned", 22)):
+    # the words stand in the corner from which the curves lead away: below the first point of times
+    for kind, line_at in (("native", 12), ("tuned", 30)):
         mine = [t for t in turns if t["kind"] == kind]
         if mine:
-            at_end = {cores[0]: "left", cores[-1]: "right"}
-            align: Any = at_end.get(int(str(mine[0]["cores"])), "center")
             ring = chart_of(mine).mark_point(size=220, strokeWidth=2, filled=False, opacity=1)
-            words = chart_of(mine).mark_text(dy=below, align=align, fontWeight="bold")
+            words = chart_of(mine).mark_text(align="left", baseline="middle", fontWeight="bold")
+            at = alt.value(line_at if rising else HEIGHT - line_at)
             layers.append(ring.encode(x=x, y=y, color=colour))
-            layers.append(words.encode(x=x, y=y, text=alt.Text("words:N"), color=colour))
+            layers.append(
+                words.encode(x=alt.value(10), y=at, text=alt.Text("words:N"), color=colour)
+            )
     return layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
@@ -128,7 +131,7 @@ def elapsed(found: Findings, metric: Metric) -> Figure | None:
     return Figure(
         "scaling-elapsed",
         f"{title} against cores",
-        over_cores(rows, y, turns, ideal, band=True, above=True),
+        over_cores(rows, y, turns, ideal, band=True, above=True, rising=metric.better == "higher"),
         "bands: 95 % intervals; dashed: ideal; labels: nodes x ranks; rings: the fastest point, "
         "where more cores are slower",
     )
@@ -169,10 +172,15 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     costs = [m.cost or 0.0 for m in priced]
     x = axes.log_time(alt.X, "x", min(times), max(times), "Wall time of a run")
     y = axes.log_y("y", min(costs), max(costs), "Cost of a run")
-    names = chart_of(rows).mark_text(dy=-12, fontSize=10, color=theme.colour("muted"))
+    names = [  # of tuned runs below: both may lie on one spot
+        chart_of([r for r in rows if r["kind"] == kind])
+        .mark_text(dy=dy, fontSize=10, color=theme.colour("muted"))
+        .encode(x=x, y=y, text=alt.Text("label:N"))
+        for kind, dy in (("native", -12), ("tuned", 14))
+        if any(m.kind == kind for m in priced)
+    ]
     picture = layer(
-        lined(rows, x, y, by_kind("kind", {m.kind for m in priced}), SHAPES, 60)[1],
-        names.encode(x=x, y=y, text=alt.Text("label:N")),
+        lined(rows, x, y, by_kind("kind", {m.kind for m in priced}), SHAPES, 60)[1], *names
     )
     return Figure(
         "scaling-cost",
