@@ -39,7 +39,9 @@ _PerNode = Annotated[
     int | None, o.option(o.JOB, "Ranks on each node.", "--ppn", "--ranks-per-node", min=1)
 ]
 _Nodes = Annotated[int | None, o.option(o.JOB, "Number of nodes (default: as recorded).", min=1)]
-_Width = Annotated[int | None, o.option(o.JOB, "Cores of each rank (default: its share).", min=1)]
+_Width = Annotated[
+    int | None, o.option(o.JOB, "Cores per rank (default: an equal share of the node).", min=1)
+]
 _Profile = Annotated[
     Path | None,
     o.option(
@@ -49,7 +51,7 @@ _Profile = Annotated[
 _Platform = Annotated[
     str | None,
     o.option(
-        o.WHAT, "Also price the orders on this platform.", "--platform", "-p",
+        o.WHAT, "Also predict times of the orders on this platform.", "--platform", "-p",
         autocompletion=platforms,
     ),
 ]  # fmt: skip
@@ -84,8 +86,8 @@ def command(
     if cmd:
         if profile or machine or ppn or nodes or hosts:
             raise UsageError(
-                "CMD says where it runs, and is recorded anew", None,
-                "leave --profile, --machine, --ppn, --nodes and --hosts away",
+                "CMD is recorded again on its own nodes", None,
+                "leave out --profile, --machine, --ppn, --nodes and --hosts",
             )  # fmt: skip
         where = out or Path(f"place-{app_name(understand(cmd, mpi=given['mpi']))}")
         options = trials(cmd, where, dry_run=dry_run, **given)
@@ -97,7 +99,7 @@ def command(
         _cores(machine, ppn, threads or 1, names, out, as_json)
     else:
         raise UsageError(
-            "nothing says what is to be placed", None,
+            "nothing to place was given", None,
             "give --ppn N, --profile FILE of a recorded run, or -- CMD",
         )  # fmt: skip
 
