@@ -183,7 +183,7 @@ def test_foreign_files(tmp_path: Path) -> None:
     [
         (["report"], 2, "PATH"),
         (["report", "/no/such/place"], 1, "no such file or directory"),
-        (["report", "{empty}"], 1, "not a file of Stretto"),
+        (["report", "{empty}"], 1, "no files of Stretto"),
         (["report", "{small}", "{small}", "{small}"], 2, "3 directories"),
         (["report", "{small}", "{small}/app.table"], 2, "cannot be mixed"),
         (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),
