@@ -198,7 +198,7 @@ def test_what_a_file_says_it_is_counts(
 def test_the_number_of_ranks_stands_behind_any_file(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(StrettoError, match="how many ranks"):
+    with pytest.raises(StrettoError, match="the number of ranks"):
         read_series(path, "node_bcast", None, None)
     found = read_series(path, "node_bcast", "36", None)
     assert (found.kind, found.pairs, found.points) == ("node_bcast", 36, ((8, 1.5),))

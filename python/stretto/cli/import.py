@@ -171,7 +171,7 @@ def rules(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Explain, check, compare or convert tuning files that somebody else wrote.
+    """Explain, check, compare or convert existing tuning files.
 
     FILE is a rules file of Open MPI (classic form, JSON of Open MPI 6, or HAN's), a JSON tree of
     MPICH, a script or parameter file with I_MPI_ADJUST_*, OMPI_MCA_coll_* or MPIR_CVAR_*, or the

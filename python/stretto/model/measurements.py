@@ -95,7 +95,7 @@ def _make(
         raise StrettoError("there is no measured value", place, "give a file with measured values")
     if kind in ("multi_pair", "node_bcast", "node_allreduce") and pairs is None:
         raise StrettoError(
-            f"the number of {'pairs' if kind == 'multi_pair' else 'ranks'} took part is not known",
+            f"the number of {'pairs' if kind == 'multi_pair' else 'ranks'} is unknown",
             place,
             "add :NUMBER behind the file (multi_pair=FILE:COLUMN:36)",
         )
