@@ -38,7 +38,19 @@ BANNED = [
     (r"sign of life", "output"),
     (r"hopeless", "slower than a factor"),
     (r"for ever|evermore", "without end"),
-    (r"thus|hence|whilst|thereof|besides", "so, also"),
+    (r"thus|hence|whilst|thereof|thereby|besides", "so, also"),
+    (r"judg(?:e|es|ed|ing)", "classify, test, decide"),
+    (r"mend(?:s|ed|ing)?", "fix, repair"),
+    (r"so many (?:bytes|calls|ranks|messages|launches|nodes)", "this number of"),
+    (r"to be had|was had", "available"),
+    (r"by turns", "alternately"),
+    (r"taken for", "treated as, assumed"),
+    (r"says nothing|means nothing", "has no effect, is not valid"),
+    (r"goes on|going on|went on", "continues"),
+    (r"comes? to (?:an|its) end", "ends"),
+    (r"is no (?:program|layout|directory|setting|candidate|test)", "is not a"),
+    (r"without a word", "silently"),
+    (r"everybody", "a rank, a process, all ranks"),
 ]
 #: help texts only: an option's help is a noun phrase or an imperative
 BANNED_HELP = [(r"(?<=\| )Of (?:a|all|the|some)\b[^|]*", "a noun phrase"), (r"(?<=\| )\.\.\.", "")]

@@ -224,7 +224,7 @@ class AlltoallvPlan:
             if view.nbytes < need:
                 raise ValueError(f"a buffer of {view.nbytes} bytes, {need} are needed")
             if not view.contiguous or (view.readonly and not readonly):
-                raise ValueError("a buffer is not contiguous, or not to be written")
+                raise ValueError("a buffer is not contiguous or not writable")
             addresses.append(ctypes.c_void_p(MPI.Get_address(buffer) if view.nbytes else None))
         code = _need().stretto_alltoallv_run(self._alive(), *addresses)
         if code:

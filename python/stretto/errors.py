@@ -80,7 +80,7 @@ def missing_package(error: ImportError) -> StrettoError | None:
     if extra is None:
         return None
     return StrettoError(
-        f"this needs {package}, which is not installed", None,
+        f"{package} is needed but not installed", None,
         f"pip install 'stretto[{extra}]' (or stretto[all])",
     )  # fmt: skip
 
@@ -110,7 +110,7 @@ class Interrupted(KeyboardInterrupt):
 class keeping:
     """Say `kept` to the user when Ctrl-C ends the block.
 
-    A sentence such as ``"measurements so far are in x.bench.jsonl; the same command goes on"``.
+    A sentence such as ``"measurements so far are in x.bench.jsonl; the same command continues"``.
     """
 
     def __init__(self, kept: str) -> None:
@@ -132,7 +132,7 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
     `doing`: what was being done, as in ``"cannot write the table"``. `place`: the file concerned;
     taken from `error` when not given.
     """
-    away = "the file system, or its server, was away: give the same command again in a while"
+    away = "the file system or its server did not respond: repeat the command later"
     remedies = {
         **dict.fromkeys(UNREACHABLE, away),
         errno.ENOSPC: "free some space (df -h shows how much is left), or write to another place",
@@ -142,12 +142,12 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
         errno.EPERM: "check the permissions of the file and of its directory",
         errno.ENOENT: "check the path for typing mistakes",
         errno.ENOTDIR: "check the path for typing mistakes",
-        errno.EEXIST: "a file of that name is there; name another place, or remove it",
+        errno.EEXIST: "a file of that name exists; use another name, or remove it",
         errno.EISDIR: "name a file, not a directory",
         errno.EINVAL: "give a regular file",
-        errno.EFBIG: "check that it is the file you mean",
+        errno.EFBIG: "check that this is the intended file",
         errno.ELOOP: "name the file itself, or remove the link",
-        errno.EMLINK: "remove the file, and give the same command again",
+        errno.EMLINK: "remove the file, and repeat the command",
         errno.EMFILE: "raise the limit on open files (ulimit -n)",
     }
     reason = error.strerror or str(error)

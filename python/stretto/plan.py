@@ -104,9 +104,7 @@ def refuse_many(nranks: int, place: str) -> None:
     `place`: an option.
     """
     if nranks > MOST_RANKS:
-        raise UsageError(
-            f"{nranks} ranks are more than can be looked at", place, f"at most {MOST_RANKS}"
-        )
+        raise UsageError(f"{nranks} ranks are too many", place, f"at most {MOST_RANKS}")
 
 
 @functools.cache

@@ -201,7 +201,7 @@ static void end_job(const char *who) {
             "stretto: error: %s without Stretto's library (%s) while this rank on %s has it; the "
             "job is ended in MPI_Init\n"
             "stretto: remedy: let LD_PRELOAD reach all ranks or none (`env -i`, `env -u`, sudo and "
-            "scripts that set it take it away; a tool in front takes MPI_Init)\n",
+            "scripts that set it remove it; another tool may intercept MPI_Init)\n",
             who, own_name() ? own_name() + 1 : "", host);
     stretto_host_end_job();
 }
@@ -262,7 +262,7 @@ void stretto_everywhere(void) {
         usleep(1000 * 50 * (unsigned)(turn < 40 ? turn : 40));
         char who[160];
         snprintf(who, sizeof who,
-                 "some rank did not come within %d s (STRETTO_INIT_SECONDS): it is probably",
+                 "a rank did not arrive within %d s (STRETTO_INIT_SECONDS): it probably runs",
                  limit);
         end_job(who);
     }

@@ -24,7 +24,7 @@ int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *
     call->outs = call->ins = call->nranks;
     if (stretto_bench_neighborly(shape->collective) &&
         stretto_bench_graph_degrees(call) != MPI_SUCCESS) {
-        snprintf(error, error_size, "the MPI does not tell the neighbours of a rank");
+        snprintf(error, error_size, "the MPI does not report the neighbours of a rank");
         return -1;
     }
     const size_t blocks = (size_t)(call->ins > call->nranks ? 2 * call->ins : call->nranks);

@@ -81,7 +81,7 @@ static const char *parse_pattern(stretto_bench_case *shape, const char *text, in
     if (stretto_bench_neighborly(shape->collective)) {
         shape->blocks = slash ? slash + 1 : NULL;
         if (slash && !stretto_bench_irregular(shape->collective))
-            return "blocks of this collective are all alike";
+            return "all blocks of this collective have the same size";
         return stretto_bench_graph_problem(text, nranks);
     }
     shape->blocks = text;

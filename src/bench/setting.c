@@ -109,7 +109,7 @@ static const char *make(const stretto_bench_setting *setting) {
         return "does not take this value (only whole numbers can be given)";
     cvar_handle handle;
     if (tools.alloc(index, NULL, &handle, &count) != MPI_SUCCESS)
-        return "belongs to an object of the MPI's";
+        return "belongs to an MPI object";
     memset(&made[nmade], 0, sizeof made[nmade]);
     if (count != 1 || tools.read(handle, &made[nmade].before) != MPI_SUCCESS) {
         tools.free(&handle);
@@ -121,7 +121,7 @@ static const char *make(const stretto_bench_setting *setting) {
     nmade++; /* restore gives back what a failing write may have left */
     if (tools.write(handle, &value) != MPI_SUCCESS)
         return "cannot be changed any more in a running program";
-    return holds(handle, &value, size) ? NULL : "does not keep the value that it is given";
+    return holds(handle, &value, size) ? NULL : "does not keep the value that was written";
 }
 
 int stretto_bench_settings_write(const stretto_bench_choice *choice, char *why, size_t size) {
@@ -154,7 +154,7 @@ int stretto_bench_settings_restore(char *why, size_t size) {
         if (!holds(made[nmade].handle, &made[nmade].before, made[nmade].size) &&
             (tools.write(made[nmade].handle, &made[nmade].before) != MPI_SUCCESS ||
              !holds(made[nmade].handle, &made[nmade].before, made[nmade].size))) {
-            snprintf(why, size, "%s cannot be given back the value that it had", made[nmade].name);
+            snprintf(why, size, "%s cannot be restored to its old value", made[nmade].name);
             failed = -1;
         }
         tools.free(&made[nmade].handle);

@@ -38,7 +38,7 @@ static const uint64_t MAGIC = 0x5354524554544f31u; /* "STRETTO1" */
 
 /* The arena behind its header is divided into pieces, up to `top`: every unit lies in one. */
 typedef struct {
-    int32_t users; /* ranks in it; 0: nobody's; LOST: never anybody's again */
+    int32_t users; /* number of ranks that use the piece; 0: free; LOST: never used again */
     uint32_t first, units;
     uint32_t times; /* that it was given memory: for stretto_arena_populate */
     bool backed;    /* has memory, as its last users left it */
@@ -64,8 +64,8 @@ static stretto_descriptor arena_file = STRETTO_NO_DESCRIPTOR;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic size_t opened; /* bytes from the start that this process can reach */
 
-/* It is held for less than a microsecond. Whoever offers the core on a busy machine gets it back
- * after a time slice: not before the holder may have lost its own. */
+/* The lock is held for less than a microsecond. A rank that yields on a busy machine runs again
+ * only after a time slice. The holder may have lost its core in the meantime. */
 static void lock_arena(void) {
     int expected = 0;
     for (int polls = 1; !atomic_compare_exchange_weak_explicit(
@@ -297,7 +297,7 @@ static arena_piece *cut(uint32_t units) {
     return p;
 }
 
-/* Everything that is nobody's becomes memory of the node again, and room for pieces of any size. */
+/* Returns all free pieces to the system. Their space can then hold pieces of any size. */
 static void give_up_kept(void) {
     for (uint32_t i = 0; i < arena->npieces; i++) {
         arena_piece *p = &arena->pieces[i], *before = i ? p - 1 : NULL;

@@ -113,7 +113,7 @@ static void differ(const card *a, const card *b, int r, char *text, size_t size)
         snprintf(text, size, "rank %d calls %s of %lld bytes, rank 0 of %lld bytes", r, b->function,
                  b->bytes, a->bytes);
     else if (a->digest != b->digest)
-        snprintf(text, size, "rank %d and rank 0 call %s with other sizes of the blocks", r,
+        snprintf(text, size, "rank %d and rank 0 call %s with different block sizes", r,
                  b->function);
     size_t used = strlen(text);
     if (used)
@@ -170,7 +170,7 @@ static void ask(stretto_comm *c, const card *own) {
     if (!done) {
         char text[SAID];
         snprintf(text, sizeof text,
-                 "rank %d waits in %s, the %lld%s collective, and rank 0 has not come", c->rank,
+                 "rank %d waits in %s, the %lld%s collective, but rank 0 has not arrived", c->rank,
                  own->function, own->number, ordinal(own->number));
         end_job(c, text);
     }

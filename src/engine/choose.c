@@ -116,7 +116,7 @@ API int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t s
         snprintf(text, size, "%s: %s", choice, stretto_row_origin(d->row));
     const size_t used = size ? strlen(text) : 0;
     if (which == STRETTO_ALLTOALLV && stretto_exchange_was_known(c))
-        snprintf(text + used, size - used, "; sizes known from before");
+        snprintf(text + used, size - used, "; sizes of an earlier exchange");
     return 0;
 }
 

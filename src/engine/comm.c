@@ -173,9 +173,9 @@ static void discard(stretto_comm *c, bool free_shadow) {
     free(c);
 }
 
-/* Called by the MPI when comm goes, by whatever way. The shadow is not freed here: a callback must
- * not start a collective of its own; stretto_comm_release did it before when the way led through
- * us. */
+/* Called by the MPI when comm is freed, in any way. The shadow is not freed here, because a
+ * callback must not start a collective. stretto_comm_release has freed it if the call went through
+ * Stretto. */
 static int on_delete(MPI_Comm comm, int key, void *value, void *extra) {
     (void)key, (void)extra;
     stretto_comm *c = stretto_comm_find(comm);

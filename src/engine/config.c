@@ -29,7 +29,7 @@ void stretto_say(const char *format, ...) {
 
 void stretto_no_memory(void) {
     stretto_say(
-        "out of memory; the job is ended, since this rank can no longer do what the others do");
+        "out of memory on this rank, so the ranks cannot continue together; the job is ended");
     stretto_host_end_job();
 }
 
@@ -137,10 +137,9 @@ static bool usable(const char *path, const char *text) {
     const char *host = stretto_host_family();
     bool same = !*table.mpi || !*host || strcmp(table.mpi, host) == 0;
     if (!same)
-        stretto_say(
-            "%s: made for the MPI '%s', but this is '%s', whose own algorithms take other times; "
-            "every call goes to the MPI. Make a table with 'stretto tune' under this MPI",
-            path, table.mpi, host);
+        stretto_say("%s: made for the MPI '%s', but this is '%s', whose native algorithms differ; "
+                    "every call goes to the MPI. Make a table with 'stretto tune' under this MPI",
+                    path, table.mpi, host);
     stretto_table_free(&table);
     return same;
 }

@@ -109,19 +109,19 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
                                    const stretto_choice *choice, size_t bytes, size_t wire,
                                    bool user_op, bool commutative) {
     static _Thread_local char error[400];
-    static const char no_rings[] = "no shared memory was to be had for long messages";
+    static const char no_rings[] = "no shared memory left for long messages";
     if (choice->kind == STRETTO_CHOICE_NATIVE)
         return NULL;
     if (choice->kind == STRETTO_CHOICE_SHM) {
         if (!c->node_ready)
-            return "no shared memory was to be had for this communicator";
+            return "no shared memory left for this communicator";
         if (user_op)
             return "a user operation cannot be evaluated in shared memory";
         if (c->one_node && !choice->algorithm)
             return stretto_memory_suffices(c, collective, choice, wire) ? NULL : no_rings;
     }
     if (!c->has_shadow && !(choice->kind == STRETTO_CHOICE_SHM && c->one_node))
-        return "no communicator for our messages";
+        return "no shadow communicator for the messages of Stretto";
     if (stretto_collective_neighbor(collective) && stretto_comm_graph(c))
         return c->no_graph;
     if (stretto_plan_for(c, collective, choice, 0, bytes, false, commutative, error, sizeof error))
@@ -182,7 +182,7 @@ static bool measure(const stretto_comm *c, stretto_collective collective, strett
             PMPI_Type_size_x(d->datatype, &told) == MPI_SUCCESS)
             asked = told;
         if (asked < 0) {
-            because(d, "arguments for the MPI to judge");
+            because(d, "wrong arguments, which the MPI reports");
             return false;
         }
         size = (size_t)asked;
@@ -265,11 +265,11 @@ static void carry_out(stretto_comm *c, stretto_collective collective, stretto_de
             int commutes = 0;
             user_op = true;
             if (PMPI_Op_commutative(d->op, &commutes) != MPI_SUCCESS) {
-                because(d, "arguments for the MPI to judge");
+                because(d, "wrong arguments, which the MPI reports");
                 return;
             }
             if (interleaves(d->datatype)) {
-                because(d, "the elements of this datatype reach into one another");
+                because(d, "the elements of this datatype overlap");
                 return;
             }
             commutative = commutative && commutes;

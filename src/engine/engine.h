@@ -100,9 +100,9 @@ typedef struct {
  * stretto_arena_past), or a zeroed one. Local; the piece is shared by telling its offset. */
 int64_t stretto_arena_allocate(size_t bytes, int users, const stretto_kind *kind, bool *kept);
 stretto_node_past stretto_arena_past(int64_t offset);
-/* Has the pages that lie wholly in this part of a piece allocated anew by the calling rank, near
- * its processor, zeroed. Only while no rank uses them. False when the memory went to somebody else
- * in between: the part must then not be touched. Local. */
+/* Reallocates the pages that are completely inside this part of a piece from the calling rank, so
+ * that they are near its processor, and zeroed. Call it only while no rank uses them. Returns false
+ * if another process took the memory in between: the part must then not be used. Local. */
 bool stretto_arena_bring_near(int64_t offset, size_t bytes);
 /* Bytes handed out on this node. Local. */
 size_t stretto_arena_used(void);
@@ -172,7 +172,7 @@ enum {
     STRETTO_SCRATCH_PACK,    /* what is sent, packed */
     STRETTO_SCRATCH_UNPACK,  /* what is received, to be unpacked; pairs to be stored */
     STRETTO_SCRATCH_SIZES,   /* offsets and sizes of ragged blocks */
-    STRETTO_SCRATCH_NUMBERS, /* sizes that are told (exec_told.c) */
+    STRETTO_SCRATCH_NUMBERS, /* sizes that are exchanged in every call (exec_told.c) */
     STRETTO_SCRATCHES
 };
 

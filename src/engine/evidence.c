@@ -1,9 +1,8 @@
-/* What this process did with Stretto, for `stretto tune`: a run counts as tuned only when its ranks
- * say so. Each rank writes a small file of its own into $STRETTO_EVIDENCE: at Init that it is
- * there, at Finalize how many calls of each collective were ours and how many went to the MPI
- * (counted from a communicator's set-up on). Output only: nothing is decided by it, so each rank
- * may look into its own environment.
- */
+/* Evidence of what this process did with Stretto, for `stretto tune`: a run counts as tuned only if
+ * its ranks report it. Each rank writes a small file into $STRETTO_EVIDENCE: at Init that it has
+ * Stretto, at Finalize how many calls of each collective Stretto and the MPI executed (counted from
+ * the set-up of a communicator on). The files are output only and affect no decision, so each rank
+ * may read its local environment. */
 #include "files/regular.h"
 #include "node/descriptor.h"
 #include "engine/engine.h"

@@ -206,7 +206,8 @@ static void came(stretto_exchanges *x, int i) {
     x->last = i;
 }
 
-/* On the sizes that were told. More may come than there is room for: then through scratch. */
+/* Runs the plan on the exchanged sizes. If more data arrives than the receive buffer holds, it goes
+ * through scratch memory. */
 static int run_told(stretto_comm *c, stretto_cached_plan *cached, const stretto_elements *e,
                     const stretto_buffers *b, bool cut) {
     stretto_exchanges *x = c->exchanges;

@@ -53,8 +53,8 @@ static void scatter(const stretto_running *r, const stretto_action *a, int n, in
                            dst.at ? dst.at : &nothing, to, NULL);
 }
 
-/* Of the shares of a vector, which may differ by an element, or of blocks of any sizes (in gatherv
- * always into TMP, where they lie side by side); every rank knows its own. */
+/* For shares of a vector, which may differ by one element, or for blocks of any size (in gatherv
+ * always into TMP, where they are contiguous). Every rank knows its size. */
 static void gather(const stretto_running *r, const stretto_action *a, int n, int me) {
     static char nothing;
     const size_t stride = (size_t)r->e->stride;

@@ -1,10 +1,8 @@
-/* A function on a stack of its own that can be left in the middle and taken up again, by whichever
- * thread: what lets the blocking engine serve nonblocking collectives. A switch is a few
- * instructions.
+/* A fibre: a function on a separate stack that can be suspended and resumed by any thread. It lets
+ * the blocking engine execute nonblocking collectives. A switch takes a few instructions.
  *
- * Code that runs in a fibre may find itself on another thread after every yield: it must keep no
- * address of a thread's own data (errno included) across one.
- */
+ * After every yield, the code of a fibre may run on another thread. It must not keep addresses of
+ * thread-local data (errno included) across a yield. */
 #ifndef STRETTO_FIBRE_H
 #define STRETTO_FIBRE_H
 

@@ -25,9 +25,8 @@ static int spare_cpu(void) {
     free(cpus);
     free(all);
     if (cpu < 0 && w->node_rank == 0)
-        stretto_say(
-            "STRETTO_NONBLOCKING_CPU=spare: no hardware thread of this node is left over "
-            "(are the ranks bound to cores?); the helper threads run wherever the ranks do");
+        stretto_say("STRETTO_NONBLOCKING_CPU=spare: no hardware thread of this node is free (are "
+                    "the ranks bound to cores?); the helper threads run on the cores of the ranks");
     return cpu;
 }
 

@@ -423,11 +423,11 @@ static void say_result(const result *r) {
         snprintf(sizes, sizeof sizes, " of %zu to %zu bytes", r->low, r->high);
     const char *name = stretto_collective_name(r->collective);
     if (r->open)
-        stretto_say("learned: %s%s on %d x %d: %llu calls are too few to choose", name, sizes,
+        stretto_say("learned: %s%s on %d x %d: %llu calls are too few for a choice", name, sizes,
                     r->nodes, r->ppn, r->calls);
     else if (!r->chosen)
-        stretto_say("learned: %s%s on %d x %d: native stays; nothing that was tried is faster",
-                    name, sizes, r->nodes, r->ppn);
+        stretto_say("learned: %s%s on %d x %d: native is kept; no tried algorithm is faster", name,
+                    sizes, r->nodes, r->ppn);
     else if (r->pairs < STRETTO_LEARN_FEWEST)
         stretto_say("learned: %s%s on %d x %d: %s, not yet compared with native", name, sizes,
                     r->nodes, r->ppn, choice);
@@ -455,7 +455,7 @@ STRETTO_COLD void stretto_learned_end(void) {
     }
     const double spread = stretto_learn_root(spread2);
     if (rs.n == 0)
-        stretto_say("nothing was learned: no calls of one size that can be learned came more than "
+        stretto_say("nothing was learned: no size of a collective was called more than "
                     "%d times",
                     stretto_config.learn_after);
     else

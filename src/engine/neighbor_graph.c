@@ -219,7 +219,7 @@ static const char *compare_reports(const report *all, int nranks, stretto_graph_
     if (!one)
         return "the MPI reports a topology that does not fit the communicator's ranks";
     if (outs > MOST_SLOTS || ins > MOST_SLOTS)
-        return "the topology has too many edges for every rank to know all";
+        return "the topology has too many edges to store all of them on every rank";
     if (!stretto_graph_reserve(store, nranks, (int)outs, (int)ins))
         stretto_no_memory();
     int *out_start = (int *)store->graph.out_start, *in_start = (int *)store->graph.in_start;
@@ -234,14 +234,14 @@ static const char *compare_reports(const report *all, int nranks, stretto_graph_
 static const char *match(const stretto_comm *c, const stretto_graph *g, const slots *s,
                          int *edges) {
     if (!stretto_agree(c->comm, fits(g, c->rank, s)))
-        return "a rank's neighbours do not have it for theirs";
+        return "the neighbour lists of two ranks do not match";
     const int repeated = has_repeated(g);
     if (repeated < 0)
         stretto_no_memory();
     if (!repeated)
         match_by_rank(g, c->rank, s, edges);
     else if (!stretto_agree(c->comm, match_by_asking(c, g, s, edges)))
-        return "the MPI's functions differ in what repeated edges mean";
+        return "the MPI orders repeated edges differently in different functions";
     return NULL;
 }
 

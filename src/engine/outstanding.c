@@ -328,10 +328,10 @@ void stretto_outstanding_begin(void) {
     stretto_operations_release();
     if (w->rank == 0)
         stretto_say("nonblocking collectives stay with the MPI: %s",
-                    unsafe                       ? "Intel MPI fails when two threads are in it"
+                    unsafe                       ? "Intel MPI fails if two threads call it"
                     : multiple                   ? "the application uses MPI_THREAD_MULTIPLE"
                     : stretto_config.check_calls ? "STRETTO_CHECK_CALLS compares blocking ones only"
-                    : mine                       ? "not all ranks can have them"
+                    : mine                       ? "not available on all ranks"
                            : "the MPI gave no MPI_THREAD_MULTIPLE, or no memory");
 }
 

@@ -1,7 +1,6 @@
-/* Persistent collectives: a nonblocking one that is issued again and again, on a channel of its own
- * (channels.h) instead of its communicator's state, because each rank may start its persistent ones
- * in an order of its own.
- */
+/* Persistent collectives. Each start issues a nonblocking collective on a separate channel
+ * (channels.h), not on the state of its communicator, because ranks may start their persistent
+ * collectives in different orders. */
 #include "engine/channels.h"
 #include "engine/operation.h"
 
@@ -20,10 +19,9 @@ bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     if (!channel) {
         calls->native++;
         if (stretto_config.verbose && c->rank == 0)
-            stretto_say(
-                "a persistent %s on %d ranks stays with the MPI: no memory for it, too many of "
-                "them, or arguments for the MPI to judge",
-                stretto_collective_name(o->collective), c->nranks);
+            stretto_say("a persistent %s on %d ranks stays native: no memory, too many of them, or "
+                        "wrong arguments, which the MPI reports",
+                        stretto_collective_name(o->collective), c->nranks);
         stretto_operation_give_back(o);
         return false;
     }

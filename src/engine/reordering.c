@@ -71,11 +71,11 @@ static bool all_agree(const stretto_order *o) {
     uint64_t most[4];
     if (PMPI_Allreduce(mine, most, 4, MPI_UINT64_T, MPI_MAX, o->comm) != MPI_SUCCESS)
         return false;
-    const char *why =
-        most[1] ? "several threads make communicators, which Open MPI does not get through when "
-                  "Stretto makes some, too"
-        : most[0] || most[2] != ~most[3] ? "not all ranks ask for reorder, with arguments that fit"
-                                         : NULL;
+    const char *why = most[1] ? "several threads create communicators: under Open MPI this may "
+                                "deadlock if Stretto creates some too"
+                      : most[0] || most[2] != ~most[3]
+                          ? "not all ranks request reorder with matching arguments"
+                          : NULL;
     if (why && o->well)
         say(o, left, why);
     return !why;
@@ -96,8 +96,8 @@ static const char *settled(const stretto_order *o) {
     free(seen);
     return o->n == 1         ? "there is one"
            : domains == 1    ? "all ranks are on one node"
-           : nodes == o->n   ? "each rank is on a node of its own"
-           : domains == o->n ? "each rank is in a domain of its own"
+           : nodes == o->n   ? "each rank is on a separate node"
+           : domains == o->n ? "each rank is in a separate domain"
                              : NULL;
 }
 
@@ -162,7 +162,7 @@ static void say_found(const stretto_order *o, int better, const stretto_reorderi
     if (!better)
         snprintf(between, sizeof between, "%lld", (long long)r->nodes_before);
     stretto_say("%s of %s%d ranks: %s%s between nodes %s of %lld%s", o->function, o->shape, o->n,
-                better ? "" : "the given order stays: ", what, between, (long long)r->total,
+                better ? "" : "the given order is kept: ", what, between, (long long)r->total,
                 better ? inside : "");
 }
 
@@ -190,14 +190,14 @@ static stretto_outcome find(stretto_order *o) {
     const char *why = settled(o);
     int64_t total = o->nedges;
     if (why) {
-        say(o, "the given order stays", why);
+        say(o, "the given order is kept", why);
         return STRETTO_ORDER_KEPT;
     }
     if (o->local &&
         PMPI_Allreduce(&o->nedges, &total, 1, MPI_INT64_T, MPI_SUM, o->comm) != MPI_SUCCESS)
         why = "the MPI failed";
     if (!why && total > STRETTO_MOST_EDGES)
-        why = "the graph has too many edges for one rank to know all";
+        why = "the graph has too many edges to gather on one rank";
     if (why) {
         say(o, left, why);
         return STRETTO_ORDER_NATIVE;

@@ -36,7 +36,7 @@ typedef struct {
  * ours. */
 bool stretto_order_begin(stretto_order *o, const char *function, MPI_Comm comm);
 
-/* Room for `number` things, all zero; there is always room. */
+/* Allocates `number` zeroed elements; never returns NULL. */
 void *stretto_order_room(size_t number, size_t size);
 
 /* There has to be room for it. */

@@ -73,9 +73,9 @@ static bool devices_possible(void) {
     return possible;
 }
 
-/* World ranks of comm's ranks; false when one of them is of another world (spawned, connected):
- * those have another table, or no Stretto. Every rank comes to the same answer, since each is
- * foreign to somebody. */
+/* World ranks of the ranks of comm. False if one of them belongs to another MPI_COMM_WORLD
+ * (spawned, connected): it has another table, or no Stretto. All ranks get the same answer, because
+ * each of them finds a rank of another world. */
 bool stretto_comm_world_ranks(MPI_Comm comm, int nranks, int *world) {
     MPI_Group group;
     if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
@@ -211,7 +211,7 @@ static const char *set_up(stretto_comm *c) {
         return "inter-communicator";
     if (PMPI_Comm_size(c->comm, &nranks) != MPI_SUCCESS ||
         PMPI_Comm_rank(c->comm, &rank) != MPI_SUCCESS)
-        return "the MPI does not tell its size";
+        return "the MPI does not report its size";
     if (nranks == 1)
         return "one rank";
     c->rank = rank;
@@ -267,9 +267,9 @@ static const char *set_up(stretto_comm *c) {
         c->node = NULL;
     }
     if (shadow && !stretto_shadow_take(c, world, &offers[0].shadow, sizeof *offers))
-        why = c->in_threads ? "several threads make communicators, which Open MPI does not get "
-                              "through when Stretto makes some, too"
-                            : "the MPI made no further communicator";
+        why = c->in_threads ? "several threads create communicators: under Open MPI this may "
+                              "deadlock if Stretto creates some too"
+                            : "the MPI cannot create another communicator";
 out:
     free(world);
     free(offers);

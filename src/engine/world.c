@@ -171,9 +171,9 @@ static bool oversubscribed(const stretto_world *w) {
     return ranks > ours;
 }
 
-/* Whether this node's ranks can read one another's memory. Each offers a word of its own: in
- * containers a process id may mean another process here, even another rank of this job. Collective
- * over node_comm. */
+/* Whether the ranks of this node can read each other's memory (CMA). Each rank offers a known word,
+ * because a process id from another container may belong to another process here, even to another
+ * rank of this job. Collective over node_comm. */
 static bool try_cma(const stretto_world *w) {
     static uint64_t word;
     uint64_t seed = (uint64_t)w->node_pids[0] << 32 ^ (uintptr_t)&seed;
@@ -197,9 +197,9 @@ static bool try_cma(const stretto_world *w) {
     return PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, w->node_comm) == MPI_SUCCESS && all;
 }
 
-/* Whether this node's ranks can attach one another's memory with XPMEM. Each offers its own, and
- * looks at a word of every other, in a block as large messages lie in. Collective over node_comm.
- */
+/* Whether the ranks of this node can attach each other's memory with XPMEM. Each rank offers its
+ * address space and reads one word of every other rank, in a block allocated like a large message.
+ * Collective over node_comm. */
 static bool try_xpmem(const stretto_world *w) {
     enum { BLOCK = 256 * 1024 };
     int n = w->node_nranks, mine = 1, all = 0;
@@ -246,7 +246,7 @@ static bool calls_come_alike(const stretto_world *w) {
     if (PMPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD) != MPI_SUCCESS)
         return false;
     if (w->rank == first)
-        stretto_say("%s takes MPI calls before Stretto%s", tool,
+        stretto_say("%s intercepts MPI calls before Stretto%s", tool,
                     alike ? ": those go to the MPI"
                           : " on some ranks only: every call goes to the MPI. Preload it on all "
                             "ranks or none");
@@ -270,7 +270,7 @@ static void check_layout(const stretto_world *w) {
     }
     if (stretto_the_table.nrows && !fitting)
         stretto_say("%s has no row for %d node%s x %d ranks; calls on that layout go to the MPI. "
-                    "'stretto tune' on it makes some",
+                    "'stretto tune' on this layout makes them",
                     stretto_the_table.name, nodes, nodes == 1 ? "" : "s", ppn);
 }
 
@@ -284,14 +284,14 @@ STRETTO_COLD void stretto_engine_init(void) {
         return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &w->rank) != MPI_SUCCESS ||
         PMPI_Comm_size(MPI_COMM_WORLD, &w->nranks) != MPI_SUCCESS) {
-        stretto_say("the MPI refused what set-up needs; every call goes to the MPI");
+        stretto_say("a call of the MPI failed during set-up; every call goes to the MPI");
         return;
     }
     if (!calls_come_alike(w))
         return;
     if (PMPI_Comm_group(MPI_COMM_WORLD, &w->group) != MPI_SUCCESS ||
         PMPI_Comm_dup(MPI_COMM_SELF, &w->self) != MPI_SUCCESS || find_nodes(w) != MPI_SUCCESS) {
-        stretto_say("the MPI refused what set-up needs; every call goes to the MPI");
+        stretto_say("a call of the MPI failed during set-up; every call goes to the MPI");
         return;
     }
     PMPI_Comm_set_errhandler(w->self, MPI_ERRORS_RETURN);

@@ -58,7 +58,7 @@ static bool tool_begins(void) {
         rank = getenv(ranks[i]);
     char tool[256];
     if ((!rank || !strcmp(rank, "0")) && stretto_front(tool, sizeof tool))
-        stretto_say("%s takes MPI_Init before Stretto: every call goes to the MPI", tool);
+        stretto_say("%s intercepts MPI_Init before Stretto: every call goes to the MPI", tool);
     return false;
 }
 STRETTO_ENTRY_OR(tool_begins(), int, Init, (int *argc, char ***argv), (argc, argv))

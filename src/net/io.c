@@ -227,7 +227,7 @@ char *net_read_line(int fd, size_t most, double until, struct net_failure *failu
         char *grown = length + take < most ? realloc(line, length + take + 1) : NULL;
         if (grown == NULL || recv(fd, grown + length, take, 0) != (ssize_t)take) {
             line = grown != NULL ? grown : line;
-            net_fail(failure, "foreign", "it does not speak the language of stretto-net");
+            net_fail(failure, "foreign", "it does not speak the protocol of stretto-net");
             break;
         }
         line = grown;

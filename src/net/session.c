@@ -276,7 +276,7 @@ bool net_serve(const char *address, int port, const char *device, const char *to
                struct net_failure *failure) {
     pthread_t thread;
     if (server.listening > 0)
-        return net_fail(failure, "system", "it listens already");
+        return net_fail(failure, "system", "it already listens");
     int fd = net_listen(address, port, device, taken, failure);
     if (fd < 0)
         return false;

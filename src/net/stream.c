@@ -213,7 +213,7 @@ static bool sample(struct traffic *t, struct samples *s, struct net_failure *fai
         if (out != sent || in != received)
             moved = now;
         else if (now - moved > NET_STALL)
-            return net_fail(failure, "timeout", "no byte passes for %.0f s", NET_STALL);
+            return net_fail(failure, "timeout", "no data arrives for %.0f s", NET_STALL);
         last = now, sent = out, received = in;
     }
     mark(t, false);

@@ -20,8 +20,8 @@ void stretto_small_allgather(stretto_node *node, const void *src, void *dst, siz
     stretto_finish(node, true);
 }
 
-/* A rank without a block writes an empty line all the same: so everybody has heard of everybody
- * (protocol 2), and no one needs to look at the done flags. */
+/* A rank without a block also writes an empty line. So every rank has received a line of every
+ * other rank (protocol 2), and no rank needs to read the done flags. */
 static void small_allgatherv(stretto_node *node, const void *src, unsigned char *dst,
                              const size_t *at, const size_t *bytes, size_t largest) {
     uint64_t call = stretto_lines_begin(node, largest);

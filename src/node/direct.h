@@ -6,8 +6,8 @@
 
 #include "node/remote.h"
 
-/* Whether a message of that size goes directly: attached from so many bytes on, copied by the
- * kernel from so many on. The same on all ranks of the group. */
+/* Whether a message of this size is copied directly: with XPMEM above one threshold, with CMA above
+ * another. Equal on all ranks of the group. */
 static inline bool stretto_direct_fits(const stretto_node *node, size_t bytes, size_t attached,
                                        size_t copied) {
     return node->attaches ? bytes >= attached : node->cma && node->modest && bytes >= copied;

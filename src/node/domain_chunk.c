@@ -1,9 +1,9 @@
-/* Large messages where ranks lie in several domains: through the shared buffers, as in chunk.c, but
- * so that each byte crosses between two domains once and not once for each rank that wants it.
+/* Large messages between ranks in several domains. They go through the shared buffers as in
+ * chunk.c, but each byte crosses between two domains only once, not once per receiving rank.
  *
- * Counters posted and taken as in chunk.c (protocol 3 of internal.h). No wait below is for
- * something that its rank does in the same or a later round of its own loop than the waiter's
- * round: so the earliest round that any rank is in can always go on. */
+ * Counters are posted and taken as in chunk.c (protocol 3 of internal.h). A rank in round i waits
+ * only for actions of other ranks in rounds before i. So the rank in the earliest round can always
+ * continue, and there is no deadlock. */
 #include "node/chunk.h"
 #include "node/domains.h"
 

@@ -27,7 +27,8 @@ static inline const int *stretto_domain_ranks(const stretto_domains *d, int doma
     return d->ranks + d->start[domain];
 }
 
-/* Who acts for the domain when `root` stands in for the leader of its own; root < 0: nobody. */
+/* The rank that represents the domain: its leader, or `root` if root is in this domain (root < 0:
+ * always the leader). */
 static inline int stretto_domain_lead(const stretto_domains *d, int domain, int root) {
     return root >= 0 && d->of[root] == domain ? root : d->ranks[d->start[domain]];
 }

@@ -135,12 +135,11 @@ void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, con
                              const size_t *bytes);
 /* src and dst = nlocal blocks of `bytes`; src NULL: in place, the blocks lie in dst. */
 void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_t bytes);
-/* src_bytes[r] at src + src_at[r] go to rank r, which has room for them at its dst + dst_at[me].
- * Sizes are known to the two ranks concerned only. src NULL: in place; then src_at and src_bytes
- * mean dst, src_at[r] = dst_at[r], and as much comes from each rank as goes to it. This is also
- * gather and scatter of unequal blocks: sizes of 0 cost nothing but the look at them. At most
- * dst_bytes[r] bytes from rank r are stored (NULL: there is room for whatever comes); false when
- * more came. */
+/* Sends src_bytes[r] bytes at src + src_at[r] to rank r, which receives them at its dst +
+ * dst_at[me]. Only these two ranks know the size. If src is NULL the call is in place: src_at and
+ * src_bytes then refer to dst, src_at[r] = dst_at[r], and each pair exchanges equal amounts. Gather
+ * and scatter of unequal blocks also use this function; sizes of 0 cost almost nothing. At most
+ * dst_bytes[r] bytes from rank r are stored (NULL: no limit); returns false if more arrived. */
 bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *src_at,
                             const size_t *src_bytes, void *dst, const size_t *dst_at,
                             const size_t *dst_bytes);

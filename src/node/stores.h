@@ -83,7 +83,7 @@ static inline uint64_t stretto_piece_ticks(uint64_t ticks, size_t bytes) {
     return ticks < most ? ticks : most;
 }
 
-/* A copy of so many bytes has taken so many ticks. Returns all bytes of that side. */
+/* Record that a copy of `bytes` bytes took `ticks` ticks. Return the total bytes of that side. */
 static inline uint64_t stretto_costs_add(stretto_costs *costs, int side, uint64_t ticks,
                                          size_t bytes) {
     _Atomic uint64_t *sum = &costs->ticks[side], *all = &costs->bytes[side];

@@ -200,9 +200,9 @@
 #ifndef STRETTO_NODE_DIRECT_BLOCK
 #define STRETTO_NODE_DIRECT_BLOCK (512 * 1024)
 #endif
-/* Blocks from so many bytes on in allgather and alltoall: which way is found out by trying
- * (judge.h), so many calls by each, first after some calls. A trial that changed nothing is
- * followed by 4 times as many calls without one, up to a limit. */
+/* Smallest block of allgather and alltoall for which the method is chosen by trial (judge.h), the
+ * number of calls per method in a trial, and the number of calls before the first trial. After a
+ * trial without a change, the interval grows by a factor of 4, up to a limit. */
 #ifndef STRETTO_NODE_JUDGE
 #define STRETTO_NODE_JUDGE (512 * 1024)
 #endif

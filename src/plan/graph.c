@@ -24,14 +24,14 @@ const char *stretto_graph_check(const stretto_graph *g) {
         return "out of memory";
     for (int e = 0; e < edges && !wrong; e++)
         if (g->out_to[e] < -1 || g->out_to[e] >= g->nranks)
-            wrong = "an edge leads to a rank that there is not";
+            wrong = "an edge leads to a rank that does not exist";
     for (int r = 0; r < g->nranks && !wrong; r++)
         for (int i = g->in_start[r]; i < g->in_start[r + 1] && !wrong; i++) {
             const int e = g->in_edge[i];
             if (e == -1)
                 continue;
             if (e < 0 || e >= edges || g->out_to[e] != r || ends[e])
-                wrong = "a slot is the end of no edge, or two slots of one";
+                wrong = "a slot belongs to no edge, or two slots belong to one edge";
             else
                 ends[e] = true;
         }

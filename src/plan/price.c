@@ -256,7 +256,7 @@ int stretto_price(const stretto_price_call *call, stretto_plan_source source, vo
             snprintf(error, error_size, "stopped while pricing");
         else if (s.finished < s.nranks)
             snprintf(error, error_size,
-                     "the plans do not come to an end: %d of %d ranks wait for ever; stretto plan "
+                     "the plans do not end: %d of %d ranks wait without end; stretto plan "
                      "verify says why",
                      s.nranks - s.finished, s.nranks);
         else

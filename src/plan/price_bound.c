@@ -229,11 +229,12 @@ double stretto_price_bound(const stretto_price_call *call, stretto_collective c,
         double in = collects(c) ? spread(nnodes, &how) : 0;
         if (out < 0 || in < 0)
             return -1;
-        raise_to(&bound, out, why, "the soonest that one rank's word can be on all nodes");
-        raise_to(&bound, in, why, "the soonest that all nodes' word can be on one");
+        raise_to(&bound, out, why,
+                 "the minimum time to spread information from one rank to all nodes");
+        raise_to(&bound, in, why, "the minimum time to collect information from all nodes");
         for (int i = 0; i < nnodes; i++)
             raise_to(&bound, through(call, c, &net, nnodes, ranks_on(call, i), widest, narrowest),
-                     why, "the bytes that one node must give out or take in");
+                     why, "the bytes that one node must send or receive");
     }
     if (c == STRETTO_ALLREDUCE || c == STRETTO_REDUCE)
         raise_to(&bound, (ranks - 1) / ranks * (double)call->bytes * p->reduce_byte, why,

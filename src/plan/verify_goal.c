@@ -137,7 +137,7 @@ static int check_reduced(verify_state *v, int rank, int at, int block, int last,
             v, rank, -1, "block %d lacks the contribution of rank %d; it is %s", at, missing, text);
     if (stretto_expr_highest(&v->exprs, value) > last)
         return stretto_verify_fail(v, rank, -1,
-                                   "block %d has a contribution of rank %d too many; it is %s", at,
+                                   "block %d has an extra contribution of rank %d; it is %s", at,
                                    stretto_expr_highest(&v->exprs, value), text);
     if (stretto_expr_block(&v->exprs, value) != block)
         return stretto_verify_fail(v, rank, -1, "block %d holds block %d", at,
@@ -175,7 +175,7 @@ static int check_moved(verify_state *v, int rank, int b) {
         if (edge < 0)
             return out[b].value == 0 ? 0
                                      : stretto_verify_fail(v, rank, -1,
-                                                           "block %d, which comes from nowhere, is "
+                                                           "block %d, which has no source, is "
                                                            "written",
                                                            b);
         source = stretto_graph_source(v->shape->graph, edge);
@@ -223,7 +223,7 @@ int stretto_verify_result(verify_state *v, int rank) {
     }
     for (int b = 0; v->plans[rank].carries && b < v->plans[rank].tmp_blocks; b++)
         if (v->ranks[rank].blocks[STRETTO_TMP][b].value == 0)
-            return stretto_verify_fail(v, rank, -1, "is never told the size of TMP block %d", b);
+            return stretto_verify_fail(v, rank, -1, "never receives the size of TMP block %d", b);
     for (int other = 0; v->words && other < v->nranks; other++)
         if (!(v->heard[(size_t)rank * (size_t)v->words + (size_t)other / 64] >> other % 64 & 1))
             return stretto_verify_fail(v, rank, -1, "may leave before rank %d has entered", other);

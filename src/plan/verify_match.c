@@ -68,7 +68,7 @@ static int check_action(verify_state *v, int rank, int i) {
         break;
     case STRETTO_WAIT:
         if (a->peer < 0 || a->peer >= i || plan->actions[a->peer].kind > STRETTO_RECV)
-            return stretto_verify_fail(v, rank, i, "waits for %d, which is no earlier message",
+            return stretto_verify_fail(v, rank, i, "waits for %d, which is not an earlier message",
                                        a->peer);
         break;
     case STRETTO_REDUCE_LOCAL:

@@ -236,6 +236,6 @@ int stretto_verify_run(verify_state *v) {
         for (int i = 0; v->ranks[rank].open > 0 && i < v->plans[rank].nactions; i++)
             if (v->actions[v->ranks[rank].base + i].started &&
                 !v->actions[v->ranks[rank].base + i].done)
-                return stretto_verify_fail(v, rank, i, "is under way and never waited for");
+                return stretto_verify_fail(v, rank, i, "is pending at the end, without a wait");
     return 0;
 }

@@ -36,7 +36,7 @@ static int check_rank(verify_state *v, int rank, bool *heard, bool *known) {
         const bool message = a->kind == STRETTO_SEND || a->kind == STRETTO_RECV;
         const bool tells = message && (a->kind == STRETTO_SEND ? a->src : a->dst).count == 0;
         if (tells && begun)
-            return stretto_verify_fail(v, rank, i, "tells sizes after other messages");
+            return stretto_verify_fail(v, rank, i, "sends sizes after other messages");
         begun = begun || (message && !tells);
         if (is_told_of(a))
             heard[a->peer] = true;
@@ -59,7 +59,7 @@ static int check_rank(verify_state *v, int rank, bool *heard, bool *known) {
         if (name < 0)
             status = stretto_verify_fail(v, rank, -1, "TMP block %d has no certain size", b);
         else if (!known[name] && !is_own(v, rank, name))
-            status = stretto_verify_fail(v, rank, -1, "is never told the size of TMP block %d", b);
+            status = stretto_verify_fail(v, rank, -1, "never receives the size of TMP block %d", b);
     }
     for (int i = 0; i < plan->nactions; i++)
         if (is_told_of(&plan->actions[i]))

@@ -88,7 +88,7 @@ static void say_once(const char *reason) {
         return;
     fprintf(stderr,
             "stretto: recorder of rank %u: %s: %s\n"
-            "stretto: the application goes on; the profile will lack what found no room\n",
+            "stretto: the application continues; the profile lacks the calls that did not fit\n",
             stretto_header->rank, path, reason);
 }
 

@@ -216,13 +216,13 @@ def test_a_directory_that_the_nodes_do_not_see(nodes: testbed.Cluster, tmp_path:
     job = [*launcher(nodes, "openmpi4", 2, 2), str(program(nodes, "openmpi4")), "20"]
     done = stretto(nodes, "openmpi4", "profile", "--", *job, cwd=tmp_path, status=1)
     assert "wrong: 0" in done.stdout  # the job itself ran
-    assert "4 of 4 ranks" in done.stderr and "a file system that all nodes" in done.stderr
+    assert "4 of 4 ranks" in done.stderr and "shared by all nodes" in done.stderr
     assert not list(tmp_path.iterdir())
     hosts = ",".join(n.name for n in nodes.nodes[:2])
     words = ["bench", "-n", "4", "--ppn", "2", "--hosts", hosts, "--collective", "barrier"]
     words += ["--mpi", launcher(nodes, "openmpi4", 1, 1)[0], "--launches", "1"]
     done = stretto(nodes, "openmpi4", *words, cwd=tmp_path, status=1)
-    assert "cannot be read" in done.stderr and "a file system that all nodes see" in done.stderr
+    assert "cannot be read" in done.stderr and "on a shared file system" in done.stderr
 
 
 def test_a_directory_that_some_nodes_see(nodes: testbed.Cluster) -> None:

@@ -158,7 +158,9 @@ def test_place_command_runs_both_ways_and_counts(name: str, nodes: testbed.Clust
     assert by_name["best"]["nodes"] == LEAST < 0.7 * by_name["given"]["nodes"]
     text = found["conclusion"]
     assert "too few for a test" in text and "(interface counters)" in text, text
-    counted = re.search(r"Cards sent ([\d.]+) MiB in a run, in the best order ([\d.]+) MiB", text)
+    counted = re.search(
+        r"Network cards sent ([\d.]+) MiB in a native run, in the best order ([\d.]+) MiB", text
+    )
     assert counted and float(counted[2]) < 0.75 * float(counted[1]), text
     run = (out / "outputs").glob("*-tuned*")
     printed = next(p for p in run if "halo seconds" in p.read_text(errors="replace")).read_text()

@@ -132,7 +132,7 @@ def test_mpich_tells_nodes_apart(nodes: testbed.Cluster) -> None:
     mpi = installation("mpich")
     export = mpich.trees(rules, mpi)
     (said,) = export.lost
-    assert said.startswith("rows for 4 ranks hold on 2 to 3 nodes") and len(export.rows) == 3
+    assert said.startswith("rows for 4 ranks apply to 2 to 3 nodes") and len(export.rows) == 3
     out = nodes.shared / "trees"
     write(export, out, "test", "mpich", mpi.identity)
     allreduce = ("allreduce on 4 ranks (2 x 2), any size", "allreduce on 4 ranks, any size")

@@ -98,7 +98,7 @@ def test_unexpected_exception(
     assert "Traceback" in capsys.readouterr().err
 
 
-AWAY = "the file system, or its server, was away"
+AWAY = "the file system or its server did not respond"
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_the_inner_sentence_wins() -> None:
 
 
 def test_error_texts() -> None:
-    error = StrettoError("it broke", Path("f"), "mend it")
+    error = StrettoError("it broke", Path("f"), "repair it")
     assert str(error) == "f: it broke"
-    assert error.lines() == ["stretto: error: it broke", "  at: f", "  try: mend it"]
+    assert error.lines() == ["stretto: error: it broke", "  at: f", "  try: repair it"]
     assert CommandFailedError("no").exit_code == 3
 
 

@@ -157,9 +157,9 @@ def test_the_page_and_the_charts(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--collective", "reduce"], "nothing of that kind"),
-        (["--mode", "fast"], "means nothing"),
-        (["--bytes", "64"], "nothing of that kind"),
+        (["--collective", "reduce"], "no such measurement"),
+        (["--mode", "fast"], "is not valid"),
+        (["--bytes", "64"], "no such measurement"),
     ],
 )
 def test_bad_questions(

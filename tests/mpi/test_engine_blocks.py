@@ -36,7 +36,7 @@ MISTAKES = {
     "function": "rank 2 calls MPI_Barrier, rank 0 MPI_Allreduce, as the 17th collective",
     "count": "rank 2 calls MPI_Allreduce of 20 bytes, rank 0 of 16 bytes",
     "op": "rank 2 calls MPI_Allreduce with MPI_MAX, rank 0 with MPI_SUM",
-    "blocks": "rank 2 and rank 0 call MPI_Reduce_scatter with other sizes of the blocks",
+    "blocks": "rank 2 and rank 0 call MPI_Reduce_scatter with different block sizes",
     "pair": "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8",
     "gatherv": "MPI_Gatherv: rank 2 sends 12 bytes to rank 0, which expects 8",
     "missing": "after 8 s in MPI_Allreduce, the 17th collective, still missing: rank 2",

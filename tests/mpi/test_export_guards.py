@@ -1,4 +1,4 @@
-"""MPICH's files check nothing: what an algorithm cannot do stays the native decision."""
+"""MPICH's files check nothing: what an algorithm cannot do stays the native selection."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_before_5_rows_of_one_rank_a_node_would_hold_between_nodes() -> None:
     """csel.c of 4.3 counts ranks a node on the parts of a communicator, too."""
     one, two, node = RankLayout(4, 1, 4), RankLayout(4, 2, 8), FOUR
     for version in ("4.3.2", "3.0"):
-        assert "between nodes in all calls" in str(mpich.reaches_parts(one, version))
+        assert "between nodes to all jobs" in str(mpich.reaches_parts(one, version))
         assert mpich.reaches_parts(two, version) is mpich.reaches_parts(node, version) is None
     assert mpich.reaches_parts(one, "5.0.2") is None
 
@@ -63,7 +63,7 @@ def test_nodes_on_which_rows_hold_and_nobody_measured_are_said() -> None:
         Rule("bcast", x, 0, None, ()) for x in (RankLayout(4, 2, 8), RankLayout(4, 1, 4), FOUR)
     ]
     assert mpich.on_other_nodes(rules) == [
-        "rows for 8 ranks hold on 4 to 7 nodes, and were measured on 4 x 2"
+        "rows for 8 ranks apply to 4 to 7 nodes, but were measured on 4 x 2"
     ]
     assert mpich.on_other_nodes([Rule("bcast", RankLayout(2, 3, 5), 0, None, ())]) == []
 
@@ -157,7 +157,7 @@ def test_what_the_trees_do_in_all_calls_is_no_row(
     words = ["export", "--to", "mpich", "--mpi", str(mpi.need_launcher()), "--out", str(out)]
     assert main([*words, str(results)]) == 0
     assert EXPORT.read(out / NAME).rows == [] and not list(out.glob("stretto-mpich-*"))
-    assert "gather on 5 ranks on 1 x 5: what was faster is all that" in capsys.readouterr().err
+    assert "gather on 5 ranks on 1 x 5: the native trees already contain" in capsys.readouterr().err
 
 
 #: lines of tests/c/export/calls.c

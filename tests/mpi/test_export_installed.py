@@ -84,7 +84,7 @@ def test_the_place_that_the_results_name_is_looked_at(
         here(monkeypatch, *others)
         taken = installed.take("openmpi", measured("5.0.11"), None, "5", places)
         assert taken.installation is there["/measured"]
-        assert taken.note == "Open MPI 5.0.11 in /measured is taken, which the results name"
+        assert taken.note == "Open MPI 5.0.11 in /measured is used: it is the MPI of the results"
     del there["/measured"]
     here(monkeypatch)
     assert installed.take("openmpi", measured("5.0.11"), None, "5", places).installation is None
@@ -97,7 +97,7 @@ def test_another_version_is_refused_unless_it_is_named(monkeypatch: pytest.Monke
     with pytest.raises(StrettoError) as caught:
         installed.take("openmpi", measured("5.0.11"), None, "5")
     words = str(caught.value)
-    assert "measured with Open MPI 5.0.11, and here is another version" in words
+    assert "measured with Open MPI 5.0.11, but the installed version is another" in words
     assert "5.0.3 in /old, Open MPI 5.0.4 in /older" in words
     assert "--mpi PREFIX" in (caught.value.remedy or "")
     named = openmpi("5.0.3", "/old")
@@ -114,9 +114,9 @@ def mpich(library: str, version: str = "5.0.2", prefix: str = "/m") -> MPICH:
     [
         ("mvapich", "MPICH Version: 5.0.2", "MPICH Version: 5.0.2",
          ["measured with MPICH 5.0.2, and the files are for MVAPICH",
-          "the trees are those of the MPICH in /m, and replace MVAPICH's whole"]),
+          "the trees are from MPICH in /m, not from MVAPICH"]),
         ("mvapich", "MVAPICH Version : 4.1", "MPICH Version: 5.0.2",
-         ["the trees are those of the MPICH in /m, and replace MVAPICH's whole"]),
+         ["the trees are from MPICH in /m, not from MVAPICH"]),
         ("mvapich", "MVAPICH Version : 4.1", "MVAPICH Version : 4.1", []),
         ("mpich", "MPICH Version: 5.0.2", "MPICH Version: 5.0.2", []),
         ("mpich", "MVAPICH Version : 4.1", "MPICH Version: 5.0.2",
@@ -150,7 +150,7 @@ def test_mpichs_results_exported_to_mvapich_say_so(
     assert main(["export", "--to", "mvapich", "--out", str(tmp_path / "o"), str(path)]) == 0
     said = capsys.readouterr().err
     assert "note: measured with MPICH 5.0.2, and the files are for MVAPICH" in said
-    assert "note: the trees are those of the MPICH in /m" in said
+    assert "note: the trees are from MPICH in /m" in said
 
 
 def test_the_mvapich_at_hand_is_taken_for_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_an_export_to_mvapich_asks_for_mvapich(
     of = MPIIdentity("mpich", "mpich", "4.1", "MVAPICH Version : 4.1")
     assert main([*words, str(result_file(tmp_path / "b.bench.jsonl", times, mpi=of))]) == 1
     said = capsys.readouterr().err
-    assert "no MVAPICH is here" in said and "pip install" not in said
+    assert "no MVAPICH was found" in said and "pip install" not in said
     assert "load the module of the site's MVAPICH, or name it: --mpi PREFIX" in said
 
 

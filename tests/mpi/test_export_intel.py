@@ -47,7 +47,9 @@ def test_intel_for_the_layout_asked_for() -> None:
     asked = intel.adjust(rules, (4, 2))
     assert asked.environment == {"I_MPI_ADJUST_ALLREDUCE": f"3:0-999;2:1000-{intel.MOST}"}
     assert {r.layout for r in asked.rows} == {two}
-    assert asked.lost[0].startswith("allreduce on 4 ranks on 4 x 1: a variable of Intel MPI holds")
+    assert asked.lost[0].startswith(
+        "allreduce on 4 ranks on 4 x 1: the variable of Intel MPI also applies"
+    )
     assert intel.adjust(rules, (None, 2)).environment == asked.environment
     assert not intel.adjust(rules, (4, None)).environment, "both are on four nodes"
     assert not intel.adjust(rules, (9, None)).environment, (
@@ -60,7 +62,10 @@ def test_intel_says_where_nothing_was_measured(tmp_path: Path) -> None:
     fast = {"bare": 10.0, TWO: 5.0}
     export = intel.adjust(measured(tmp_path, dict.fromkeys((8, 64, 1024, 16384, 1 << 19), fast)))
     (lost,) = (x for x in export.lost if "left out" in x)
-    assert "and to 524287 nothing was measured: measure sizes at most 16 times apart" in lost
+    assert (
+        "and to 524287 nothing was measured: measure sizes that differ by at most a factor of 16"
+        in lost
+    )
     assert not export.environment
 
 
@@ -80,7 +85,7 @@ def test_intel_presets_never_hold_where_they_were_slower(tmp_path: Path) -> None
     times |= {n: {"bare": 10.0, TWO: 5.0} for n in (1024, 16384, 1 << 18, 1 << 19)}
     export = intel.adjust(measured(tmp_path, times))
     assert not export.environment
-    assert "allreduce is left out" in export.lost[0] and "no preset was as good" in export.lost[0]
+    assert "allreduce is left out" in export.lost[0] and "no preset was as fast" in export.lost[0]
 
 
 def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
@@ -94,14 +99,14 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
     export = intel.adjust(small)
     (lost,) = export.lost
     assert not export.environment and not export.rows
-    assert "I_MPI_ADJUST_ALLREDUCE would hold for all larger messages" in lost
+    assert "I_MPI_ADJUST_ALLREDUCE would also apply to larger messages" in lost
     assert "32768 bytes is the largest" in lost and f"measure up to {reach.ENOUGH}" in lost
     assert "(--beyond-measured)" in lost
     for export, largest in (
         (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), reach.ENOUGH),
     ):  # fmt: skip
         assert export.environment == {"I_MPI_ADJUST_ALLREDUCE": f"2:0-{intel.MOST}"}
-        assert f"of more than {largest} bytes, too, of which none was" in export.lost[0]
+        assert f"of more than {largest} bytes, which were not" in export.lost[0]
         assert export.lost[0].endswith("preset 2")
     # on all layouts
     ends = {n: ((FIVE, reach.ENOUGH), (FOUR, n)) for n in (32768, reach.ENOUGH)}
@@ -138,7 +143,7 @@ def test_intel_sizes_end(tmp_path: Path) -> None:
     assert export.environment == {name: f"1:0-4999;2:5000-{intel.MOST}"}
     assert [r.high for r in export.rows] == [999, None]
     assert f"reduce_scatter from {large + 2} bytes on 5 ranks" in export.lost[0]
-    assert f"sizes end at {intel.MOST} bytes" in export.lost[0]
+    assert f"sizes in Intel MPI end at {intel.MOST} bytes" in export.lost[0]
     assert intel.adjust(rules[:1], beyond=True).environment == {name: f"1:0-{intel.MOST}"}
 
 
@@ -161,11 +166,11 @@ def test_intel_tells_sizes_apart_or_ranks() -> None:
     }
     both = intel.adjust([ranks[0], *sizes])
     assert both.environment == export.environment
-    assert "tells sizes apart or ranks, not both" in " ".join(both.lost)
+    assert "distinguishes sizes or ranks, not both" in " ".join(both.lost)
     undecided = [Rule("allreduce", FIVE, 0, 999, ()), *sizes[1:]]
     export = intel.adjust(undecided)
     assert not export.environment
-    assert "cannot be set to its native decision from 0 bytes" in export.lost[0]
+    assert "cannot be set to its native selection from 0 bytes" in export.lost[0]
 
 
 #: two presets of each that arrivals tell apart

@@ -102,7 +102,7 @@ def test_one_layout_on_one_node_and_one_on_several_are_kept() -> None:
     rules = [Rule("allreduce", x, 0, None, ()) for x in (FOUR, TWO_NODES, RankLayout(4, 1, 4))]
     kept, lost = for_layouts(rules, None, None, ONE_NODE)
     assert {r.layout for r in kept} == {FOUR, TWO_NODES}
-    assert len(lost) == 1 and "4 x 1" in lost[0] and "whether they lie on one node" in lost[0]
+    assert len(lost) == 1 and "4 x 1" in lost[0] and "by whether they are on one node" in lost[0]
     kept, lost = for_layouts(rules, None, None)
     assert {r.layout for r in kept} == {FOUR} and len(lost) == 2
 

@@ -148,7 +148,7 @@ def test_module_file_takes_back_and_refuses_as_the_script_does(tmp_path: Path) -
     assert after("unload", loaded) == {}
     (out / NAME).unlink()
     found, said = module(tmp_path, "load", out)
-    assert not found and "is not the list of this export's rows" in said
+    assert not found and "does not match this script" in said
 
 
 def test_export_that_cannot_be_written_leaves_the_old_set(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_write_that_is_cut_between_two_renames_sets_nothing(
         with pytest.raises(KeyboardInterrupt):
             put([other], out, title="two")
     found, said = sourced(out)
-    assert not found and f"{out / NAME} is not the list of this export's rows" in said
+    assert not found and f"{out / NAME} does not match this script" in said
     with pytest.raises(StrettoError, match="no such file"):
         EXPORT.read(out / NAME)
     put([other], out, title="two")
@@ -212,7 +212,7 @@ def test_file_that_was_changed_is_wrong_whatever_it_says(
     assert main(call) == 1
     said = capsys.readouterr()
     assert "1 wrong beside them" in said.out and "write the export again" in said.err
-    assert f"is not as it was written with this list of rows [{out / name}]" in said.out
+    assert f"was changed after the export [{out / name}]" in said.out
 
 
 def test_check_without_results_refuses_options_of_writing(tmp_path: Path, capsys: Out) -> None:
@@ -331,8 +331,8 @@ def test_paths_come_through_into_shell_and_tcl(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "target", "words"),
     [
-        ("new\nline", "openmpi-5", "they cannot hold this name"),
-        (os.fsdecode(b"lat\xe9in"), "openmpi-5", "they cannot hold this name"),
+        ("new\nline", "openmpi-5", "which cannot be written in them"),
+        (os.fsdecode(b"lat\xe9in"), "openmpi-5", "which cannot be written in them"),
         ("a;b", "openmpi-4", "reads a file name with ';'"),  # without a word
     ],
 )
@@ -425,7 +425,7 @@ def test_directories_that_one_node_alone_sees_are_named(
     (words,) = said("nfs4", [rule])
     assert words.startswith(f"every node of a job must see {out} under this path: ")
     (words,) = said("tmpfs", [rule])
-    assert words.startswith(f"{out} lies on this machine's own tmpfs, and every node")
+    assert words.startswith(f"{out} is on the local tmpfs of this machine, but every node")
     assert not said("tmpfs", [TUNED_RULE])
     assert "# every node of the job must see" in (out / SCRIPT).read_text()
     assert not said("tmpfs", [replace(rule, settings=preset("allreduce", 3))], "intel")
@@ -470,7 +470,7 @@ def test_files_that_not_all_hosts_see_are_not_run(
             apart = only_a == str(out) and len(hosts) == 2
             assert bool(wrong) == apart and bool(ran) != apart
             assert all(v.why.startswith("b does not see them") for v in wrong)
-            assert all("--out DIR of a shared file system" in (v.remedy or "") for v in wrong)
+            assert all("to a shared file system" in (v.remedy or "") for v in wrong)
 
 
 def test_check_joins_what_reading_and_running_found(
@@ -516,9 +516,9 @@ def test_directory_where_nothing_can_be_written_is_checked_from_elsewhere(
     check.check(out, replace(plan, folder=tmp_path / "named"))
     assert [p.folder for p in plans] == [out, tmp_path, tmp_path / "named"]
     (tmp_path / "file").touch()
-    with pytest.raises(StrettoError, match="small files that all hosts see") as error:
+    with pytest.raises(StrettoError, match="a directory that all hosts share") as error:
         probe._folder(tmp_path / "file" / "below")
-    assert error.value.remedy == "name one in which you may write: --times DIR"
+    assert error.value.remedy == "give a writable directory: --times DIR"
     assert main(["export", "--out", str(out), "--times", "x", "r.bench.jsonl"]) == 2
     assert "--times is for --check and --time" in capsys.readouterr().err
 

@@ -197,7 +197,7 @@ def test_times_of_other_files_are_refused(four: Timed, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert four.run("--launches", "1") == 1
     said = capsys.readouterr().err
-    assert "times are of other files" in said and "gain-1x2.bench.jsonl" in said
+    assert "times are for older files" in said and "gain-1x2.bench.jsonl" in said
     assert "--restart" in said
     assert four.run("--launches", "1", "--restart") == 0
     assert (four.out / "gain-1x2.bench.jsonl.old").exists()

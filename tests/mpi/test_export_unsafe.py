@@ -25,7 +25,7 @@ from stretto.mpi.algorithms import discover
 from stretto.mpi.base import MPIInstallation
 from test_export_said import unsafe_results
 
-#: of what the native decision gets through at this count (not at all of them: an allgatherv with
+#: of what the native selection gets through at this count (not at all of them: an allgatherv with
 #: another type on each rank hangs where its own decision changes with the size, too); what fails
 #: first of each collective stands first
 CALLS = (

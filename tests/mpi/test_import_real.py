@@ -68,7 +68,7 @@ def test_imb_reader_of_real_output_takes_its_tables_and_options() -> None:
     assert sizes(reading) == {"allreduce": [0, 8, 16, 32], "gather": [0, 8, 16, 32], "barrier": [0]}
     assert [t.mode for t in reading.tables] == ["latency", "latency", "throughput"]
     reading = imb.read(imb_output("-msglog 3:3 -root_shift on gather", 2), "f")
-    assert not reading.tables and "root moves" in reading.problems[0]
+    assert not reading.tables and "root changes" in reading.problems[0]
     reading = imb.read(imb_output("-msglog 3:3 -map 2x2 allreduce barrier"), "f")
     assert not reading.tables and len(reading.problems) == 2
     # empty lines between sizes

@@ -66,8 +66,8 @@ def test_io_command_leaves_a_result_and_nothing_else(
     ("words", "problem"),
     [
         (["--file", "missing"], "missing is not a file with data"),
-        (["--file", "x", "--write"], "--file is read as it is"),
-        (["--file", "x", "--bytes", "1M"], "--file is read as it is"),
+        (["--file", "x", "--write"], "--file excludes"),
+        (["--file", "x", "--bytes", "1M"], "--file excludes"),
         (["--dir", "missing"], "missing is not a directory"),
         (["--bytes", "many"], "'many' is not a size"),
     ],

@@ -134,7 +134,7 @@ def test_init_where_a_rank_lacks_the_library_ends_with_a_sentence(
         assert done.status not in (0, 124) and not done.timed_out, done.stderr
         assert "without Stretto's library" in done.stderr, done.stderr
         assert "TRUNCATE" not in done.stderr
-        assert ("did not come within 2 s" in done.stderr) == (script == "hides")
+        assert ("did not arrive within 2 s" in done.stderr) == (script == "hides")
 
 
 @pytest.mark.mpi

@@ -113,8 +113,8 @@ def test_diagnose_behind_a_tool_gives_no_verdict_and_names_it(name: str, tmp_pat
     found = set(json.loads((tmp_path / "x.profile.json").read_text())["tools"])
     assert found == {str(built["tool"]), str(built["holds"])}
     words = " ".join(done.stderr.split())
-    assert "whether tuning can help is not known, because" in words
-    assert "because a tool linked into holds and libtool.so take MPI calls before" in words
+    assert "it is unknown whether tuning can help, because" in words
+    assert "because a tool linked into holds and libtool.so intercept MPI calls before" in words
     assert "next: stretto check --" in words
     assert "% computing" not in words and "tuning cannot help" not in words
 
@@ -137,9 +137,9 @@ def test_run_behind_a_tool_ends_natively_on_all_ranks_and_says_so(
     launch = mpi.launcher(1)[:-2]
     one, all_ranks = ["-n", "1", "./plain", ":", "-n", "1"], ["-n", "2"]
     cases = [
-        ([*one, "./some"], "libtool.so takes MPI calls before Stretto on some ranks only"),
-        ([*all_ranks, "./some"], "libtool.so takes MPI calls before Stretto: those go to the MPI"),
-        ([*all_ranks, "./begins"], "begins.so takes MPI_Init before Stretto"),
+        ([*one, "./some"], "libtool.so intercepts MPI calls before Stretto on some ranks only"),
+        ([*all_ranks, "./some"], "libtool.so intercepts MPI calls before Stretto: those go"),
+        ([*all_ranks, "./begins"], "begins.so intercepts MPI_Init before Stretto"),
     ]
     for words, said in cases:
         choice = ["--choice", "allreduce=shm", "--verbose"]

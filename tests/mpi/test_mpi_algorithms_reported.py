@@ -84,7 +84,7 @@ def test_open_mpi_has_no_more_than_is_found(name: str, tmp_path: Path) -> None:
     mpi = MPIS[name].require()
     told, mine = listed(mpi, tmp_path), found(mpi)
     tuned = {
-        m[1]: items - 1  # the native decision is no algorithm
+        m[1]: items - 1  # the native selection is no algorithm
         for n, (items, _) in told.items()
         if (m := re.fullmatch(r"coll_tuned_(\w+)_algorithm", n))
     }

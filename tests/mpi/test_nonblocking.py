@@ -129,7 +129,7 @@ def test_a_helper_beside_a_bound_rank_and_none_beside_unbound_ones() -> None:
     others = [t for t in threads if t.isdigit() and int(t) != first]
     assert len(others) == 1, (threads, second)
     unbound, said = _threads(2, "spare")
-    assert "no hardware thread of this node is left over" in said
+    assert "no hardware thread of this node is free" in said
     assert len({frozenset(t) for t in unbound}) == 1
 
 

@@ -160,4 +160,4 @@ def test_neighbourhoods(name: str, form: str, mode: str, ranks: int, algorithm: 
     for n in NEIGHBORS:
         assert re.search(rf"neighbor_{n} of .*: {algorithm}\S* \(forced\)", done.stderr), n
     assert re.search(r"allreduce of 4 bytes on .*: recursive_doubling \(forced\)", done.stderr)
-    assert "stays with the MPI: no memory" not in done.stderr
+    assert "stays native: no memory" not in done.stderr

@@ -163,7 +163,7 @@ def test_bad_input(tmp_path: Path) -> None:
     run = ["--", *mpi.launcher(1), "true"]
     for words, code, said in (
         ([], 2, "no command is given"),
-        (run, 1, "no rank of it was recorded"),
+        (run, 1, "no rank was recorded"),
         (["-o", "no/x.json", *run], 1, "no such directory"),
         (["--show", str(foreign)], 1, "foreign.json"),
     ):

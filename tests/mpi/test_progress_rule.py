@@ -246,7 +246,7 @@ def test_no_persistent_case_hangs(
     }
     said = run(mpi, command, names, ranks, tmp_path, **settings)
     assert re.search(r"allreduce of 1048576 bytes on \d+ ranks .*\(forced\)", said), said
-    assert "stays with the MPI: no memory" not in said
+    assert "stays native: no memory" not in said
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "mpich"])

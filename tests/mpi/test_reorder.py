@@ -79,6 +79,6 @@ def test_reorder_of_fortran_programs_is_answered(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"stretto: MPI_Cart.*", done.stderr)
     assert lines == [
-        "stretto: MPI_Cart_create of 1x4 on 4 ranks: the given order stays: "
+        "stretto: MPI_Cart_create of 1x4 on 4 ranks: the given order is kept: "
         "edges between nodes 1 of 3"
     ]

@@ -260,7 +260,7 @@ def test_a_table_of_another_cpu_is_applied_with_a_note(folder: Path, stretto: Ru
         assert done.stdout.count(f"| {mine} |") == 2 and done.returncode == 0
         (note,) = [x for x in done.stderr.splitlines() if "Fast CPU 9" in x]
         assert "note:" in note and f"made on Fast CPU 9, and this machine has {this_cpu()}" in note
-        assert note.endswith("tune again there: stretto tune -- CMD")
+        assert note.endswith("tune again on them: stretto tune -- CMD")
     table("openmpi4", mine)
     done = stretto("run", "--", *show())
     assert f"| {mine} |" in done.stdout and "it was made on" not in done.stderr
@@ -367,7 +367,7 @@ def test_run_through_a_container_does_not_say_that_the_choice_applies(
         assert main(["run", *words]) == 0
         said = capsys.readouterr().err
         assert ("requested: Open MPI 4" in said) == may_fail, said
-        assert ("may have no effect through apptainer (--verbose" in said) == may_fail
+        assert ("apptainer may prevent it from reaching the ranks (--verbose" in said) == may_fail
 
 
 def test_variables_of_the_user_are_handed_on_without_a_table(folder: Path) -> None:

@@ -89,7 +89,7 @@ def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixtu
     )
     words = ["--ranks", "1,2,4", "--repeats", "1", "--table", str(table), *MODELLED, "--json"]
     assert scale(*words, "--", *MPIRUN, "./scaling", "5") == 1
-    assert "which is no time" in capsys.readouterr().err
+    assert "which is not a time" in capsys.readouterr().err
     assert scale(*words, "--restart", "--", *MPIRUN, "./scaling", "5", "800") == 0
     found = json.loads(capsys.readouterr().out)
     assert [(p["nranks"], p["kind"]) for p in found["points"]] == [

@@ -44,7 +44,7 @@ def test_the_same_command_writes_the_same_bytes_marked_simulated(
     assert {(x.nodes, x.ppn) for x in bench.launches} == {(2, 4), (4, 4)}
     assert {s.collective for s in bench.samples} == {"allreduce", "bcast"}
     assert b"source: simulated" in files[0][1]
-    assert simulated(tmp_path / "a.bench.jsonl") == 2, "results are not overwritten"
+    assert simulated(tmp_path / "a.bench.jsonl") == 2, "results are never overwritten"
 
 
 def test_the_best_is_not_below_the_bound_and_larger_is_not_faster() -> None:

@@ -63,7 +63,7 @@ def test_what_the_command_sets_itself_wins(
         ]
         return
     assert not kept and f"{word} sets {VARIABLE}" in notes[0]
-    with pytest.raises(UsageError, match=f"{word} in the command wins over {mine.name}"):
+    with pytest.raises(UsageError, match=f"{word} in the command overrides {mine.name}"):
         named([mine.name], "openmpi", found, {})
 
 
@@ -72,9 +72,9 @@ def test_what_the_environment_has_is_what_native_runs_have(tmp_path: Path) -> No
     both = [Setting(f"{EAGER}={v}", "", ((VARIABLE, v),)) for v in ("1024", "16384")]
     kept, notes = left(both, found, {VARIABLE: "16384"})
     assert kept == both[:1] and "the environment says" in notes[0]
-    with pytest.raises(UsageError, match="no other run than the native ones"):
+    with pytest.raises(UsageError, match="so native runs have it too"):
         named([both[1].name], "openmpi", found, {VARIABLE: "16384"})
-    with pytest.raises(UsageError, match="--bind-to in the command wins"):
+    with pytest.raises(UsageError, match="--bind-to in the command overrides"):
         named(["hwloc_base_binding_policy=core"], "openmpi", found, {})
 
 

@@ -363,7 +363,7 @@ def test_what_helps_is_tried_together(case: Path, capsys: pytest.CaptureFixture[
     assert again["setting"] == "beta=1,alpha=1"
     assert [r["setting"] for r in again["runs"]] == [r["setting"] for r in found["runs"]]
 
-    with pytest.raises(StrettoError, match="puts together what was not tried"):
+    with pytest.raises(StrettoError, match="combines settings that were not tried"):
         less = [t for t in whole.tried if t.name != "alpha=1"]
         write_settings(dataclasses.replace(whole, tried=less, runs=[]), path)
     # what was put together is named by the user now: runs of the settings alone count on

@@ -69,7 +69,7 @@ def test_bundle_holds_what_helps_and_nothing_secret(
     for line in ("OMPI_MCA_btl=self,tcp", "STRETTO_VERBOSE=1", "LD_LIBRARY_PATH=~/lib"):
         assert line in environment.splitlines()
     assert "ZeroDivisionError" in found["tracebacks/traceback-1.txt"]
-    assert "not found out: RuntimeError: no sysfs" in found["check.txt"]
+    assert "not determined: RuntimeError: no sysfs" in found["check.txt"]
     assert found["files/a.table"] == "stretto-table damaged"
     assert found["versions.txt"].startswith("stretto ") and "numpy " in found["versions.txt"]
 

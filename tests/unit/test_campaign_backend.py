@@ -53,7 +53,7 @@ def test_who_is_excluded_is_named_once_with_what_a_campaign_can_do(
         backend.measure(settings(("native", "ring"), ppn=2), 0, writer)
     (said,) = (x for x in backend.notes if " is excluded" in x)
     assert said.startswith("ring is excluded for allreduce: at 8 B: ")
-    assert "a new directory (--out) measures all anew" in said and "--restart" not in said
+    assert "a new directory (--out) measures everything again" in said and "--restart" not in said
 
 
 def test_where_cores_are_shared_only_batches_are_timed(
@@ -81,7 +81,7 @@ def test_algorithms_are_not_measured_under_a_file_of_rules(
     name = "native:coll_tuned_bcast_algorithm=3,coll_tuned_use_dynamic_rules=1"
     for variable in candidates.RULES_FILES:
         monkeypatch.setenv(variable, "/site/tuning/stretto-openmpi.rules")
-        with pytest.raises(StrettoError, match="under each other's names") as error:
+        with pytest.raises(StrettoError, match="the name of the wrong algorithm") as error:
             candidates.resolve(["bare", name], mpi, "bcast", 4, 1)
         assert variable in (error.value.remedy or "")
         assert candidates.resolve(["native", "ring"], mpi, "bcast", 4, 1) == ["native", "ring"]

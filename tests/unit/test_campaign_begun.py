@@ -94,7 +94,7 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     one, other = starts(request)
     assert first.launches and not one.complete
     assert starts.backends["other"].launches == [] and not other.complete and not other.ended
-    assert "stopped before it was begun" in other.left_out[0]
+    assert "stopped before its first launch" in other.left_out[0]
     status = read_status(tmp_path)
     begun, missing = status["systems"]
     assert missing["mpi"] == "openmpi 4.1.5" and not status["complete"]
@@ -118,7 +118,7 @@ def test_pace_of_what_was_measured_scales_all_that_is_left(starts: Starts, tmp_p
     ]  # fmt: skip
     system = starts.system(request, "one")
     assert f"about {duration(7 * sum(system.expected_s))}" in " ".join(starts.said)
-    assert sum("times are 7.0 times what was estimated" in x for x in starts.said) == 2
+    assert sum("times are 7.0 times the estimate" in x for x in starts.said) == 2
 
 
 def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> No
         starts(request)
     assert not starts.backends, "no MPI was started there to ask what the node is"
     assert "another process of this campaign measures on" in error.value.message
-    assert "wait for it" in str(error.value.remedy)
+    assert "wait, or use other nodes" in str(error.value.remedy)
     assert not any("another process" in x for x in starts.said)
 
 

@@ -84,11 +84,11 @@ def test_a_layout_that_was_left_out_has_no_rows_unless_they_are_asked_for(tmp_pa
     outcome, _ = concluded(request, worker_of(request, without(THREE)))
     assert {"ring", "shm"} < on(outcome, ONE) & on(outcome, FOUR) and not on(outcome, THREE)
     assert outcome.left_out[0] == "1 x 3: it hangs" and len(outcome.left_out) == 2
-    assert "no rows for it (--interpolate 1x3 takes them" in outcome.left_out[1]
+    assert "so it has no rows (--interpolate 1x3 interpolates them" in outcome.left_out[1]
     asked = small(tmp_path, layouts=(ONE, THREE, FOUR), interpolate=(THREE,))
     outcome, _ = concluded(asked, worker_of(asked, without(THREE)))
     assert {"ring", "shm"} < on(outcome, THREE)
-    assert "its rows are interpolated, as asked" in outcome.left_out[1]
+    assert "its rows are interpolated, as requested" in outcome.left_out[1]
 
 
 @pytest.mark.parametrize("reason", ["wrong", "hung"])

@@ -79,10 +79,10 @@ def srun(program: list[str], variables: dict[str, str]) -> tuple[list[str], dict
     ("how", "limit_s", "by_srun", "said", "remedy"),
     [
         ("early", 0.5, False, "hang in MPI_Init or the first message", "btl_tcp_if_include"),
-        ("early", 0.5, True, "hang in MPI_Init", "another mpi_type than 'pmi2'"),
+        ("early", 0.5, True, "hang in MPI_Init", "an mpi_type other than 'pmi2'"),
         ("late", 60, False, "hang in the first messages", "has OMPI_MCA_btl_tcp_if_include=lo"),
-        ("single", 60, False, "takes itself for the only one", "the mpirun that belongs to"),
-        ("single", 60, True, "takes itself for the only one", "another mpi_type than 'pmi2'"),
+        ("single", 60, False, "runs as its own one-rank job", "the mpirun that belongs to"),
+        ("single", 60, True, "runs as its own one-rank job", "an mpi_type other than 'pmi2'"),
         ("die", 60, False, "(exit code 3): No route to host", "no firewall"),
         ("die", 60, True, "(exit code 3): No route to host", "as a rule wants pmix"),
     ],
@@ -185,12 +185,12 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     found = read_status(request.out)
     one = {x["layout"]: x for x in found["systems"][0]["layouts"]}
     assert not found["complete"] and one["1x2"]["left_out"] is None
-    assert f"{launches} launches in a row brought nothing" in one["2x1"]["left_out"]["why"]
+    assert f"{launches} launches in a row produced no results" in one["2x1"]["left_out"]["why"]
     assert len(one["2x1"]["given_up"]) == launches
     text = "\n".join(status_lines(found))
     assert f"2x1: given up: {launches} launches, {status}: nothing happened for 8 s" in text
     assert "left out: 2x1: " in text
-    # the same command goes on: the cause is gone, and with it the word of it
+    # the same command continues: the cause is gone, and with it the word of it
     again = sweeps.worker_of(request, sweeps.Fake(), base=base)
     assert again.run() and left_out_word(results_of(base, Layout(2, 1))) is None
     assert conclude(request, again, lambda text: None, True).complete

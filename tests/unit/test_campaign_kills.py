@@ -308,7 +308,7 @@ def test_candidate_with_which_no_launch_comes_up_is_excluded(tmp_path: Path) -> 
     assert outcome.complete and not outcome.left_out
     excluded = worker.sites[ONE].bench.excluded
     assert {(r.candidate, r.reason) for r in excluded} == {(bad, "failed")} and len(excluded) == 2
-    assert "3 launches brought nothing, the last: exit code 1" in excluded[0].detail
+    assert "3 launches produced no results; the last: exit code 1" in excluded[0].detail
     status = status_of(request)
     assert status["complete"] and f"{bad} for allreduce" in "\n".join(status_lines(status))
     again = Fake()
@@ -374,7 +374,7 @@ def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> No
     for more, words, remedy in (
         ({"sizes": (8, 64)}, r"other cases \(gone: allreduce at 24 B: native ring", "launches and"),
         ({"shared_cores": True}, r"other oversubscribed \(False, not True\)", "shared_cores"),
-        ({"eliminate": False}, r"other eliminate \(True, not False\)", "set eliminate as it was"),
+        ({"eliminate": False}, r"other eliminate \(True, not False\)", "use the same eliminate"),
         ({"seed": 9}, r"other seed \(1, not 9\)", "the same seed"),
     ):
         with pytest.raises(StrettoError, match=f"begun with {words}") as error:
@@ -391,7 +391,7 @@ def test_named_nodes_inside_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("stretto.campaign.hosts.allocated", lambda environ: ("n2", "n3"))
     assert named_here(("n1", "n2.cluster"), said.append) == ("n2.cluster",)
     assert "n1 left out" in said[0] and named_here((), said.append) == ()
-    with pytest.raises(StrettoError, match="none of the nodes"):
+    with pytest.raises(StrettoError, match="none of the named nodes"):
         named_here(("n8",), said.append)
     monkeypatch.setattr("stretto.campaign.hosts.allocated", lambda environ: ())
     assert named_here(("n8",), said.append) == ("n8",)

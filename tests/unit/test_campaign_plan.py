@@ -42,16 +42,19 @@ def system_of(values: dict[str, object], out: Path, away: bool = False):  # type
     [
         ({"launches": 2, "hosts": ["a", "b"]}, "no test can be made with fewer than 6"),
         ({"launches": 6, "hosts": ["a", "b"]}, None),
-        ({"nodes": [1, 4], "ppn": [2]}, "4 x 2: no hosts were named, and this is no Slurm job"),
+        (
+            {"nodes": [1, 4], "ppn": [2]},
+            "4 x 2: left out: no hosts were named, and this is not a Slurm job",
+        ),
         ({"nodes": [1], "ppn": [2]}, None),
         ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: there are 2 nodes"),
-        ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: a single rank has nothing to measure"),
+        ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: one rank does not communicate"),
         ({"launcher": "srun"}, "srun starts ranks inside a Slurm job only"),
         (
             {"launcher": "srun", "nodes": [1, 4], "hosts": ["a", "b"]},
             "4 x 1: there are 2 nodes: they will be left out",
         ),
-        ({"hosts": ["a", "b"], "interpolate": ["8x2"]}, "8 x 2 lies outside of what is measured"),
+        ({"hosts": ["a", "b"], "interpolate": ["8x2"]}, "8 x 2 is outside the measured layouts"),
         ({"nodes": [1], "ppn": [2, 4], "interpolate": ["1x3"]}, None),
         (
             {"hosts": ["a", "b"], "bytes": "8,9,13", "collectives": ["allreduce", "bcast"]},
@@ -97,7 +100,7 @@ def test_a_plan_for_a_job_does_not_count_what_the_login_node_lacks(
 def test_a_campaign_by_srun_can_be_planned_outside_of_slurm(here: FakeMPI, tmp_path: Path) -> None:
     request = make_request(VALUES | {"launcher": "srun"}, tmp_path / "c", "here")
     assert find_hosts(request, here, lambda text: None, False) == Hosts((), None)
-    with pytest.raises(StrettoError, match="no Slurm allocation"):
+    with pytest.raises(StrettoError, match="needs a Slurm allocation"):
         find_hosts(request, here, lambda text: None, True)
 
 
@@ -127,7 +130,7 @@ def test_the_plan_as_json(
     assert found["expected_s"] == sum(x["expected_s"] for x in one["layouts"])
     assert all(x["cells"] > 0 and x["starts"] > 0 for x in one["layouts"])
     assert len(one["warnings"]) == 2
-    assert "this is the plan: nothing was measured" in err and not (tmp_path / "c").exists()
+    assert "dry run: nothing was measured" in err and not (tmp_path / "c").exists()
 
 
 def test_a_job_is_submitted_with_its_cost(

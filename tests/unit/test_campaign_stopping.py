@@ -101,7 +101,7 @@ def test_node_is_one_whatever_it_is_called(tmp_path: Path) -> None:
             alone_on(tmp_path, ["n1", other]),
         ):
             pass
-        assert "two at once" in (error.value.remedy or "")
+        assert "two campaigns on one node" in (error.value.remedy or "")
     with alone_on(tmp_path, [own, "localhost"]):
         pass
     assert {p.stem for p in (tmp_path / "nodes").iterdir()} == {short(own), "n1"}

@@ -97,7 +97,7 @@ def test_check_names_rules_files_that_cannot_be_read(tmp_path: Path) -> None:
         found = judge_job(stand_in(tmp_path, kind, line, **environ), facts, None)
         named = [f.text for f in found if f.kind == "rules-missing"]
         assert len(named) == expected, (kind, line, environ)
-        assert all("which cannot be read: its rules do not apply" in text for text in named)
+        assert all("which cannot be read: its rules have no effect" in text for text in named)
 
 
 def test_check_of_programs_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_where_all_is_excluded_this_is_said(
     assert "--collective" not in said and "Open MPI 4.1.4" in said
     assert main(["compare", str(path), "--collective", "bcast"]) == 1
     said = " ".join(capsys.readouterr().err.split())
-    assert "leave --collective" in said and "wrong results at 4 B" in said
+    assert "leave out --collective" in said and "wrong results at 4 B" in said
 
 
 @pytest.mark.parametrize("wrong", [{"bare": 4, RING: 8}, {RING: 8}])

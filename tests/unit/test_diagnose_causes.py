@@ -203,7 +203,7 @@ DARK = {
 @pytest.mark.parametrize("name", DARK)
 def test_no_verdict_on_what_was_not_judged(name: str) -> None:
     found = diagnose(profile(DARK[name]))
-    assert found.can_help is None and "is not known" in found.verdict
+    assert found.can_help is None and "it is unknown" in found.verdict
     assert f"{name} 500 ms (33.3 %)" in found.verdict
     assert [(u.name, u.spent_s) for u in found.unjudged] == [(name, 0.5)]
     assert "stretto tune" not in found.next_command
@@ -271,7 +271,7 @@ RARE = [replace(allreduce(1.0), calls=[7, 7], sampled=7)]
         (0.1, LATE_9, "tuning cannot help, because messages", "late_sender"),
         (0.1, [allreduce(9.0)], "tuning can help: an estimated", "collective"),
         (0.02, LATE_9, "tuning cannot help, because messages", "late_sender"),
-        (0.0, RARE, "not known, because this was not judged: collectives of fewer than 20", None),
+        (0.0, RARE, "this time is not classified: collectives of fewer than 20", None),
     ],
 )
 def test_verdict_on_busy_machine_or_few_calls_is_withheld(
@@ -365,30 +365,30 @@ SH = str(Path("/bin/sh").resolve())
     [
         (["/bin/sh", "a b"], SH, "forgotten?", "stretto diagnose -- mpirun -n 4 /bin/sh 'a b'"),
         (["/bin/sh", "job"], "/app", "here or in the script?", "stretto profile --show x.json"),
-        (["mpirun", "./app"], "/app", "ask for more (-n)?", "stretto profile --show x.json"),
+        (["mpirun", "./app"], "/app", "command line (-n)", "stretto profile --show x.json"),
     ],
 )
 def test_diagnose_of_one_rank_asks_for_the_launcher(
     command: list[str], executable: str, question: str, following: str
 ) -> None:
     found = diagnose(alone(command, [executable]), Path("x.json"))
-    assert "one rank only" in found.verdict and found.verdict.endswith(question)
+    assert "only one rank" in found.verdict and found.verdict.endswith(question)
     assert found.next_command == following and found.can_help is False
 
 
 def test_diagnose_of_a_profile_that_lacks_calls_gives_no_verdict() -> None:
     heavy = profile([allreduce(9.0)])
     cases = [
-        (replace(heavy, tools=["/x/tool.so"]), "tool.so takes MPI calls before the recorder"),
+        (replace(heavy, tools=["/x/tool.so"]), "tool.so intercepts MPI calls before the recorder"),
         (replace(heavy, tools=["/x/a", "/x/t.so"], executables=["/x/a"]),
-         "a tool linked into a and t.so take MPI calls before the recorder"),
+         "a tool linked into a and t.so intercept MPI calls before the recorder"),
         (profile([]), "no MPI call was recorded"),
         (replace(heavy, complete=False, incomplete_ranks=[0, 1]),
          "no rank was recorded to its MPI_Finalize"),
     ]  # fmt: skip
     for made, why in cases:
         found = diagnose(made)
-        assert found.verdict.startswith(f"whether tuning can help is not known, because {why}")
+        assert found.verdict.startswith(f"it is unknown whether tuning can help, because {why}")
         assert found.can_help is None
         assert (found.compute_share is None and not found.causes) == bool(made.tools)
         assert found.next_command.startswith(f"stretto {'check' if made.tools else 'diagnose'} --")
@@ -514,7 +514,7 @@ def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> Non
 def test_numbers_that_are_none(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "--profile", "x", *words]) == 2
     error = capsys.readouterr().err
-    assert "nan is no number to go by" in error and f"at: {words[0]}" in error
+    assert "nan is not a valid number" in error and f"at: {words[0]}" in error
 
 
 def late_by(*seconds: float) -> Call:
@@ -650,7 +650,7 @@ def test_ranks_with_empty_blocks_are_named_where_they_need_nothing(
     if ranks is not None:
         cause = found["empty_blocks"]
         assert cause.evidence[0].endswith(f"in 100 calls of {ranks}")
-        assert "never contributes" not in cause.advice
+        assert "never contribute" not in cause.advice
         silent = 1 + int(ranks[-1]) - int(ranks.split()[1][0])
         assert cause.lost_s == pytest.approx(0.5 * silent / N)
 
@@ -718,7 +718,7 @@ def test_packing_that_was_measured_is_no_late_sender(pack_s: float) -> None:
     if pack_s:
         assert list(found) == ["packing"] and found["packing"].lost_s == pytest.approx(0.2)
         assert (
-            "MPI_Send of 1 MiB: packing takes 4 ms a message more" in found["packing"].evidence[0]
+            "MPI_Send of 1 MiB: packing takes 4 ms per message more" in found["packing"].evidence[0]
         )
         assert sum("unpacking" in e for e in found["packing"].evidence) == 1
     else:
@@ -795,7 +795,7 @@ def test_tests_are_visible_and_no_overlap_is_known_of_what_they_completed(
     (found,) = diagnose(profile(calls, (3.0, 3.0))).overlaps
     assert found.visible_s == pytest.approx(0.3 if tests else 0.1)
     assert found.reached == (None if reached is None else pytest.approx(reached, abs=0.001))
-    assert ("not known (requests ended in other calls, like MPI_Test)" in found.words) == (
+    assert ("unknown (requests completed in other calls, such as MPI_Test)" in found.words) == (
         reached is None
     )
 
@@ -823,8 +823,8 @@ def test_ranks_that_add_zeros_to_a_sum_could_be_left_out(
     assert ("empty_blocks" in found) == (silent > 0)
     if silent:
         cause = found["empty_blocks"]
-        assert "zeros in all calls that were looked at of rank" in cause.evidence[0]
-        assert "only zeros to add" in cause.title and "never contributes" in cause.advice
+        assert "zeros in all sampled calls of rank" in cause.evidence[0]
+        assert "add only zeros" in cause.title and "never contribute" in cause.advice
         assert cause.lost_s == pytest.approx(0.5 * silent / N)
 
 

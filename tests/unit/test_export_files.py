@@ -79,7 +79,7 @@ def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
         ("1 bcats 1 2 1 1 1 0 han", "'bcats' is not a collective"),
         ("1 2 1 9 1 1 1 0 han", "'9' is not a level"),
         ("1 2 1 2 1 1 1 0 han @simple", "@simple is not an algorithm's number"),
-        ("1 2 1 2 1 1 1 0 han 9", "'9' is left over"),
+        ("1 2 1 2 1 1 1 0 han 9", "'9' is surplus"),
     ],
 )
 def test_hans_files_that_are_wrong(spoilt: str, message: str) -> None:
@@ -187,7 +187,7 @@ def test_what_mpichs_files_cannot_say_is_said() -> None:
         (flat("recexch"), "RECEXCH_KVAL is not known, and recexch needs it"),
         (flat("bush"), "no algorithm=MPIR_Allreduce_intra_bush"),
         ((("MPIR_CVAR_ALLREDUCE_COMPOSITION", "4"),), "no composition=MPIDI_Allreduce_intra_"),
-        ((*flat("ring"), cells), f"{cells[0]} has no place in MPICH's files"),
+        ((*flat("ring"), cells), f"{cells[0]} cannot be expressed in MPICH files"),
     ):
         assert words in str(
             leaves_of(Rule("allreduce", FIVE, 0, None, settings), LIBRARY, VARIABLES)
@@ -229,7 +229,10 @@ def test_rows_end_where_mpichs_sizes_end(collective: str, layout: RankLayout) ->
 
     export, tree = written((first, end), (2 * end, 3 * end))
     assert [(r.low, r.high) for r in export.rows] == [(first, end - 1)]
-    assert f"{collective} from {end} bytes" in export.lost[0] and "sizes end at" in export.lost[0]
+    assert (
+        f"{collective} from {end} bytes" in export.lost[0]
+        and "sizes in MPICH files end at" in export.lost[0]
+    )
     assert f"from {2 * end} bytes" in export.lost[1]
     ends = {k.rpartition("=")[2]: leaf in v for k, v in by_size(tree).items()}
     assert ends == {str(first * ranks - 1): False, str((1 << 31) - 1): True, "any": False}
@@ -249,11 +252,11 @@ def test_a_trees_file_never_fills_a_page() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"collective=bcast": {"comm_size<=4": {"algorithm=A": {}}}}', "nothing holds after"),
+        ('{"collective=bcast": {"comm_size<=4": {"algorithm=A": {}}}}', "nothing applies after"),
         ('{"collective=bcast": {"comm_sizes<=4": {"algorithm=A": {}}}}', "is not a key of MPICH"),
         ('{"collective=bcast": {"any": {}}}', "is not an object with keys"),
-        ('{"collective=bcast": {"any": {"algorithm=B": {}}}}', "nothing that this MPI has"),
-        ('{"any": {"algorithm=A": {}}, "any": {"algorithm=A": {}}}', "is there twice"),
+        ('{"collective=bcast": {"any": {"algorithm=B": {}}}}', "this MPI has no"),
+        ('{"any": {"algorithm=A": {}}, "any": {"algorithm=A": {}}}', "occurs twice"),
         ('{"any": {"algorithm=A"', "it is not JSON"),
     ],
 )
@@ -267,7 +270,7 @@ def test_trees_that_end_the_job_are_refused(text: str, message: str) -> None:
     [
         ('"rule_file_version": 3', '"rule_file_version": 2', "not of rule_file_version 3"),
         ('"alg": 4', '"alg": "rings"', "'rings' is not an algorithm of allreduce"),
-        ('"comm_size_max": 5', '"comm_size_max": "inf"', "takes for -1"),
+        ('"comm_size_max": 5', '"comm_size_max": "inf"', "reads as -1"),
         ('"allreduce"', '"reducescatter"', "is not a collective"),
         ('"allreduce"', '"gatherv"', "Open MPI 6 crashes"),
         ('"alg": 4,', '"alg": 4 "faninout": 4,', "is not JSON"),
@@ -289,7 +292,7 @@ def test_json_that_open_mpi_6_cannot_read_is_refused(old: str, new: str, message
 def test_a_row_that_nobody_has_run_is_unproven_and_a_changed_file_is_wrong(tmp_path: Path) -> None:
     write(openmpi_json.json_rules(MIDDLE), tmp_path, "test", "openmpi-6", OPENMPI6)
     (row,) = check(tmp_path, CheckPlan(None), quiet=True)
-    assert (row.status, row.why) == ("unproven", "no MPI has loaded it here")
+    assert (row.status, row.why) == ("unproven", "no MPI loaded it here")
     path = tmp_path / openmpi_json.JSON_FILE
     path.write_text(path.read_text().replace('"alg": 4', '"alg": 5'))
     wrong, _ = check(tmp_path, CheckPlan(None), quiet=True)

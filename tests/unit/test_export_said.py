@@ -28,7 +28,7 @@ ALL_OPENMPI = ("openmpi-4", "openmpi-5", "openmpi-6")
 SIZES = (8, 128, 2048, 32768, 1 << 19)
 #: of which one row for all sizes may be made
 WHOLE = (8, 64, 1024, 16384, 1 << 18, ENOUGH)
-NOTHING = "significantly faster than what the MPI does by itself"
+NOTHING = "significantly faster than native"
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def reaching(target: str, collective: str, name: str, mpi: MPIIdentity) -> Itera
     number, words = name.split(",")[0].partition("=")[2], f"{collective} on 4 ranks on 1 x 4: its"
     by_size = "--plain-calls writes rows by size"
     own = collective in OWN_SIZE
-    said = f"{words} row holds for all sizes, and was measured at "
+    said = f"{words} row applies to all sizes; measured at "
     short = (
-        "would hold for all sizes, and 8 bytes is the largest",
+        "would apply to all sizes, but 8 bytes is the largest",
         f"to {ENOUGH}, at most 16 times apart (stretto bench --bytes)",
     )
     times = {(collective, size): {"bare": 100.0, f"native:{name}": 50.0} for size in WHOLE}
@@ -109,7 +109,7 @@ def not_for_rows() -> Iterator[Case]:
         yield Case(
             "settings that rows cannot hold make another candidate", target,
             {("allreduce", 1024): {"bare": 50.0, more: 20.0, prefixed: 30.0}}, {"allreduce": "3"},
-            ("rows have no place for btl_vader_eager_limit; the next best",), mpi=mpi,
+            ("rows cannot express btl_vader_eager_limit; the next best",), mpi=mpi,
         )  # fmt: skip
     # measured without HAN; with the files HAN runs inside, for no file turns it off
     for target in ALL_OPENMPI[1:]:
@@ -127,8 +127,8 @@ def not_for_rows() -> Iterator[Case]:
     han = "coll_han_priority=100,coll_han_use_bcast_algorithm=9"
     for given, layout, why in (
         ("coll_tuned_bcast_algorithm=fast", FOUR,
-         "what number coll_tuned_bcast_algorithm=fast stands for is not known"),
-        ("coll_tuned_bcast_algorithm=0", FOUR, "native decision"),
+         "the number of coll_tuned_bcast_algorithm=fast is unknown"),
+        ("coll_tuned_bcast_algorithm=0", FOUR, "native selection"),
         ("coll_tuned_bcast_algorithm=17", FOUR, "Open MPI 5 has no algorithm 17 for bcast"),
         (han, TWO_BY_TWO, "HAN has no algorithm 9 for bcast"),
     ):  # fmt: skip
@@ -142,7 +142,7 @@ def not_for_rows() -> Iterator[Case]:
     yield Case(
         "what is not one preset has no clauses", "intel",
         {("allreduce", size): times for size in SIZES}, {"allreduce": "7"},
-        (f"{several} is not one preset",), mpi=INTEL,
+        (f"{several} is not a preset",), mpi=INTEL,
     )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def for_all_sizes() -> Iterator[Case]:
                      ("alltoallv", 1)):  # fmt: skip
             yield from reaching(target, c, f"coll_tuned_{c}_algorithm={n},{DYNAMIC}", OPENMPI5)
         # rows for some sizes had ranks of one MPI_Scatter go different ways, and hang
-        words = "nothing that is faster at some is as fast"
+        words = "no algorithm that is faster at some sizes is as fast"
         for c in ("scan", "exscan", "gather", "scatter"):
             for large in (30.0, 8.0):
                 times = {
@@ -199,12 +199,12 @@ def options() -> Iterator[Case]:
     rest: Rows = {"gather": "3", "allgather": None, "allgatherv": "3", "alltoall": "2"}
     written: list[tuple[tuple[str, ...], Rows, tuple[str, ...]]] = [
         ((), {"bcast": "6", "alltoall": "2", "allreduce": "4"},
-         ("bcast_algorithm=8,coll_tuned_use_dynamic_rules=1 is not for these files",
-          "ranks give the same data by other counts and types", "--plain-calls writes",
-          "allgather on 4 ranks on 1 x 4: in legal calls ranks differ in the size",
+         ("bcast_algorithm=8,coll_tuned_use_dynamic_rules=1 cannot be used in these files",
+          "use different counts and datatypes for the same data", "--plain-calls writes",
+          "allgather on 4 ranks on 1 x 4: in legal calls, ranks may look up different sizes",
           "allgatherv on 4 ranks on 1 x 4: in legal")),
         (("--plain-calls",), {"bcast": "8", "allreduce": "4", **rest},
-         ("bcast: scatter_allgather: hangs, ends the job or gives wrong data",
+         ("bcast: scatter_allgather: fails (hangs, aborts or gives wrong data)",
           "gather: linear_sync with segments: hangs",
           "allgather: rows by size: each rank looks up its own")),
         (("--keep-order", "--plain-calls"), {"bcast": "8", "allreduce": "3", **rest},
@@ -219,8 +219,8 @@ def options() -> Iterator[Case]:
     fast = {c: candidate(c, n) for c, n in (("bcast", 8), ("gather", 2), ("allreduce", 4))}
     withheld = "withheld by options (see the notes)"
     left: list[tuple[tuple[str, ...], tuple[str, ...], Rows, str]] = [
-        (("bcast",), (), {}, f"2 faster choices were {withheld}; nothing else that these files "
-         "have words for was significantly faster"),
+        (("bcast",), (), {}, f"2 faster choices were {withheld}; nothing else that "
+         "these files can express was significantly faster"),
         (("bcast",), ("--plain-calls",), {"bcast": "8"}, ""),
         (("bcast",), ("--plain-calls", "--without", "bcast"), {},
          f"1 faster choice was {withheld}; nothing else was"),
@@ -238,7 +238,7 @@ def options() -> Iterator[Case]:
         yield Case(
             "without a test nothing is said to be no faster", "openmpi-5",
             {("allreduce", 8): {"bare": 50.0, candidate("allreduce", 4): 20.0}}, {},
-            (f"at most {counted}, too few for a test (at least 6): nothing can be called",
+            (f"at most {counted}, too few for a test (at least 6): no algorithm can count",
              "the command that measured goes on (--launches 6 or more)"),
             (NOTHING,), launches=launches,
         )  # fmt: skip

@@ -57,11 +57,11 @@ BY_ARRIVALS: dict[str, tuple[Shown, str, str]] = {
     ),
     "the row's": (
         {"own": (OTHER, OTHER), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
-        "proven", "it holds at 4, 65536 bytes",
+        "proven", "it applies at 4, 65536 bytes",
     ),
     "the row's, where only held ranks tell it from the MPI's own": (
         {"own": (STEADY, OTHER), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
-        "proven", "it holds at 4, 65536 bytes",
+        "proven", "it applies at 4, 65536 bytes",
     ),
     "a busy machine": (
         {"own": (OTHER, OTHER), "files": (STEADY, ("x", "y")), "forced": (STEADY, STEADY)},
@@ -73,7 +73,7 @@ BY_ARRIVALS: dict[str, tuple[Shown, str, str]] = {
     ),
     "the MPI's own": (
         {"own": (STEADY, STEADY), "files": (STEADY, STEADY), "forced": (STEADY, STEADY)},
-        "unproven", "the MPI by itself does the same",
+        "unproven", "native does the same",
     ),
 }  # fmt: skip
 
@@ -200,13 +200,13 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
 
     found = verdict("other", prints("row", "row"))
     assert found.status == "unproven" and "of 4096 bytes" in found.why, found
-    assert "calls other collectives, and those have rows" in found.why
+    assert "calls other collectives, which also have rows" in found.why
     assert verdict("row", prints("row", "row")).status == "proven"
     failed = prints("row", "row")
     del failed.seen[cases[1].call]
     failed.failed[cases[1].call] = "the job ended"
     found = verdict("row", failed)
-    assert found.status == "unproven" and "the algorithm by itself fails here" in found.why, found
+    assert found.status == "unproven" and "the forced algorithm fails here" in found.why, found
 
 
 Arrivals = Callable[[str, int], tuple[str, str]]
@@ -229,9 +229,9 @@ def own_at_first(which: str, look: int) -> tuple[str, str]:
         (OTHER, unseen_of_files(1), "proven"),
         (OTHER, unseen_of_files(3), "proven"),
         (OTHER, unseen_of_files(4), "unproven"),
-        # the native decision, which was not the same twice
+        # the native selection, which was not the same twice
         (STEADY, own_at_first, "proven"),
-        # once may be chance, whatever the sums of the native decision are
+        # once may be chance, whatever the sums of the native selection are
         (OTHER, lambda which, look: OTHER if (which, look) == ("files", 1) else STEADY, "proven"),
     ],
 )  # fmt: skip

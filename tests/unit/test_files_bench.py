@@ -148,7 +148,7 @@ def test_killed_in_the_first_line(tmp_path: Path) -> None:
 def test_writer_never_overwrites_or_mixes(tmp_path: Path) -> None:
     path = tmp_path / "x.bench.jsonl"
     write(path, [LAUNCH])
-    with pytest.raises(StrettoError, match="not overwritten"):
+    with pytest.raises(StrettoError, match="never overwritten"):
         BenchWriter(path, header())
     for other in (header(version="5.0.11"), header(cpu="Intel Xeon")):
         with pytest.raises(StrettoError, match="results are of another"):
@@ -210,7 +210,7 @@ def test_commands_on_a_truncated_bench_file_say_so(
         (text[:-9], 0, f"{path}: the last line is cut off and left out"),
         (text[: head + 40], 1, "hold no measurement: its last line is cut off"),
         (text[:head], 1, "these results hold no measurement"),
-        (text[:20], 1, "the file ends before its first line does"),
+        (text[:20], 1, "the first line is cut off"),
     ):
         path.write_text(kept, encoding="utf-8")
         assert main(["table", "decide", str(path), "-o", out]) == code

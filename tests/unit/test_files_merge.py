@@ -147,4 +147,4 @@ def test_merge_and_report_of_learned_tables_by_commands(
 def test_report_of_learning_without_a_gain_says_so() -> None:
     untested = [row("shm", 8, 15, source="learned", calls=900)]
     assert "not yet compared" in learned.saved_sentence(untested)
-    assert "nothing that was tried" in learned.saved_sentence([row("native", 8, 15)])
+    assert "no algorithm tried in the run" in learned.saved_sentence([row("native", 8, 15)])

@@ -169,7 +169,7 @@ def test_distrust_names_what_others_may_have_changed(
     assert distrust(path) is None
     (tmp_path / "link").symlink_to(folder)
     assert distrust(tmp_path / "link" / "x.table") is None
-    assert "cannot be looked at" in str(distrust(tmp_path / "none" / "x.table"))
+    assert "cannot be checked" in str(distrust(tmp_path / "none" / "x.table"))
     if os.geteuid() == 0:
         os.chown(path, 4321, -1)
         assert distrust(path) == f"{path} belongs to user 4321"

@@ -63,7 +63,7 @@ def put(path: Path, text: str) -> Path:
 
 def test_import_of_a_real_campaign_is_tuned_from(tmp_path: Path, imports: Import) -> None:
     assert imports(campaign(tmp_path / "logs", 8), *C5N_WORDS, "--json").code == 0, imports.said
-    assert "algorithm 0 is its own decision" in imports.said
+    assert "algorithm 0" in imports.said
     (made,) = json.loads(imports.printed)["files"]
     path = Path(made["file"])
     assert path.name == "openmpi-4-8x36.bench.jsonl"
@@ -90,7 +90,7 @@ def test_import_of_a_real_campaign_is_tuned_from(tmp_path: Path, imports: Import
 def test_import_of_one_run_can_test_nothing(tmp_path: Path, imports: Import) -> None:
     logs = campaign(tmp_path / "logs", 1)
     assert imports(logs, *C5N_WORDS).code == 0 and "no test can be made" in imports.said
-    assert imports(logs, *C5N_WORDS).code == 1 and "not overwritten" in imports.said
+    assert imports(logs, *C5N_WORDS).code == 1 and "never overwritten" in imports.said
     assert main(["table", "decide", str(imports.out / imports.names[0])]) == 0
     assert "faster than what" not in imports.capsys.readouterr().out
 
@@ -113,7 +113,7 @@ def test_table_of_results_without_the_baseline_decides_nothing(
     (path,) = (tmp_path / "some").iterdir()
     assert main(["table", "decide", str(path)]) == 0
     said = imports.capsys.readouterr()
-    assert "bcast of 1 B: the baseline is missing" in said.err
+    assert "bcast of 1 B: the baseline (native or bare) is missing" in said.err
     assert re.search(r"^best +not known +tuned ", said.out, re.MULTILINE)
 
 
@@ -140,7 +140,7 @@ def test_import_of_copies_counts_each_measurement_once(tmp_path: Path, imports: 
     words = (*WHERE, "--algorithm", "default")
     assert imports(tmp_path, other, *words).code == 0, imports.said
     assert "2 launches" in imports.printed
-    assert imports.said.count(" counts once") + imports.said.count(" count once") == 6
+    assert imports.said.count(" used once") == 6
 
 
 @pytest.mark.parametrize("whole", ["slurm-17.out", "all.log"])
@@ -157,7 +157,7 @@ def test_import_of_a_jobs_output_beside_its_logs_counts_once(
     assert imports(tmp_path / "logs", *WHERE, *words).code == 0
     path = imports.out / imports.names[0]
     assert len(read_bench(path).launches) == 6
-    assert f"4/{whole}: 3 of its 3 tables are the same measurements as in" in imports.said
+    assert f"4/{whole}: 3 of its 3 tables repeat the measurements in" in imports.said
     assert "the fewest launches of a candidate are 3" in imports.said
     assert not any(r.settings for r in read_results([path]).rules().rules)
 
@@ -186,7 +186,7 @@ def test_import_takes_one_kind_of_time_from_all_files(tmp_path: Path, imports: I
         log_of(tmp_path / "logs" / f"run{run}.log", run)
     logs, longest = tmp_path / "logs", ("--value", "max")
     assert imports(logs, *WHERE, *longest).code == 1 and not imports.out.exists()
-    assert "no file has a column of the largest over the ranks" in imports.said
+    assert "no file has a column for the largest over the ranks" in imports.said
     put(logs / "run2.log", TITLE + FULL + "8  1.0  0.5  1.5  9\n")
     assert imports(logs, *WHERE, *longest).code == 0
     bench = read_bench(imports.out / imports.names[0])
@@ -227,7 +227,7 @@ def test_import_of_cold_buffers_marks_them_and_mixes_none(tmp_path: Path, import
     (path,) = (tmp_path / "both").iterdir()
     bench = read_bench(path)
     assert len(bench.launches) == 1 and not bench.header.cold
-    assert "a.log" in imports.said and "never mixed" in imports.said
+    assert "a.log" in imports.said and "cannot be mixed" in imports.said
 
 
 # IMB: layouts and sizes
@@ -328,7 +328,7 @@ def test_table_of_results_of_several_machines_is_refused(tmp_path: Path, imports
     ):  # fmt: skip
         assert imports(log, "--mpi", mpi, "--nodes", nodes, "--ppn", "2", "--cpu", cpu).code == 0
         made.append(str(imports.out / f"{mpi.replace('@', '-')}-{nodes}x2.bench.jsonl"))
-    for other, words in ((1, "kinds of nodes are never mixed"), (3, "a table is for one MPI")):
+    for other, words in ((1, "a table is for one kind of node"), (3, "a table is for one MPI")):
         assert main(["table", "decide", made[0], made[other]]) == 1
         assert words in imports.capsys.readouterr().err
     assert main(["table", "decide", made[0], made[2]]) == 0

@@ -133,10 +133,10 @@ def test_import_of_threads_has_their_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (C5N, "on how many nodes and ranks this was measured is not known (ranks 144)"),
+        (C5N, "the nodes and ranks of this measurement are unknown (ranks 144)"),
         (("osu", "LOG", "--mpi", "openmpi@4"), "the number of nodes of osu_latency is not known"),
         (("osu", "LOG", "--mpi", "openmpi@4", "--nodes", "3"), "2 ranks, and 3 nodes"),
-        (("osu", "LOG", "--nodes", "2"), "with which MPI"),
+        (("osu", "LOG", "--nodes", "2"), "the MPI of this measurement"),
         ((*C5N, str(DATA / "links-osu.log"), "--nodes", "2"),
          "osu_bw was measured in two ways (no settings; btl_tcp_links=36)"),
         ((*C5N, "--nodes", "2", "--hosts", "a"), "2 nodes were used, and --hosts names 1"),

@@ -146,7 +146,7 @@ def test_prefixes_of_any_text_are_read_by_themselves_or_named() -> None:
     assert len(found) == 4 and all(t.lines == lines_of(OSU)[t.collective] for t in found)
     unknown = "".join(f"{i}-{i}.out {line}\n" for i, line in enumerate(OSU.splitlines()))
     reading = osu.read(unknown, "f")
-    assert not reading.tables and "f:2: '1-1.out' stands before a title" in reading.problems[0]
+    assert not reading.tables and "f:2: '1-1.out' precedes a title" in reading.problems[0]
 
 
 def test_a_prefix_before_other_lines_alone_is_none() -> None:

@@ -84,11 +84,11 @@ READ: dict[str, tuple[Read, str, Tables, tuple[str, ...]]] = {
         ("broken",),
     ),
     "IMB's ranks of another order": (imb.read, imb_head(" -map 2x2") + IMB_BLOCK, [],
-                                     ("node after node",)),
+                                     ("one node after another",)),
     "IMB's ranks in a column": (imb.read, imb_head(" -map 4x1") + IMB_BLOCK, [TWO], ()),
     "IMB's ranks in a row": (imb.read, imb_head(" -map 1x4") + IMB_BLOCK, [TWO], ()),
     "IMB's ranks as it prints them": (
-        imb.read, IMB_BLOCK.replace("# #processes = 4\n", REORDERED), [], ("node after node",)
+        imb.read, IMB_BLOCK.replace("# #processes = 4\n", REORDERED), [], ("one node after",)
     ),
     "IMB on devices": (imb.read, imb_head("-GPU") + IMB_BLOCK, [], ("device memory",)),
     "IMB on a device's memory": (imb.read, imb_head("-GPU -mem_alloc_type device") + IMB_BLOCK, [],
@@ -104,10 +104,10 @@ READ |= {
     for line in ("", "\n")
     for name, read, *case in (
         ("OSU", osu.read, HEAD + "4  1.00\n8  1.05\n" + line + "8 7.00\n1700000000 12.55\n",
-         [("allreduce", {4: 1.0, 8: 1.05})], ("has ended",)),
+         [("allreduce", {4: 1.0, 8: 1.05})], ("the table ended",)),
         ("a barrier", osu.read, f"{BARRIER}   1.50\n{line}      7.00\n", [("barrier", {0: 1.5})],
-         ("has ended",)),
-        ("IMB", imb.read, imb_head("") + IMB_BLOCK + line + ROW, [TWO], ("has ended",)),
+         ("the table ended",)),
+        ("IMB", imb.read, imb_head("") + IMB_BLOCK + line + ROW, [TWO], ("the table ended",)),
     )
 }  # type: ignore[misc]  # fmt: skip
 READ |= {
@@ -222,7 +222,7 @@ def test_imb_reader_takes_synchronization_and_root_from_version_and_options(
     assert [t.collective for t in reading.tables] == ["bcast"] * root_stays + [
         "allreduce", "barrier",
     ]  # fmt: skip
-    assert sum("root moves" in problem for problem in reading.problems) == (not root_stays)
+    assert sum("root changes" in problem for problem in reading.problems) == (not root_stays)
     assert [t.mode for t in reading.tables][-2:] == [mode, "throughput"]
     assert all(t.tool == f"IMB {version.split('Benchmarks ')[1]}" for t in reading.tables)
 

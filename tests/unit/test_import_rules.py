@@ -99,11 +99,11 @@ def test_reader_of_a_written_tree_returns_what_differs_from_the_library() -> Non
     assert "comm_size=node_comm_size" in ring[0].only and not file.faults
     assert {r.choice for r in file.rows} == {"algorithm ring", "the MPI decides"}
     assert convert(file, "mvapich").text == file.text
-    with pytest.raises(StrettoError, match="what this MPICH does by itself"):
+    with pytest.raises(StrettoError, match="the native selection of this MPICH"):
         read(text_of(LIBRARY.trees[MPIR]), library=LIBRARY)
     other = {"collective=bcast": {"comm_type=intra": {"algorithm=MPIR_Allreduce_intra_ring": {}}}}
     ((place, words),) = read(text_of(other), library=LIBRARY).faults
-    assert place == "f:1" and "aborts a call of allreduce" in words
+    assert place == "f:1" and "aborts calls of allreduce" in words
 
 
 CLASSIC = """# by hand
@@ -129,7 +129,7 @@ TUNER = """{"coll=Reduce": {"ppn=2": {"comm_size=2": {"comm_id=-1": {
         (CLASSIC, "allreduce, 64 ranks and more, below 4 KiB: the MPI decides"),
         ("rule-file-version-2\n1 3 1 4 1 0 4 0 0 8", "any number of ranks: algorithm 4 (linear_"
          "sync), at most 8 requests"),
-        ("1 allreduce 1 intra_node 1 1 1 0 sm", "among the ranks of a node: coll/sm"),
+        ("1 allreduce 1 intra_node 1 1 1 0 sm", "within a node: coll/sm"),
         ("export I_MPI_ADJUST_ALLREDUCE=2", "preset 2 (documented as Rabenseifner)"),
         ("mpirun -genv I_MPI_ADJUST_REDUCE 1:0-8;2:9-99 -n 4 x", "up to 8 bytes: preset 1"),
         ("coll_tuned_bcast_algorithm = 7\ncoll_tuned_bcast_algorithm_segmentsize = 8192",
@@ -196,27 +196,27 @@ WHOLE = {"comm_size_min": 2, "comm_size_max": 9, "rules": [
         ("1\n2\n1\n8 2\n0 1 0 0\n0 2 0 0", "", "f:6", "message size 0 is not the next"),
         ("1\n2\n1\n8 1\n0 9 0 0", "", "f:5", "no algorithm 9 for allreduce"),
         ("1\n0\n1\n8 1\n0 7 0 0", "4.1.4", "f:5", "no algorithm 7 (sparbit) for allgather"),
-        ("1\n6\n1\n8 2\n0 1 0 0\n8 2 0 0", "", "f:6", "it never applies: Open MPI takes every"),
+        ("1\n6\n1\n8 2\n0 1 0 0\n8 2 0 0", "", "f:6", "it never applies: Open MPI treats every"),
         ("rule-file-version-2\n1 2 1 8 1\n0 1 0 0", "4.1.4", "f:1", "ignores files of version 2"),
         ("rule-file-version-2\n1 2 1 8 1\n0 1 0 0", "5.0.6", "f:1", "ignores files of version 2"),
         (_json(WHOLE).replace("bcast", "allgather").replace('"alg": 5', '"alg": 2'), "", "f:10",
          "loops forever with a radix of 0"),
         (_json(WHOLE), "5.0.6", "f:1", "ignores a file of this form"),
-        (_json(WHOLE), "", "f:15", "it never applies: the rule in f:10 has these calls"),
-        (_json(WHOLE, WHOLE), "", "f:22", "it never applies: an entry before has these ranks"),
+        (_json(WHOLE), "", "f:15", "it never applies: the rule in f:10 matches these calls"),
+        (_json(WHOLE, WHOLE), "", "f:22", "it never applies: an earlier entry has these ranks"),
         ("1 2 1 2 1 1 1 0 han @9", "", "f:1", "HAN has no algorithm 9"),
         ("1 2 1 2 1 1 1 0 tuned", "4.1.4", "f:1", "Open MPI 4 crashes"),
         ("I_MPI_ADJUST_BCATS=1", "", "f:1", "is not a variable of a collective"),
         ("I_MPI_ADJUST_BCAST='1:0-9;2:5-8;3:10-99'", "", "f:1", "2:5-8 never applies"),
-        ("I_MPI_ADJUST_BCAST='1:0-9;2:50-99'", "", "f:1", "does not look at lower bounds"),
+        ("I_MPI_ADJUST_BCAST='1:0-9;2:50-99'", "", "f:1", "ignores lower bounds"),
         ("I_MPI_ADJUST_BCAST='1:0-9@2-9;2:0-9@1-99'", "", "f:1", "1:0-9@2-9 never applies"),
         ("I_MPI_ADJUST_BCAST='1:0-9;2:@5-8'", "", "f:1", "with and without ranks are mixed"),
         ("I_MPI_ADJUST_BCAST='fast'", "", "f:1", "is not a clause"),
-        (TUNER.replace("-1\": {\"RED", "9\": {\"RED"), "", "f:3", "never applies: a size before"),
+        (TUNER.replace("-1\": {\"RED", "9\": {\"RED"), "", "f:3", "never applies: an earlier size"),
         ('{"collective=bcast":\n{"comm_size<=4": {"algorithm=A": {}},\n"comm_size<=2": '
          '{"algorithm=B": {}}, "comm_size=any": {"algorithm=C": {}}}}', "", "f:3", "never applies"),
         ("\0\1\2", "", "f", "it is a binary file"),
-        ("hello", "", "f:1", "stands where the number of collectives should"),
+        ("hello", "", "f:1", "was found where the number of collectives"),
         ("# nothing", "", "f", "the file ends where"),
     ],
 )  # fmt: skip
@@ -255,8 +255,8 @@ def test_classic_rules_converted_to_json_and_back_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "target", "words"),
     [
-        (CLASSIC, "intel", "rules are not converted to another MPI"),
-        ("I_MPI_ADJUST_BCAST=1", "openmpi-5", "rules are not converted to another MPI"),
+        (CLASSIC, "intel", "rules cannot be converted to another MPI"),
+        ("I_MPI_ADJUST_BCAST=1", "openmpi-5", "rules cannot be converted to another MPI"),
         ("1\n0\n1\n8 1\n0 7 0 0", "openmpi-4", "no algorithm 7 (sparbit)"),
         ("1 2 1 2 1 1 1 0 tuned", "openmpi-4", "Open MPI 4 crashes"),
     ],

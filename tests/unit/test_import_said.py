@@ -50,10 +50,10 @@ def imports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Import:
 REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "an MPI that is not known": (
         "a.log", (*LAYOUT, "--mpi", "spectrum@10.4"),
-        ("is not an MPI that Stretto knows", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
+        ("is not an MPI that Stretto supports", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
     ),
-    "an MPI that nobody names": ("a.log", LAYOUT, ("with which MPI this was measured",)),
-    "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("means nothing",)),
+    "an MPI that nobody names": ("a.log", LAYOUT, ("the MPI of this measurement",)),
+    "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("is not valid",)),
     "names without a place for them": (
         "a.log", (*LAYOUT, "--mpi", "openmpi@4", "--mpi", "ompi=openmpi@4.1.4"),
         ("{mpi} in --pattern says where the name stands",),
@@ -67,7 +67,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("says version 4.1, and the MPI is openmpi@5",),
     ),
     "settings where no algorithm is known": (
-        "a.log", (*MINE, "--setting", THREE), ("no file's algorithm is known",),
+        "a.log", (*MINE, "--setting", THREE), ("none is known",),
     ),
     "settings of another MPI": (
         "3.log", (*MINE, "--algorithm", "0", "--setting", MPICH),
@@ -75,27 +75,27 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "settings of several algorithms": (
         "run0/3.log run0/4.log", (*WHERE, "--setting", THREE),
-        ("stands for one algorithm, and these are several: 3, 4", "put {algorithm} where"),
+        ("selects one algorithm, but there are several: 3, 4", "put {algorithm} where"),
     ),
     "no ranks": (
         "a.log", ("--mpi", "openmpi@4.1.4"),
-        ("on how many nodes and ranks this was measured is not known",),
+        ("the nodes and ranks of this measurement are unknown",),
     ),
     "no nodes": (
         "a.log", ("--mpi", "openmpi@4.1.4", "--ppn", "2"),
-        ("is not known (ranks per node 2)", "say it: --nodes 8 --ppn 36"),
+        ("are unknown (ranks per node 2)", "give --nodes 8 --ppn 36"),
     ),
     "no ranks a node": (
         "a.log", ("--mpi", "openmpi@4.1.4", "--nodes", "4"),
-        ("is not known (nodes 4)",),
+        ("are unknown (nodes 4)",),
     ),
     "0 nodes": (
         "N0n8/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
-        ("nodes of 0, as the file's name says, is not a layout",),
+        ("nodes of 0, from the name of the file, is not a layout",),
     ),
     "0 ranks": (
         "N2n0/a.log", ("--mpi", "openmpi@4.1.4", "--pattern", "N{nodes}n{nranks}/*.log"),
-        ("nranks of 0, as the file's name says, is not a layout",),
+        ("nranks of 0, from the name of the file, is not a layout",),
     ),
 }  # fmt: skip
 REFUSED |= {
@@ -134,7 +134,7 @@ def test_import_of_unclear_results_is_refused(name: str, tmp_path: Path, imports
         log_of(tmp_path / "logs" / file, number)
     assert imports(tmp_path / "logs", *words).code in (1, 2) and not imports.names
     assert all(text in imports.said for text in expected), imports.said
-    assert not list(tmp_path.glob("*.jsonl")), "outside of the directory"
+    assert not list(tmp_path.glob("*.jsonl")), "outside the directory"
 
 
 def test_naming_of_0_is_the_default_of_open_mpi_alone() -> None:
@@ -222,7 +222,7 @@ def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
     assert imports(tmp_path / "logs", *WHERE, "--json").code == 0
     (left_out,) = json.loads(imports.printed)["left_out"]
     assert left_out.startswith(f"{tmp_path / 'logs' / 'run0' / 'bush.log'}")
-    lacks = "openmpi 4.1.4 as it is installed here has no algorithm 'bush' for allreduce"
+    lacks = "openmpi 4.1.4 , as installed here, has no algorithm 'bush' for allreduce"
     assert f"and 2 more: left out: {lacks}; it has 4 ring; or" in left_out
     assert len(read_bench(imports.out / imports.names[0]).launches) == 3
     for path in (tmp_path / "logs").glob("*/ring.log"):
@@ -248,10 +248,14 @@ def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
         ("openmpi", ["openmpi@v4.1.4"], "openmpi-4.1.4-1x4.bench.jsonl"),
         ("openmpi", ["intel@2021.18"], "says openmpi, --mpi intel@2021.18"),
         ("openmpi5", ["openmpi@4.1.4"], "says openmpi@5, --mpi openmpi@4.1.4"),
-        ("openmpi41", ["openmpi@4.1.4"], "say what the name means: --mpi openmpi41=openmpi@4.1.4"),
+        (
+            "openmpi41",
+            ["openmpi@4.1.4"],
+            "give the MPI of that name: --mpi openmpi41=openmpi@4.1.4",
+        ),
         ("openmpi", ["openmip=openmpi@4.1.4"], "no file has the name 'openmip' at {mpi}"),
-        ("openmpi", ["openmpi@4", "mpich@5"], "says twice what the MPI of all files is"),
-        ("openmpi", ["openmpi=openmpi", "openmpi=mpich"], "says twice what openmpi is"),
+        ("openmpi", ["openmpi@4", "mpich@5"], "gives two values for what the MPI of all files is"),
+        ("openmpi", ["openmpi=openmpi", "openmpi=mpich"], "gives two values for what openmpi is"),
         # MVAPICH is of MPICH's family, and another MPI than MPICH of the same version
         ("mvapich3", [], "mvapich-3-1x4.bench.jsonl"),
         ("mpich3", [], "mpich-3-1x4.bench.jsonl"),
@@ -345,7 +349,7 @@ def test_naming_asks_the_installation_of_the_nearest_version(
         ("openmpi@5.0.11", "4", "coll_han_priority=0", "on several nodes HAN decided"),
         ("openmpi@4.1.4", "4", "", ""),
         ("mpich@5.0.2", "ring", "MPIR_CVAR_DEVICE_COLLECTIVES=percoll,"
-         "MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0", "the device's own collectives decided"),
+         "MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0", "the collectives of the device were used"),
         ("intel@2021.18", "4", "", ""),
     ],
 )  # fmt: skip
@@ -466,8 +470,8 @@ def test_import_of_packed_files_reads_gzip_and_names_others(
     assert [s.bytes for s in read_bench(imports.out / imports.names[0]).samples] == [8, 16, 32]
     new = ("-o", str(tmp_path / "new"))
     for data, words in (
-        (packed[:-20], "the compressed file is broken"),
-        (packed[:30] + b"nothing of it" + packed[43:], "the compressed file is broken"),
+        (packed[:-20], "the compressed file is damaged"),
+        (packed[:30] + b"nothing of it" + packed[43:], "the compressed file is damaged"),
     ):
         log.write_bytes(data)
         assert imports(log, *MINE, *new).code == 1 and words in imports.said
@@ -481,13 +485,13 @@ def test_import_of_packed_files_reads_gzip_and_names_others(
     for i in range(3):
         (logs / f"a{i}.log.xz").write_bytes(lzma.compress(text))
     assert imports(logs, *MINE, *new).code == 1 and "no table" not in imports.said
-    assert "compressed by xz" in imports.said and "(and 2 files more)" in imports.said
+    assert "compressed with xz" in imports.said and "(and 2 files more)" in imports.said
     assert "try: unxz it first" in imports.said
     log_of(logs / "osu.log")
     (logs / "b.log.bz2").write_bytes(bz2.compress(text))
     (logs / "c.log.zst").write_bytes(b"\x28\xb5\x2f\xfd and what follows")
-    assert imports(logs, *MINE, *new).code == 0 and imports.said.count("compressed by") == 3
-    assert "a0.log.xz and 2 more: compressed by xz" in imports.said
+    assert imports(logs, *MINE, *new).code == 0 and imports.said.count("compressed with") == 3
+    assert "a0.log.xz and 2 more: compressed with xz" in imports.said
     assert "unzstd it first" in imports.said
 
 
@@ -498,13 +502,13 @@ def test_import_of_wrong_results_and_of_0_bytes_names_them_once(
     head = "# OSU MPI Allgather Latency Test v7.4\n" + HEADING.replace(")\n", ")  Validation\n")
     log.write_text(head + "4   11.69   Fail\n8   12.10   Pass\n")
     assert imports(log, *MINE).code == 0
-    words = f"allgather, 4 B: the benchmark found wrong results ({log}:3); that candidate (bare)"
-    assert f"{words} decides nothing for allgather" in imports.said
+    words = f"allgather, 4 B: the benchmark found wrong results ({log}:3); candidate bare"
+    assert f"{words} is excluded for allgather" in imports.said
     assert imports(log, *MINE, "--json", "-o", str(tmp_path / "new")).code == 0
     assert len(json.loads(imports.printed)["found_wrong"]) == 1
     log.write_text(IMB + IMB.replace("Allreduce", "Bcast").replace("12.", "13."))
     assert imports(log, "--mpi", "intel@2021", "--ppn", 8, kind="imb").code == 0
-    words = "lines of 0 bytes, at which nothing is sent, are left out: 1 (allreduce)"
+    words = "lines of 0 bytes are left out, because they send nothing: 1 (allreduce)"
     assert words in imports.said and imports.said.count("0 bytes") == 1, imports.said
 
 
@@ -539,7 +543,7 @@ def test_import_of_names_with_algorithms_is_refused_with_a_pattern_that_fits(
     assert imports(where, *NAMED).code == 1 and not imports.names, imports.said
     assert "the algorithm differs between tables" in imports.said
     assert "--algorithm default" in imports.said
-    form = imports.said.partition("say where it stands, as in ")[2].partition("; if all")[0]
+    form = imports.said.partition("give its position, as in ")[2].partition("; if all")[0]
     given = shlex.split(form)
     assert given[0] == "--pattern"
     assert imports(where, *NAMED, *given, "--setting", SETTING).code == 0, imports.said
@@ -565,4 +569,4 @@ def test_import_of_names_takes_default_and_notes_an_algorithm(
 ) -> None:
     where = named_logs(tmp_path / "algo9", names)  # the directory that was named is not one of them
     assert imports(where, *NAMED, *words).code == code, imports.said
-    assert ("algorithm 7 is named, and this counts as what the MPI does" in imports.said) == note
+    assert ("algorithm 7 is named, but this counts as native" in imports.said) == note

@@ -91,7 +91,7 @@ def test_nothing_to_run(machine: Path, line: str, words: str) -> None:
 def test_a_program_called_mpirun_that_is_no_launcher(machine: Path) -> None:
     path = machine / "openmpi4" / "mpirun"
     path.write_text("#!/bin/sh\necho hello\n")
-    with pytest.raises(StrettoError, match=r"of a kind that Stretto knows.*hello"):
+    with pytest.raises(StrettoError, match=r"Stretto does not know this launcher.*hello"):
         parse(machine, "openmpi4", "mpirun -n 2 app")
 
 

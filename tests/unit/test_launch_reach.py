@@ -46,7 +46,7 @@ def test_what_drops_variables_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["mpirun -n 2 env -i ./a", "docker run image ./a"])
 def test_run_where_variables_are_dropped_is_refused(tmp_path: Path, line: str) -> None:
     made = job(tmp_path, "openmpi4", line)
-    with pytest.raises(StrettoError, match="takes LD_PRELOAD away"):
+    with pytest.raises(StrettoError, match="removes LD_PRELOAD"):
         prepare(made, [LIB], CHOICE)
     assert prepare(made, [])[0] == line.split()  # nothing to bring
 

@@ -93,7 +93,7 @@ def test_openmpi4_where_the_user_has_a_list(tmp_path: Path) -> None:
     assert env[ENV_LIST_INTERNAL] == LISTED.replace(";", ",")
     words, env = prepared(job(tmp_path, "openmpi4", line.replace("--mca", f"{given} --mca", 1)))
     assert f"A=1,{LISTED.replace(';', ',')}" in words
-    with pytest.raises(StrettoError, match="which ends a variable in Open MPI's list"):
+    with pytest.raises(StrettoError, match="which separates variables in the Open MPI list"):
         prepared(job(tmp_path, "openmpi4", f"mpirun {given[:-1]}= -n 2 a"))
 
 

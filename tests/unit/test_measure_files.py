@@ -59,9 +59,9 @@ def test_export_takes_the_results_of_its_mpi(
     times = {("bcast", 8): {"bare": 1.0}}
     result_file(place / "1x5.bench.jsonl", times, mpi=FIVE, cpu="two")
     assert main(["export", "--to", "openmpi-5", "--out", str(out), str(base)]) == 1
-    assert "kinds of nodes are never mixed" in capsys.readouterr().err
+    assert "kinds of nodes cannot be mixed" in capsys.readouterr().err
     a = result_file(tmp_path / "a.bench.jsonl", times, mpi=FIVE)
     other = MPIIdentity("openmpi", "openmpi", "5.0.11", "Open MPI v5.0.11, mine")
     b = result_file(tmp_path / "b.bench.jsonl", times, mpi=other)
-    with pytest.raises(StrettoError, match="builds are never mixed"):
+    with pytest.raises(StrettoError, match="builds cannot be mixed"):
         read_results([a, b])

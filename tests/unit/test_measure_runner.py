@@ -215,12 +215,14 @@ def test_a_crash_is_tried_once_more_and_again_when_going_on(
     path, three = tmp_path / "r.bench.jsonl", ("native", "ring", "shm")
     monkeypatch.setenv("FAKE", "ring=once")  # crashes in the first start only
     bench, notes = go(mpi, settings(three, launches=2), path)
-    assert bench.excluded == [] and any("tried once more" in n for n in notes)
+    assert bench.excluded == [] and any("retried once" in n for n in notes)
     assert len([s for s in bench.samples if s.candidate == "ring"]) == 4
     path = tmp_path / "s.bench.jsonl"
     monkeypatch.setenv("FAKE", "ring=crash")
     bench, notes = go(mpi, settings(three, launches=1), path)
-    assert len(bench.excluded) == 1 and any("--restart measures all anew" in n for n in notes)
+    assert len(bench.excluded) == 1 and any(
+        "--restart measures everything again" in n for n in notes
+    )
     assert "ring" not in {n for t in timings(bench).values() for n in t}
     monkeypatch.setenv("FAKE", "")  # what was wrong has been mended
     bench, _ = go(mpi, settings(three, launches=1), path)
@@ -292,7 +294,7 @@ def test_a_launch_that_never_began_is_no_candidates_fault(
     for name in ("r", "s"):  # nor twice in a row
         bench, notes = go(mpi, settings(launches=2), tmp_path / f"{name}.bench.jsonl")
         assert bench.ends[1].status == "failed" and bench.excluded == []
-        assert notes and not any("tried once more" in n for n in notes)
+        assert notes and not any("retried once" in n for n in notes)
         assert {x.launch for x in bench.samples} == {0}
 
 

@@ -53,7 +53,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> None:
         ("btl_tcp_links=4g", "from 0 to 4294967295, and '4g'", "correct the value"),
         ("btl_tcp_links=0x100000000", "from 0 to 4294967295", "correct the value"),
         ("btl_tcp_eager_limit=99999999999999999999", "to 18446744073709551615", "correct"),
-        ("btl_tcp_eager_limit=-1k", "numbers from 0 to", "correct the value"),
+        ("btl_tcp_eager_limit=-1k", "integers from 0 to", "correct the value"),
         ("coll_tuned_allreduce_algorithm_segmentsize=2g", "to 2147483647", "correct the value"),
         ("btl_tcp_flags=9", "has no value '9'", "2 (put)"),
         ("mpi_yield_when_idle=maybe", "has no value 'maybe'", "1 (true)"),

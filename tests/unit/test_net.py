@@ -60,7 +60,7 @@ def test_rounds_of_all_pairs_have_each_pair_once_and_no_host_twice(count: int) -
         (("a:a",), False, "not a pair"),
         (("a:x",), False, "not a pair"),
         (("ab",), False, "not a pair"),
-        (("a:b",), True, "both name pairs"),
+        (("a:b",), True, "both give pairs"),
     ],
 )
 def test_pairs_are_those_named_or_refused(
@@ -116,12 +116,12 @@ def ring(*gbits: float) -> dict[tuple[str, str, int, int], tuple[float, dict[str
         ({1: 9.46, 4: 37.6, 16: 93}, 6, {},
          "a -> b: 9.46 Gb/s with one stream, 37.6 Gb/s with 4, 93.0 Gb/s with 16 (9.8x): each "
          "stream is capped at about 9.46 Gb/s."),
-        ({1: 9.46, 4: 37.6}, 6, {}, "capped at about 9.46 Gb/s; the limit of all together was not"),
+        ({1: 9.46, 4: 37.6}, 6, {}, "capped at about 9.46 Gb/s; the total limit was not"),
         ({1: 9.46, 4: 37.6}, 3, {}, "37.6 Gb/s with 4; not tested: fewer than 6 runs"),
-        ({1: 0.2, 4: 0.2}, 6, {}, "more streams bring no more"),
+        ({1: 0.2, 4: 0.2}, 6, {}, "more streams do not help"),
         ({1: 9.4, 4: 14}, 6, {}, "(1.5x): one stream does not fill the path"),
         ({1: 9.4, 4: 37}, 6, {"send_thread": 0.99}, "one stream does not fill the path"),
-        ({1: 9.4, 4: 37}, 6, {"receiver_limited": 0.9}, "the socket buffer holds each stream back"),
+        ({1: 9.4, 4: 37}, 6, {"receiver_limited": 0.9}, "the socket buffer limits each stream"),
         ({4: 9.4}, 6, {}, "a -> b: 9.40 Gb/s with 4 streams"),
     ],
 )  # fmt: skip
@@ -131,7 +131,7 @@ def test_answer_by_rates_of_streams_gives_the_limit(
     points = {("a", "b", n, 1): (rate, extra) for n, rate in rates.items()}
     found = answer(result(points, runs))
     assert words in found.text
-    assert ("x)" in found.text) == (runs >= 6 and len(rates) > 1 and "bring no" not in words)
+    assert ("x)" in found.text) == (runs >= 6 and len(rates) > 1 and "do not help" not in words)
     assert "stretto" in found.next_command
 
 
@@ -152,7 +152,7 @@ def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
              for a in ("n1", "n2", "n3") for b in ("n1", "n2", "n3") if a != b}  # fmt: skip
     found = answer(result(every))
     assert found.text.startswith("n1 -> n2 is slow") and "--pairs" not in found.next_command
-    assert all("look at the path" in finding.remedy for finding in findings(result(every)))
+    assert all("check the path" in finding.remedy for finding in findings(result(every)))
 
 
 def test_a_slow_pair_of_hosts_that_are_slow_with_others_names_those_pairs() -> None:
@@ -162,7 +162,7 @@ def test_a_slow_pair_of_hosts_that_are_slow_with_others_names_those_pairs() -> N
               for a in names for b in names if a != b}  # fmt: skip
     found = findings(result(points))
     assert [finding.topic for finding in found] == ["pair"] * 6
-    assert "slow, too (n1 -> n3, n4 -> n2): look at what these" in found[0].remedy
+    assert "also slow (n1 -> n3, n4 -> n2): check what these" in found[0].remedy
     assert not any("both are fast" in finding.remedy for finding in found)
 
 
@@ -194,15 +194,15 @@ SLOW_OUT = {
          [("loss", "a -> 2 hosts (b, c) loses packets: 0.86 %")]),
         ({("a", "b", 1, 1): (9.4, {"send_thread": 0.99}),
           ("a", "b", 4, 1): (9.4, {"send_thread": 0.98}), ("a", "b", 4, 4): (33, {})},
-         [("cpu", "sending thread on a has no time left: 0.98 cores at 9.40 Gb/s with 4 streams; "
+         [("cpu", "sending thread on a is saturated: 0.98 cores at 9.40 Gb/s with 4 streams; "
            "4 threads: 3.51x")]),
         ({("a", "b", 1, 1): (9.4, {"receive_thread": 0.95})}, [("cpu", "receiving thread on b")]),
         ({("a", "b", 1, 1): (0.5, {"receiver_limited": 0.8})},
-         [("buffer", "the receive buffer of 128 KiB holds")]),
+         [("buffer", "the receive buffer of 128 KiB limits")]),
         ({("a", "b", 1, 1): (0.5, {"buffer_limited": 0.8})},
-         [("buffer", "the send buffer of 85 KiB holds")]),
+         [("buffer", "the send buffer of 85 KiB limits")]),
         ({("a", "b", 1, 1): (0.5, {"receiver_limited": 0.8, "rtt_us": 3000})}, []),
-        ({("a", "b", 1, 1): (0.5, {"path_mtu": 1400})}, [("mtu", "packets are cut to 1400 bytes")]),
+        ({("a", "b", 1, 1): (0.5, {"path_mtu": 1400})}, [("mtu", "fragmented to 1400 bytes")]),
     ],
 )  # fmt: skip
 def test_findings_by_figures_name_what_stands_out(
@@ -256,7 +256,7 @@ def test_page_with_many_pairs_sums_up_and_has_a_matrix(tmp_path: Path) -> None:
     [
         ({}, {"a": (3, 12), "b": (3, 9)}, None),
         ({}, {"a": (3, 12), "b": None}, "b has none"),
-        ({}, {"a": (3, 12), "b": (3, 17)}, "some have a thread"),
+        ({}, {"a": (3, 12), "b": (3, 17)}, "the iperf3 versions differ"),
         ({}, {"a": (3, 16), "b": (3, 17)}, "not 1 for 4"),
         ({"settings": [NetSetting(4, 4, 1)]}, {"a": (3, 16), "b": (3, 17)}, None),
         ({"settings": [NetSetting(4, 4, 1)]}, {"a": (3, 12), "b": (3, 12)}, "not 4 for 4"),
@@ -275,14 +275,14 @@ def test_iperf3_is_used_only_where_it_does_the_same(
 @pytest.mark.parametrize(
     "words,said",
     [
-        ([], "no hosts are named"),
+        ([], "no hosts were given"),
         (["--hosts", "a"], "a network needs two hosts"),
         (["--hosts", "a,a"], "a network needs two hosts"),
         (["--hosts", "a,-b"], "not a host"),
         (["--hosts", "a,b", "--streams", "1", "--threads", "4"], "more threads than streams"),
         (["--hosts", "a,b", "--streams", "5000"], "too many"),
         (["--hosts", "a,b", "--bytes", "128M"], "cannot be measured"),
-        (["--hosts", "a,b", "--both", "--reverse"], "a mode of its own"),
+        (["--hosts", "a,b", "--both", "--reverse"], "cannot be combined"),
         (["--hosts", "a,b", "--tool", "netperf"], "there is no tool"),
         (["--hosts", "a,b", "--launcher", "rsh"], "there is no launcher"),
         (["--hosts", "a,b", "--agent", "/nowhere/ssh"], "/nowhere/ssh cannot be started"),
@@ -341,7 +341,7 @@ def test_agents_measure_streams_threads_and_latency(agents: Agents) -> None:
 
 
 @pytest.mark.parametrize("number,reason", [(signal.SIGKILL, "broke|ended|closed"),
-                                           (signal.SIGSTOP, "no byte passes")])  # fmt: skip
+                                           (signal.SIGSTOP, "no data arrives")])  # fmt: skip
 def test_agents_whose_peer_dies_or_stops_end_within_seconds(
     agents: Agents, number: signal.Signals, reason: str
 ) -> None:

@@ -158,7 +158,7 @@ def test_net_node_refuses_one_core_and_sizes_out_of_range(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("stretto.cli.net_node.read_cores", lambda: [NodeCore(0, 0, 0, 0, 0)])
-    for words, text in (([], "one core only"), (["--bytes", "2G"], "1 B to 1 GiB")):
+    for words, text in (([], "only one core"), (["--bytes", "2G"], "1 B to 1 GiB")):
         assert main(["net", "node", *words]) == 2
         assert text in capsys.readouterr().err
 

@@ -32,7 +32,7 @@ def test_placement_of_pairs_is_named_or_refused() -> None:
     assert placement(["a", "b", "a", "c"], 1) == "1 pair within a node, 3 nodes: a"
     with pytest.raises(StrettoError, match="1 of 2 pairs are on two nodes, ranks 0 and 2"):
         placement(["a", "b", "a", "c"], 2)
-    with pytest.raises(StrettoError, match="would mix network and memory"):
+    with pytest.raises(StrettoError, match="would mix network and shared memory"):
         placement(["a", "a", "a", "b"], 2)
 
 
@@ -138,13 +138,15 @@ def test_page_answers_whether_a_progress_thread_pays() -> None:
     slow = replace(PINGS, launches=[[3.0 + n / 100] for n in range(6)])
     with_thread = {"progress_thread": "X=1", "with_thread": [slow, hidden]}
     assert answer(**with_thread) == (
-        "  Progress thread (X=1): it pays for some. Time that a transfer costs beside a "
-        "computation:\n    less: message of 1 MiB 97.5 -> 1.00 us\n"
+        "  Progress thread (X=1): it helps some transfers. Time of a transfer that a computation "
+        "does not hide:\n    less: message of 1 MiB 97.5 -> 1.00 us\n"
         "    more: latency of 8 B 0.425 -> 3.02 us"
     )
-    assert ": it pays. " in answer(progress_thread="X=1", with_thread=[PINGS, hidden])
-    assert ": it does not pay. " in answer(progress_thread="X=1", with_thread=[slow, OVERLAP])
-    assert "it changes nothing" in answer(progress_thread="X=1", with_thread=[PINGS, OVERLAP])
+    assert ": it speeds up transfers. " in answer(
+        progress_thread="X=1", with_thread=[PINGS, hidden]
+    )
+    assert ": it slows transfers. " in answer(progress_thread="X=1", with_thread=[slow, OVERLAP])
+    assert "no measured value" in answer(progress_thread="X=1", with_thread=[PINGS, OVERLAP])
     few = replace(hidden, overall_us=hidden.overall_us[:5], pure_us=hidden.pure_us[:5])
     assert "not tested, which takes 6" in answer(progress_thread="X=1", with_thread=[few])
     page = mpi_page(replace(ranks, progress_thread="X=1", with_thread=[slow, hidden]))

@@ -44,7 +44,10 @@ def test_compared_systems_with_few_launches_have_no_ratio() -> None:
     assert found.answer.startswith(
         "new against old: 8 B latency 10.0 us (against 20.0, not tested)"
     )
-    assert "not tested: 8 figures; a system has 5 launches of some, and 6 are needed" in found.notes
+    assert (
+        "not tested: 8 figures; some have only 5 launches in a system, but 6 are needed"
+        in found.notes
+    )
 
 
 def test_compared_systems_of_several_files_count_their_launches() -> None:
@@ -118,10 +121,14 @@ def test_compare_command_reads_files_and_directories(tmp_path: Path, capsys: Out
     ("words", "expected"),
     [
         (("A",), "network results of 1 systems"),
-        (("A", "A", "A"), "and two are compared"),
+        (("A", "A", "A"), "give two"),
         (("A", "A", "-c", "bcast"), "leave out --collective"),
         (("A", "x.bench.jsonl"), "network results and others cannot be compared"),
-        (("A", "B"), "the two share no measurement: A has latency, B TCP latency, TCP, 4 streams"),
+        (
+            ("A", "B"),
+            "the systems have no measurement in common: A has latency, B TCP latency, TCP, 4 "
+            "streams",
+        ),
     ],
 )
 def test_compare_command_refuses_what_is_not_two_systems(

@@ -207,7 +207,7 @@ def test_opened_file_without_a_package_names_the_extra(
     monkeypatch.delitem(sys.modules, "stretto.notebook.charts", raising=False)
     with pytest.raises(StrettoError) as caught:
         getattr(bench, method)()
-    assert f"needs {name}, which is not installed" in caught.value.message
+    assert f"{name} is needed but not installed" in caught.value.message
     assert f"pip install 'stretto[{extra}]'" in str(caught.value.remedy)
 
 

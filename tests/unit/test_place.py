@@ -372,7 +372,7 @@ def test_place_profile_prints_an_answer_first(
 
 #: arguments, exit code, part of the error
 REFUSED = [
-    ([], 2, "there is nothing to place"),
+    ([], 2, "nothing to place was given"),
     (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 to use"),
     (["--ppn", "2", "--machine", "XML", "-o", "x"], 2, "--hosts A,B,C"),
     (["--profile", "PROFILE", "--nodes", "3", "--hosts", "a"], 2, "1 host named for 3 nodes"),
@@ -409,7 +409,7 @@ def test_read_sent_takes_the_cards_of_each_node() -> None:
 #: what is typed behind `place`, part of the error
 NO_COMMAND = [
     (["--", "./app"], "shows no launcher"),
-    (["--ppn", "2", "--", "mpirun", "./app"], "CMD names its nodes"),
+    (["--ppn", "2", "--", "mpirun", "./app"], "CMD is recorded again"),
     (["--", "mpirun.openmpi", "-n", "1", "sh", ":", "-n", "1", "sh"], "several programs"),
 ]
 

@@ -57,7 +57,11 @@ def line_of(text: str, words: str) -> int:
         ("us = 10.4, source", "us = 10.4, why", "10.4|why"),
         ("latency = { us = 10.4", "latencies = { us = 10.4", "not a parameter"),
         ("rails = { value = 1", "rails = { value = 1.5", "whole number"),
-        ('source = "publication: AWS, one', 'source = "somewhere: AWS, one', "where its value"),
+        (
+            'source = "publication: AWS, one',
+            'source = "somewhere: AWS, one',
+            "no source for its value",
+        ),
         (
             "rails = {",
             'rail_use = { value = "both", source = "assumed: x" }\nrails = {',
@@ -147,8 +151,8 @@ def test_fit_command_recovers_a_known_network_and_is_deterministic(tmp_path: Pat
         ("# OSU MPI Latency Test\n8 x\n", "not a measured value"),
         ("# OSU MPI Latency Test\n8\n", "size and a value"),
         ("# OSU MPI Latency Test\n", "no measured value"),
-        ("# something\n8 1.0\n", "which OSU benchmark"),
-        ("size,a,b\n8,1,2\n", "what its numbers are"),
+        ("# something\n8 1.0\n", "the OSU benchmark"),
+        ("size,a,b\n8,1,2\n", "the kind of the numbers"),
     ],
 )
 def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -165,8 +169,8 @@ def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> 
         ("latency=", "OSU MPI Bandwidth Test v5.6.2", "write bandwidth="),
         ("node_bandwidth=", "OSU MPI Latency Test v7.5", "write latency="),
         ("node_bcast=", "OSU MPI Allreduce Latency Test v7.5", "write node_allreduce="),
-        ("", "OSU MPI Allgather Latency Test v7.5", "which OSU benchmark"),
-        ("", "OSU MPI Multi Latency Test v7.5", "which OSU benchmark"),
+        ("", "OSU MPI Allgather Latency Test v7.5", "the OSU benchmark"),
+        ("", "OSU MPI Multi Latency Test v7.5", "the OSU benchmark"),
         ("latency=", "OSU MPI Latency Test v7.5", "a print-out has no column 'us'"),
     ],
 )
@@ -194,7 +198,7 @@ def test_what_a_file_says_it_is_counts(
 def test_the_number_of_ranks_stands_behind_any_file(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(StrettoError, match="how many ranks"):
+    with pytest.raises(StrettoError, match="the number of ranks"):
         read_series(path, "node_bcast", None, None)
     found = read_series(path, "node_bcast", "36", None)
     assert (found.kind, found.pairs, found.points) == ("node_bcast", 36, ((8, 1.5),))

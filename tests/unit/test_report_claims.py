@@ -204,7 +204,7 @@ def test_nothing_proven_is_not_called_the_fastest(
             )
         (tmp_path / file).write_text(text)
     out = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")
-    assert "Nothing is proven faster" in out["verdict"]
+    assert "No algorithm is significantly faster" in out["verdict"]
     assert "native is fastest" not in (tmp_path / "r.html").read_text()
 
 

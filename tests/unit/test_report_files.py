@@ -42,7 +42,7 @@ def copy(small: Path, tmp_path: Path) -> Path:
         ("second.bench.jsonl", lambda path: make.bench(make.CASES["other"], path),
          "different MPIs: openmpi 4.1.4 and mpich 5.0.0", "second.bench.jsonl"),
         ("app.profile.json", lambda path: make.profile(make.CASES["cluster"], path),
-         "the profile is of 8 x 8 (nodes x ranks per node), and what was measured is of 1 x 2",
+         "the profile is of 8 x 8 (nodes x ranks per node), but the measurements are for 1 x 2",
          "app.profile.json"),
         ("second.profile.json", lambda path: make.profile(make.CASES["small"], path),
          "two profile files", "second.profile.json"),
@@ -170,7 +170,7 @@ def test_foreign_files(tmp_path: Path) -> None:
     for content in (b"", b"hello", b"\x7fELF\x02\x01", b"{}", b"[1, 2]"):
         path = tmp_path / "foreign.dat"
         path.write_bytes(content)
-        with pytest.raises(StrettoError, match="none of Stretto's files"):
+        with pytest.raises(StrettoError, match="not a file of Stretto"):
             load([path])
     foreign = tmp_path / "foreign.profile.json"
     foreign.write_text('{"schema": "other-tool", "version": 1}')
@@ -183,7 +183,7 @@ def test_foreign_files(tmp_path: Path) -> None:
     [
         (["report"], 2, "PATH"),
         (["report", "/no/such/place"], 1, "no such file or directory"),
-        (["report", "{empty}"], 1, "none of Stretto's files"),
+        (["report", "{empty}"], 1, "no files of Stretto"),
         (["report", "{small}", "{small}", "{small}"], 2, "3 directories"),
         (["report", "{small}", "{small}/app.table"], 2, "cannot be mixed"),
         (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),

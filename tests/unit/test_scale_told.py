@@ -62,10 +62,10 @@ def test_a_metric_that_finds_nothing_is_what_is_to_be_mended(
 
 def test_why_a_run_has_no_figure() -> None:
     found = expression(r"r: (\S+)")
-    assert "found 'nan' in its output, which is no number" in no_figure(
+    assert "found 'nan' in its output, which is not a number" in no_figure(
         found, Result(0, 1.0, "r: 1\nr: nan\n"), None
     )
-    assert "found 0 in its output, which is no time" in no_figure(
+    assert "found 0 in its output, which is not a time" in no_figure(
         found, Result(0, 1.0, "r: 0\n"), 0.0
     )
     assert "printed nothing at all" in no_figure(found, Result(0, 1.0, "\n"), None)
@@ -121,7 +121,7 @@ def test_another_environment_between_two_calls_is_refused_in_words(
     assert scale(*script) == 1
     said = capsys.readouterr().err
     assert "the runs here were made with no OMP_NUM_THREADS" in said
-    assert ".scale.jsonl:1" in said and "set the environment as it was" in said
+    assert ".scale.jsonl:1" in said and "use the same environment" in said
     assert "--restart" in said
     assert scale("--threads", "1,2", *script) == 0, "there each point has its own"
     monkeypatch.delenv("OMP_NUM_THREADS")

@@ -266,7 +266,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     assert (native.enough[0].point, native.enough[1].outcome) == (RunPoint(1, 4), "same")
     text = "\n".join(sentences(found, None))
     assert "; 1 x 4 is as fast with 4 instead of 8 cores: " in text
-    assert "has not turned round" not in text
+    assert "scaling has not stopped" not in text
     (fastest,) = as_json(found, Metric(), None)["fastest"]
     assert (fastest["enough"]["ppn"], fastest["enough"]["outcome"]) == (4, "same")
 
@@ -278,7 +278,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     for rounds in (1, 6):
         good = analyse(runs_of(scales, rounds), Metric(), None)
         assert good is not None and good.turns[0].enough is None
-        assert "has not turned round" in "\n".join(sentences(good, None))
+        assert "scaling has not stopped" in "\n".join(sentences(good, None))
         assert as_json(good, Metric(), None)["fastest"][0]["enough"] is None
 
 

@@ -223,8 +223,8 @@ def test_submit_option_of_sbatch_that_stretto_sets_is_refused(
 @pytest.mark.parametrize(
     ("job", "hosts", "words"),
     [
-        (SlurmJob(), 4, "a job has 3 nodes: Slurm may give others"),
-        (SlurmJob(jobs=2), 6, "a job has 3 nodes: Slurm may give others"),
+        (SlurmJob(), 4, "a job has 3 nodes: Slurm may allocate other nodes"),
+        (SlurmJob(jobs=2), 6, "a job has 3 nodes: Slurm may allocate other nodes"),
         (SlurmJob(), 3, None),
         (SlurmJob(), 0, None),
         (SlurmJob(options=("-w n1",)), 4, None),
@@ -326,4 +326,4 @@ def test_names_that_slurm_does_not_know(
     file.write_text(CAMPAIGN_FILE + 'hosts = ["n1.cluster", "n2.cluster"]')
     assert cli.main(["campaign", "submit", str(file)]) == EXIT_FAULT
     said = capsys.readouterr().err
-    assert words in said and "try: write hosts as Slurm calls its nodes (sinfo -N)" in said
+    assert words in said and "try: use the node names of Slurm (sinfo -N)" in said

@@ -68,5 +68,5 @@ def test_commands_refuse_before_anything_runs(
     finally:
         other.communicate("")
     error = capsys.readouterr().err
-    assert code != 0 and "another stretto is at work in this directory" in error, error
+    assert code != 0 and "another stretto uses this directory" in error, error
     assert not (tmp_path / "ran").exists() and (out / COPIES / "run.elsewhere.1.x").exists()

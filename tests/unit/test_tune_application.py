@@ -111,7 +111,7 @@ def test_without_joined_samples_there_is_only_a_bound() -> None:
 def test_waiting_is_no_ground_for_tuning() -> None:
     needs = find_needs(profile(call(transfer_s=[0.01, 0.01], wait_s=[0.0, 8.0])))
     reason = no_help(needs)
-    assert reason is not None and "The ranks wait for one another" in reason
+    assert reason is not None and "Ranks wait for other ranks" in reason
     assert no_help(find_needs(profile(call()))) is None
     nothing = no_help(find_needs(profile()))
     assert nothing is not None and "less than" in nothing

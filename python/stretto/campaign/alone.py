@@ -82,8 +82,8 @@ def _held(who: str, path: Path, node: str, name: str) -> HeldError:
     return HeldError(
         f"another process of this campaign measures on {words}" + (f": {who}" if who else ""),
         path,
-        "two at once would time one another: wait for it, or give each nodes of its own "
-        "(--hosts; stretto campaign submit --jobs N)",
+        "two campaigns on one node disturb each other: wait, or use other nodes (--hosts; stretto "
+        "campaign submit --jobs N)",
     )
 
 

@@ -48,7 +48,8 @@ class Launches:
     def fits(self, layout: Layout) -> str | None:
         """Return why a layout cannot be measured here: too few nodes."""
         if not self.hosts:
-            return None if layout.nodes == 1 else "no hosts were named for more than one node"
+            named = "layouts of several nodes need host names (--hosts a,b)"
+            return None if layout.nodes == 1 else named
         if layout.nodes > len(self.alive()):
             lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
             needed = f"{counted(layout.nodes, 'node')} {'is' if layout.nodes == 1 else 'are'}"

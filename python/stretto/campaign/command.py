@@ -58,7 +58,8 @@ def finish(request: Request, outcomes: Sequence[Outcome], say: Callable[[str], N
     if all(o.complete for o in outcomes):
         return 0
     say(
-        f"stretto: not complete: everything so far is in {request.out}; the same command goes on, "
+        f"stretto: not complete: everything so far is in {request.out}; the same command "
+        "continues, "
         f"and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
     )
     return EXIT_INTERRUPTED
@@ -73,7 +74,7 @@ def lines_of(outcome: Outcome) -> list[str]:
     elif outcome.inconclusive:
         out.append(f"  {outcome.inconclusive}")
     elif not rows:
-        out.append("  native stays everywhere: nothing was faster than it with significance")
+        out.append("  native on every row: no algorithm was significantly faster")
     if outcome.regret:
         out.append(f"  {outcome.regret}")
     out += [f"  left out: {sentence}" for sentence in outcome.left_out]

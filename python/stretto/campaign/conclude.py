@@ -182,18 +182,18 @@ def _between(
         mine = interpolated(layout, decided, gone)
         rows += mine
         if not mine:
-            words = "lies outside what was measured: no rows for it"
+            words = "is outside the measured layouts, so it has no rows"
             found.left_out.append(f"{layout.words}: {words}")
         elif layout in standing.sites:
-            words = "nothing that counts was measured there: its rows are interpolated, as asked"
+            words = "no usable measurement; its rows are interpolated, as requested"
             found.left_out.append(f"{layout.words}: {words}")
     for layout, site in standing.sites.items():
         begun = site.closed is not None or site.bench.samples
         if not begun or layout in decided or layout in request.interpolate:
             continue
-        words = "nothing that counts was measured there: no rows for it"
+        words = "no usable measurement, so it has no rows"
         if enclosing(layout, decided):
-            words += f" (--interpolate {layout.name} takes them from the layouts around it)"
+            words += f" (--interpolate {layout.name} interpolates them from neighbouring layouts)"
         found.left_out.append(f"{layout.words}: {words}")
     return rows
 

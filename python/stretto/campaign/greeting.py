@@ -99,24 +99,25 @@ def _judge(
     words, at = telling(ended.output), " ".join(command[:4])
     if begun and layout.nranks > 1 and int(begun[0].get("nranks", 0)) == 1:
         raise StrettoError(
-            f"each of {layout.nranks} ranks takes itself for the only one: what starts them is not "
-            f"what {installation.name} looks for",
+            f"each of {layout.nranks} ranks runs as its own one-rank job: the launcher does not "
+            f"belong to {installation.name}",
             at,
             start_remedy(installation, command),
         )
     loaded = " ".join(str(begun[0].get("library", "")).split()) if begun else ""
     if loaded and installation.library and loaded != installation.library:
         raise StrettoError(
-            f"the ranks load another MPI than {installation.name}: theirs calls itself {loaded!r}, "
+            f"the ranks do not load {installation.name}: theirs calls itself {loaded!r}, "
             f"and this one {installation.library!r}",
             at,
-            f"LD_LIBRARY_PATH has to lead to {installation.prefix} on the nodes, too: unload the "
-            "module of the other MPI, and take what sets that path out of the shell's start files",
+            f"LD_LIBRARY_PATH must contain the libraries of {installation.prefix} on the nodes "
+            "too: unload the module of the other MPI, and remove its path from the shell's start "
+            "files",
         )
     if ended.stopped:
         stage = "the first messages between them" if begun else "MPI_Init or the first message"
         raise HangError(
-            f"{layout.nranks} ranks start, and hang in {stage}: nothing came within {limit:.0f} s"
+            f"{layout.nranks} ranks start, but hang in {stage}: nothing came within {limit:.0f} s"
             + (f" ({words})" if words else ""),
             at,
             network_remedy(installation, layout, command, environ),
@@ -124,7 +125,7 @@ def _judge(
     if ended.status != 0:
         how = f"signal {-ended.status}" if ended.status < 0 else f"exit code {ended.status}"
         raise StrettoError(
-            f"{layout.nranks} ranks start, and {installation.name} does not come up on them "
+            f"{layout.nranks} ranks start, and {installation.name} does not start on them "
             f"({how}): {words or 'no reason was given'}",
             at,
             network_remedy(installation, layout, command, environ),
@@ -144,7 +145,7 @@ def start_remedy(installation: MPIInstallation, command: Sequence[str]) -> str:
     given = next((x.partition("=")[2] for x in command if x.startswith("--mpi=")), "")
     fits = {"openmpi": "pmix", "mpich": "pmi2", "intel": "pmi2"}[installation.family]
     return (
-        f"take another mpi_type than {given!r} (srun --mpi=list names them; {installation.name} as "
+        f"use an mpi_type other than {given!r} (srun --mpi=list names them; {installation.name} as "
         f"a rule wants {fits}), or launcher = 'mpirun'"
     )
 
@@ -165,6 +166,6 @@ def network_remedy(
         f"name the network on which the nodes reach one another ({EXAMPLES[installation.family]}, "
         "say; `stretto check` lists the interfaces)"
         + (f", for the environment has {given}" if given else "")
-        + ", and let no firewall stand between the nodes"
+        + ", and check that no firewall separates the nodes"
     )
     return "; or ".join(out)

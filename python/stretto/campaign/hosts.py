@@ -60,13 +60,13 @@ def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str,
     kept = tuple(n for n in names if n.split(".")[0] in have) if have else names
     if names and not kept:
         raise StrettoError(
-            "this Slurm job has none of the nodes that were named",
+            "none of the named nodes belongs to this Slurm job",
             ", ".join(names[:8]),
-            "leave hosts out, so that the job's own are taken, or ask for them: --nodelist",
+            "leave out hosts to use the nodes of the job, or request these: sbatch --nodelist",
         )
     if len(kept) < len(names):
         lost = ", ".join(n for n in names if n not in kept)
-        say(f"stretto: warning: {lost} left out: not of this Slurm job")
+        say(f"stretto: warning: {lost} left out: not in this Slurm job")
     return kept
 
 
@@ -93,7 +93,7 @@ def find_hosts(
         return Hosts(names, None)
     if by_srun and not inside:
         raise StrettoError(
-            "srun is to start the ranks, but this is no Slurm allocation",
+            "srun needs a Slurm allocation, and this is none",
             "launcher",
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
@@ -113,7 +113,7 @@ def find_hosts(
     for other in sorted(set(kinds) - {cpu}):
         say(
             f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
-            f"{cpu}; kinds of nodes are never mixed"
+            f"{cpu}; kinds of nodes cannot be mixed"
         )
     of = [have[name] for name in kinds[cpu]]
     known = [n for n in (mine or 0, *(p.cores for p in of)) if n > 0]
@@ -171,8 +171,8 @@ def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
     return StrettoError(
         f"{words}: {error.reason}",
         error.place,
-        "are these the nodes' names (hosts, --hosts)? Try the launcher with hostname on one of "
-        "them; `stretto check` looks at it",
+        "check the names of the nodes (hosts, --hosts), and run hostname on one with the "
+        "launcher; `stretto check` tests the launcher",
     )
 
 

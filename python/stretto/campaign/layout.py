@@ -42,7 +42,7 @@ class Layout:
 def parse_layout(text: str, place: str = "--interpolate") -> Layout:
     found = re.fullmatch(r"\s*([1-9]\d{0,6})\s*x\s*([1-9]\d{0,6})\s*", text)
     if not found:
-        raise UsageError(f"{text!r} is no layout", place, "write NODESxPPN, for example 4x2")
+        raise UsageError(f"{text!r} is not a layout", place, "write NODESxPPN, for example 4x2")
     return Layout(int(found.group(1)), int(found.group(2)))
 
 

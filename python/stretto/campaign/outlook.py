@@ -28,7 +28,7 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
     if request.launches < FEWEST:
         out.append(few_words(request.launches))
     if request.alone:
-        out.append("1 x 1 is left out: a single rank has nothing to measure")
+        out.append("1 x 1 is left out: one rank does not communicate")
     out += _lost_sizes(request)
     out += _without_candidates(request, system)
     out += _outside(request)
@@ -40,8 +40,8 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
         out.append("srun starts ranks inside a Slurm job only: stretto campaign submit FILE")
     if many and not have and not inside and not outside:
         out.append(
-            f"{', '.join(many)}: no hosts were named, and this is no Slurm job: they will be left "
-            "out (--hosts a,b,..., or stretto campaign submit)"
+            f"{', '.join(many)}: left out: no hosts were named, and this is not a Slurm job "
+            "(--hosts a,b,..., or stretto campaign submit)"
         )
     elif many and have:
         there = f"there {'is' if have == 1 else 'are'} {counted(have, 'node')}"
@@ -92,7 +92,7 @@ def _outside(request: Request) -> list[str]:
     before = {x for layouts in about.systems.values() for x in layouts} if about else set()
     measured = sorted({*request.layouts, *map(parse_layout, before)})
     return [
-        f"{x.words} lies outside of what is measured: no rows for it (interpolate)"
+        f"{x.words} is outside the measured layouts, so it has no rows (interpolate)"
         for x in request.interpolate
         if x not in measured and not enclosing(x, measured)
     ]
@@ -114,17 +114,15 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
     out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}")
     if not 1 / SLOW <= pace <= SLOW:
         out.append(
-            f"  these times are {pace:.1f} times what was estimated before the first launch: so "
-            "long launches take here"
+            f"  these times are {pace:.1f} times the estimate made before the first launch: "
+            "launches on this machine take longer"
         )
     if system.begun:
         left = pace * system.left_s
         words = f"all but about {duration(left)}" if left else "all of it"
         out.append(f"  measured already: {words}")
     if request.shared_cores:
-        out.append(
-            "  shared cores: ranks give way while they wait, and only batches of calls are timed"
-        )
+        out.append("  shared cores: waiting ranks yield, and only batches of calls are timed")
     out += [f"warning: {sentence}" for sentence in hopeless(request, system)]
     hosts = system.hosts
     crowded = [p.layout for p in system.plans if hosts.shared_by(p.layout)]
@@ -159,8 +157,8 @@ def budget_lines(request: Request, needed_s: float) -> list[str]:
     out = [f"budget of this start: {duration(request.budget_s)}"]
     if request.budget_s < needed_s:
         out.append(
-            f"warning: the budget is shorter than the {duration(needed_s)} that all of it is "
-            "expected to take: this start ends before; the same command goes on"
+            f"warning: the budget is shorter than the {duration(needed_s)} that the whole "
+            "campaign is expected to take: this start ends earlier; the same command continues"
         )
     return out
 

@@ -145,8 +145,8 @@ def _start_words(command: Sequence[str]) -> str:
 def hang_remedy(command: Sequence[str]) -> str:
     if command and command[0].rpartition("/")[2] == "srun":
         return (
-            "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where a step "
-            "around it already holds the cores: take launcher = 'mpirun' (two steps: sbatch or "
+            "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where an "
+            "enclosing step already uses the cores: set launcher = 'mpirun' (two steps: sbatch or "
             "salloc, then mpirun inside), or another mpi_type (srun --mpi=list names them)"
         )
     return (
@@ -182,8 +182,8 @@ def check_places(places: Sequence[RankPlace], layout: Layout) -> str:
         raise StrettoError(
             f"the ranks of {layout.words} (nodes x ranks) lie on: {' '.join(hosts)}",
             "placement",
-            "the launcher has to fill node after node: look for a mapping policy in its "
-            "environment (OMPI_MCA_rmaps_*, I_MPI_PERHOST, SLURM_DISTRIBUTION) and take it away",
+            "the launcher must fill one node after another: remove a mapping policy from its "
+            "environment (OMPI_MCA_rmaps_*, I_MPI_PERHOST, SLURM_DISTRIBUTION)",
         )
     cpus = sorted({p.cpu for p in places})
     if len(cpus) > 1:
@@ -191,6 +191,6 @@ def check_places(places: Sequence[RankPlace], layout: Layout) -> str:
         raise StrettoError(
             "the nodes are of different kinds: " + ", ".join(f"{where[c]}: {c}" for c in cpus),
             layout.words,
-            "measure each kind by itself (--hosts, or sbatch --constraint)",
+            "measure each kind separately (--hosts, or sbatch --constraint)",
         )
     return cpus[0]

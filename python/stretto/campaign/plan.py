@@ -33,12 +33,12 @@ FEW = 4
 #: what stays as it was begun -> what to do where it is asked for in another way
 _FIXED = {
     "seed": "give the same seed",
-    "cases": "give the collectives, sizes and candidates as before; more launches and more layouts "
-    "may be added",
-    "variants": "give --separate-launches as before",
-    "oversubscribed": "set shared_cores as it was, or start where as many cores may be used "
-    "(taskset, the job's)",
-    "eliminate": "set eliminate as it was",
+    "cases": "use the same collectives, sizes and candidates; more launches and layouts may be "
+    "added",
+    "variants": "use the same --separate-launches",
+    "oversubscribed": "use the same shared_cores, or start with as many cores as before (taskset, "
+    "the job's)",
+    "eliminate": "use the same eliminate",
 }
 
 
@@ -108,7 +108,7 @@ def make_plan(
                 cases.append(s.make_case(collective, size, names))
     if not cases:
         raise StrettoError(
-            "there is nothing to compare: no candidates but the native choice",
+            "there is nothing to compare: native is the only candidate",
             f"{installation.name}, {layout.words}",
             "name some: candidates = ['own', 'native:all']",
         )
@@ -216,7 +216,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str,
         return f"something else than `stretto campaign` (it lacks {lost[0]})", "take them away"
     words = differing(before["environment"], now["environment"])
     if words is not None:
-        return words, "set the environment as it was (load the same modules)"
+        return words, "use the same environment (load the same modules)"
     for key, remedy in _FIXED.items():
         if before[key] != now[key]:
             return f"other {key}{_gone_and_new(before[key], now[key])}", remedy
@@ -259,7 +259,7 @@ def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
         )
         return LayoutPlan(layout, settings, {}, value["eliminate"])
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise StrettoError(f"these are no results of a campaign: {error!r}", place) from error
+        raise StrettoError(f"these are not results of a campaign: {error!r}", place) from error
 
 
 def refuse_elimination(base: Path, eliminate: bool) -> None:
@@ -281,7 +281,7 @@ def refuse_renamed(path: Path, plan: LayoutPlan) -> None:
     if path.name.removesuffix(ENDING) != plan.layout.name:
         raise StrettoError(
             f"these are results of {plan.layout.name}", path,
-            "give them their name again, or take them away",
+            "give the files their old name, or remove them",
         )  # fmt: skip
 
 

@@ -126,7 +126,9 @@ def _counts(text: str, key: str) -> tuple[int, ...]:
     found = parse_counts(text, key)
     if max(found) > MOST_RANKS:
         raise UsageError(
-            f"{key} must be at most {MOST_RANKS}", key, "a campaign has no more ranks in all"
+            f"{key} must be at most {MOST_RANKS}",
+            key,
+            "a campaign has at most this number of ranks in total",
         )
     return tuple(dict.fromkeys(found))
 
@@ -247,16 +249,14 @@ def _refuse_vast(
     most = f"at most {MOST_RANKS} in all (nodes x ppn)"
     if max(nodes) * max(ppn) > MOST_RANKS:
         words = Layout(max(nodes), max(ppn)).words
-        raise UsageError(
-            f"{words} is more ranks than can be looked at", f"{place}: nodes, ppn", most
-        )
+        raise UsageError(f"{words} has too many ranks", f"{place}: nodes, ppn", most)
     for layout in interpolate:
         if layout.nranks > MOST_RANKS:
-            words = f"{layout.words} is more ranks than can be looked at"
+            words = f"{layout.words} has too many ranks"
             raise UsageError(words, f"{place}: interpolate", most)
     if len(nodes) * len(ppn) > MOST_LAYOUTS:
         raise UsageError(
             f"{counted(len(nodes), 'number')} of nodes and {len(ppn)} of ranks per node are "
             f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
-            f"take at most {MOST_LAYOUTS}; interpolate = [...] gives those between them rows, too",
+            f"take at most {MOST_LAYOUTS}; interpolate = [...] adds rows for the layouts between",
         )  # fmt: skip

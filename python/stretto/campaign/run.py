@@ -145,7 +145,7 @@ def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> 
 def plan_campaign(request: Request, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """Say what a campaign would measure, and return each MPI's plan; no node is asked."""
     systems = announced(request, say, ask_nodes=False)
-    say("stretto: this is the plan: nothing was measured")
+    say("stretto: dry run: nothing was measured")
     return [plan_json(request, system) for system in systems]
 
 
@@ -157,13 +157,13 @@ def run_campaign(
     ask(sum(x.pace * x.left_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
     out = []
-    kept = f"all measurements are in {request.out}; the same command goes on"
+    kept = f"all measurements are in {request.out}; the same command continues"
     stopping = threading.Event()
     about = {system_name(x.base): x.asked for x in systems}
     with keeping(kept), stops_gently(stopping, say):
         for system in systems:
             if stopping.is_set():
-                why = [f"{system.installation.name}: stopped before it was begun"]
+                why = [f"{system.installation.name}: stopped before its first launch"]
                 name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
                 out.append(Outcome(name, None, [], [], None, False, why, ended=False))
                 continue

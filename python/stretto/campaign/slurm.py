@@ -131,7 +131,7 @@ def find_mpi_type(installation: MPIInstallation) -> str:
         if name in there:
             return name
     raise StrettoError(
-        f"this Slurm starts no {installation.name}: it has none of {', '.join(wanted)}",
+        f"this Slurm cannot start {installation.name}: it has none of {', '.join(wanted)}",
         "srun --mpi=list",
         "take launcher = 'mpirun'",
     )

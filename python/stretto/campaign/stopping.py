@@ -26,7 +26,7 @@ def stops_gently(stopping: threading.Event, say: Callable[[str], None]) -> Itera
     interrupt = signal.getsignal(signal.SIGINT)
 
     def warned(number: int, frame: FrameType | None) -> None:
-        say("stretto: SIGUSR1: the launch under way is the last; nothing is lost")
+        say("stretto: SIGUSR1: stopping after the current launch; all results are kept")
         if os.environ.get("SLURM_JOB_ID") and not stopping.is_set():
             signal.setitimer(signal.ITIMER_REAL, GRACE_S)
         stopping.set()

@@ -63,10 +63,10 @@ def seconds(text: str) -> int:
     if total < LEAST_S:
         raise UsageError(
             f"{text!r} is too short: Slurm warns the job {WARNING_S} to {WARNING_S + EARLY_S} s "
-            "before the end of its time, and it then ends",
+            "before its time limit, and the job then ends",
             "--time",
-            f"take {LEAST_S // 60} minutes or more: 4:00:00, 90m, 4h; a job ends before that when "
-            "all is measured",
+            f"take {LEAST_S // 60} minutes or more: 4:00:00, 90m, 4h; a job ends earlier when all "
+            "points are measured",
         )
     return total
 
@@ -105,9 +105,9 @@ def host_lines(request: Request, job: SlurmJob) -> list[str]:
         return []
     return [
         f"warning: hosts names {counted(len(request.hosts), 'node')}, and a job has "
-        f"{counted(_nodes(request), 'node')}: Slurm may give others, and a job that has none of "
-        "hosts ends without having measured. Leave hosts out, and choose nodes by a partition, a "
-        "reservation or a constraint (--sbatch '--constraint=F')"
+        f"{counted(_nodes(request), 'node')}: Slurm may allocate other nodes, and a job with none "
+        "of the named hosts measures nothing. Leave hosts out, and select nodes with a partition, "
+        "a reservation or a constraint (--sbatch '--constraint=F')"
     ]
 
 
@@ -198,7 +198,7 @@ def _sbatch(words: Sequence[str]) -> str:
         )  # fmt: skip
     except FileNotFoundError as error:
         raise StrettoError(
-            "there is no sbatch here",
+            "sbatch was not found",
             None,
             "go to a login node of the cluster; --print shows the script",
         ) from error
@@ -211,7 +211,7 @@ def _sbatch(words: Sequence[str]) -> str:
         raise StrettoError(
             f"sbatch refuses the job: {said}",
             words[-1],
-            "write hosts as Slurm calls its nodes (sinfo -N), or leave them out"
+            "use the node names of Slurm (sinfo -N) for hosts, or leave hosts out"
             if "node name" in said.lower()
             else "add what is missing, e.g. --sbatch '--partition=NAME', or correct --time",
         )

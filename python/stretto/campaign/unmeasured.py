@@ -154,8 +154,8 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
                 f"a row of this table is not simulated: it lacks source=simulated "
                 f"({r.collective}, {star(r.nodes)}x{star(r.ppn)}: {r.choice})",
                 f"{path}:{_line(path, at)}",
-                "name a table of stretto table simulate, as it was written: what several "
-                "campaigns measured, or a hand wrote, is not mixed in",
+                "name a table of stretto table simulate, as it was written: merged or "
+                "hand-written tables are not accepted",
             )
     return table.rows
 

@@ -118,7 +118,9 @@ class Worker(Standing):
                 if not worked:
                     if not waited:
                         waited = True
-                        self.say("stretto: waiting: other processes measure all that is left")
+                        self.say(
+                            "stretto: waiting: other processes are measuring the remaining points"
+                        )
                     self.stopping.wait(self.poll_s)
 
     @property
@@ -166,8 +168,8 @@ class Worker(Standing):
         with writer:
             if not writer.locked:
                 self.say(
-                    "stretto: warning: this file system has no locks: let one process at a time "
-                    "work on the campaign"
+                    "stretto: warning: this file system does not support locks: run one process "
+                    "of the campaign at a time"
                 )
             while not self.enough() and not site.ended:
                 turn = self.turn(site)
@@ -212,7 +214,7 @@ class Worker(Standing):
             return
         if hung or site.fruitless >= HOPELESS:  # the ranks come up, and yet nothing comes of them
             why = end.detail if end is not None else "no reason is known"
-            words = f"{site.fruitless} launches in a row brought nothing: {why}"
+            words = f"{site.fruitless} launches in a row produced no results: {why}"
             self._close(site, StrettoError(words))
 
     def _prepare(self, site: Site) -> bool:
@@ -257,6 +259,6 @@ def refused(settings: Settings, launch: int, bench: Bench) -> list[Excluded]:
     measured = {s.launch for s in bench.samples}
     if len(ended) < FAILED or not measured or measured.intersection(ended):
         return []
-    detail = f"{len(ended)} launches brought nothing, the last: {ends[launch].detail}"
+    detail = f"{len(ended)} launches produced no results; the last: {ends[launch].detail}"
     first = {case.collective: case for case in reversed(settings.cases_of(kind))}
     return [Excluded(launch, c, kind, x.bytes, "failed", detail) for c, x in first.items()]

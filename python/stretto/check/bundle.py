@@ -77,7 +77,7 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleIte
     out = [BundleItem(name, plain(_guarded(make)).encode(), words) for name, words, make in own]
     for path in sorted(state(environ).glob("traceback-*.txt"))[-_TRACEBACKS:]:
         text = read_regular(path).decode(errors="replace")
-        out.append(BundleItem(f"tracebacks/{path.name}", plain(text).encode(), "a defect of late"))
+        out.append(BundleItem(f"tracebacks/{path.name}", plain(text).encode(), "a recent defect"))
     return out + _named(files)
 
 
@@ -86,7 +86,7 @@ def _named(files: Sequence[Path]) -> list[BundleItem]:
     for path in files:
         if not path.is_file():
             what = "a directory" if path.is_dir() else "not there"
-            raise StrettoError(f"this is {what}, and a bundle takes files", path, "name the files")
+            raise StrettoError(f"this is {what}, not a file", path, "name the files")
         name = f"files/{path.name}"
         if any(item.name == name for item in out):
             name = f"files/{len(out)}-{path.name}"
@@ -150,7 +150,7 @@ def _guarded(make: Callable[[], str]) -> str:
     try:
         return make()
     except Exception as error:
-        return f"not found out: {type(error).__name__}: {error}\n"
+        return f"not determined: {type(error).__name__}: {error}\n"
 
 
 def _versions() -> str:

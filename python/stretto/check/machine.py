@@ -69,32 +69,32 @@ def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
             "too-many-ranks",
             f"{ranks} ranks share {counted(usable, 'core')} here: waiting ranks take time from "
             "working ones",
-            "use fewer ranks per node; where that cannot be, let them yield "
+            "use fewer ranks per node; otherwise let them yield "
             "(Open MPI: --mca mpi_yield_when_idle 1)",
         )
     if f.governor not in (None, "performance"):
         yield warning(
             "governor",
-            f"the clock is governed by {f.governor!r}, so that short collectives run slowly",
+            f"the frequency governor is {f.governor!r}: short collectives run slowly",
             "cpupower frequency-set -g performance (root)",
         )
     if f.clock not in (None, "tsc", "arch_sys_counter", "kvm-clock", "timebase"):
         yield warning(
             "clock-source",
-            f"the time source is {f.clock!r}, which is slow to read: measurements get coarse",
+            f"the time source is {f.clock!r}, which is slow to read: short times are inaccurate",
             "boot with clocksource=tsc where the processor's counter is stable",
         )
     if f.numa_balancing and len(f.numa) > 1:
         yield note(
             "numa-balancing",
-            "automatic NUMA balancing is on: it moves pages of bound ranks for nothing",
+            "automatic NUMA balancing is on: it moves pages of bound ranks without benefit",
             "sysctl kernel.numa_balancing=0 (root), and bind the ranks",
         )
     if f.load > max(1, f.cores) * 0.5:
         yield warning(
             "busy",
-            f"the machine is busy (load {f.load:.1f} on {counted(f.cores, 'core')}): figures "
-            "measured now mean little",
+            f"the machine is busy (load {f.load:.1f} on {counted(f.cores, 'core')}): times "
+            "measured now are unreliable",
             "measure when nothing else runs",
         )
 
@@ -104,15 +104,15 @@ def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
         yield finding(
             "problem" if f.cpu_quota < 1 else "warning",
             "cpu-quota",
-            f"the container or job may use {f.cpu_quota:g} CPUs' time; ranks beyond that are "
-            "stopped for part of every period",
+            f"the container or job may use the time of {f.cpu_quota:g} CPUs; the system stops "
+            "further ranks for part of every period",
             "raise the CPU limit (docker --cpus, Kubernetes limits)",
         )
     if f.memory_limit_bytes is not None and f.memory_limit_bytes < f.memory_bytes:
         yield note(
             "memory-limit",
             f"the container or job may use {sized(f.memory_limit_bytes)} of "
-            f"{sized(f.memory_bytes)} memory; shared memory counts as well",
+            f"{sized(f.memory_bytes)} memory; shared memory counts too",
         )
     if f.pids_limit is not None and f.pids_limit < 4 * (ranks or f.cores) + 64:
         yield warning(
@@ -123,7 +123,7 @@ def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
     if f.memlock_bytes is not None and f.memlock_bytes < 64 * MIB and f.fabrics:
         yield problem(
             "locked-memory",
-            f"only {sized(f.memlock_bytes)} may be locked, and the fabric locks its buffers",
+            f"only {sized(f.memlock_bytes)} may be locked, but the network locks its buffers",
             "set 'memlock unlimited' in /etc/security/limits.conf (root) and log in again",
         )
 
@@ -278,8 +278,8 @@ def judge_network(f: Facts) -> Iterator[Finding]:
         if speed is not None and speed >= FAST_MBITS and interface.mtu < 9000 and not f.fabrics:
             yield note(
                 "small-mtu",
-                f"{interface.name} has an MTU of {interface.mtu}: more packets than needed for "
-                "large messages",
+                f"{interface.name} has an MTU of {interface.mtu}: large messages need more "
+                "packets than with jumbo frames",
                 f"ip link set {interface.name} mtu 9000 (root; 9001 on EC2), where every "
                 "switch allows it",
             )
@@ -288,16 +288,14 @@ def judge_network(f: Facts) -> Iterator[Finding]:
         names = ",".join(i.name for i in cards)
         yield note(
             "rails",
-            f"{len(cards)} rails: {names}; see that the MPI uses all of them",
+            f"{len(cards)} rails: {names}; check that the MPI uses all of them",
             "count the bytes of each: stretto net rails --hosts A,B; "
             f"Open MPI over TCP: --mca btl_tcp_if_include {names}",
         )
     yield from _buffers(f)
     yield from _instance(f)
     if not real and not f.fabrics:
-        yield note(
-            "no-network", "no network hardware is seen here; jobs of one node do not need any"
-        )
+        yield note("no-network", "no network hardware was found; jobs on one node need none")
 
 
 def _buffers(f: Facts) -> Iterator[Finding]:
@@ -326,7 +324,7 @@ def _instance(f: Facts) -> Iterator[Finding]:
     if not found:
         yield warning(
             "efa-missing",
-            f"{known.name} has EFA, and no EFA device is seen: MPI uses TCP",
+            f"{known.name} has EFA, but no EFA device was found: MPI uses TCP",
             "attach EFA interfaces when the instance is launched, and install the EFA driver "
             "(fi_info -p efa lists the devices)",
         )
@@ -335,7 +333,8 @@ def _instance(f: Facts) -> Iterator[Finding]:
             "one-rail",
             f"{len(found)} of {counted(known.cards, 'EFA device')} is attached: "
             f"{known.gbps / known.cards * len(found):g} of {known.gbps} Gb/s can be used",
-            "give the launch template one EFA interface a network card (NetworkCardIndex 0 and 1)",
+            "give the launch template one EFA interface per network card (NetworkCardIndex 0 and "
+            "1)",
         )
 
 

@@ -26,13 +26,13 @@ _HAN = ("OMPI_MCA_coll_han_priority", "OMPI_MCA_coll", "OMPI_MCA_coll_tuned_prio
 _BAD_VERSIONS = (
     (
         "openmpi", r"4\.1\.4|5\.0\.11", "",
-        "reductions with AVX gave wrong digits in a test (4 ranks, 100 elements, op/avx)",
+        "reductions with AVX gave wrong results in a test (4 ranks, 100 elements, op/avx)",
         "--mca op ^avx",
     ),
     (
         "openmpi", r"4\.1\.4", "OMPI_MCA_coll_han_dynamic_rules_filename",
         "a HAN rules file with a rule from global to tuned ends in a segmentation fault",
-        "leave HAN rules files to Open MPI 5",
+        "use HAN rules files with Open MPI 5 only",
     ),
     (
         "intel", r"2021\.18(\..*)?", "",
@@ -87,8 +87,8 @@ def _rules(job: Job, given: Mapping[str, str]) -> Iterator[Finding]:
             if not os.access(job.cwd / path, os.R_OK):
                 yield problem(
                     "rules-missing",
-                    f"{name} names {path}, which cannot be read: its rules do not apply",
-                    f"give the full path of a file that is there, or unset {name}",
+                    f"{name} names {path}, which cannot be read: its rules have no effect",
+                    f"give the full path of an existing file, or unset {name}",
                 )
         elif job.mpi.family == "openmpi" and name in RULES:
             yield warning(

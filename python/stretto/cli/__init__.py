@@ -129,9 +129,11 @@ def _explained(error: Exception) -> StrettoError | None:
         return missing_package(error)
     if isinstance(error, OSError):
         if error.errno == errno.ENOENT and _directory_has_gone():
-            return StrettoError("this directory has been removed", ".", "cd to one that is there")
+            return StrettoError(
+                "this directory has been removed", ".", "cd to an existing directory"
+            )
         if error.errno in MENDABLE:
-            return from_oserror(error, "the system refuses")
+            return from_oserror(error, "the system refused access")
     return None
 
 

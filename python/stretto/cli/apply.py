@@ -58,13 +58,13 @@ def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied
     tried = read_settings(path)
     if tried.mpi.family != job.mpi.family:
         raise StrettoError(
-            f"these settings are of {tried.mpi.family}, and the job uses {job.mpi.name}", path,
+            f"these settings are for {tried.mpi.family}, but the job uses {job.mpi.name}", path,
             "try them with this MPI: stretto settings -- CMD",
         )  # fmt: skip
     if strange := sorted(set(tried.chosen) - NAMES):
         raise StrettoError(
-            f"a settings file may not set {strange[0]}: it is not among the variables that stretto "
-            "settings tries by itself", path,
+            f"a settings file may not set {strange[0]}: it is not a variable that stretto "
+            "settings tries by default", path,
             "set it in front of stretto run (NAME=VALUE), if you know what it does",
         )  # fmt: skip
     if not tried.chosen:
@@ -144,7 +144,7 @@ def _own_settings(job: Job) -> Path | None:
     found = read_settings(path)
     differences = _differences(found, job)
     differences += [
-        f"it sets {name}, and stretto settings does not try that by itself; if you know "
+        f"it sets {name}, which stretto settings does not try by default; if you know "
         "what it does, set it in front of stretto run (NAME=VALUE)"
         for name in sorted(set(found.chosen) - NAMES)
     ]
@@ -287,9 +287,9 @@ def _check_fits(table: Table, path: Path, job: Job) -> None:
     """Refuse a table of another MPI family; say when version or layout differ."""
     if table.family != job.mpi.family:
         raise StrettoError(
-            f"this table was made on {table.family}, and the job uses {job.mpi.name}",
+            f"this table is for {table.family}, but the job uses {job.mpi.name}",
             path,
-            "give a table of the same MPI, or make one with: stretto tune -- CMD",
+            "use a table of the same MPI, or make one with: stretto tune -- CMD",
         )
     for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
         say(f"stretto: note: {path}: {difference}")
@@ -305,5 +305,5 @@ def _note_cpu(path: Path, cpu: str) -> None:
     if other_model(cpu, mine):
         say(
             f"stretto: note: {path}: it was made on {cpu}, and this machine has {mine}; if the "
-            "job's nodes are not those it was made for, tune again there: stretto tune -- CMD"
+            f"nodes of the job are not {cpu}, tune again on them: stretto tune -- CMD"
         )

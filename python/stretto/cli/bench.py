@@ -110,7 +110,7 @@ def command(
     stall: _Stall = 60.0,
     separate_launches: o.SeparateLaunches = False,
     out: Annotated[
-        Path | None, o.out_file("Results file (default: FAMILY-NxP.bench.jsonl); it is added to.")
+        Path | None, o.out_file("Results file to append to (default: FAMILY-NxP.bench.jsonl).")
     ] = None,
     restart: o.RestartFile = False,
     yes: o.Yes = False,
@@ -127,9 +127,7 @@ def command(
     wanted = s.parse_sizes(sizes)
     seconds = None if budget is None else s.parse_duration(budget)
     if root >= ranks:
-        raise UsageError(
-            f"--root {root} is not one of {counted(ranks, 'rank')}", "--root", "0 is always one"
-        )
+        raise UsageError(f"--root {root} is not one of {counted(ranks, 'rank')}", "--root", "use 0")
     place = where(ranks, ppn, hosts, mpi)
     installation = place.installation
     given = None if candidates is None else split_candidates(candidates)

@@ -45,7 +45,7 @@ def command(
     ] = False,
     as_json: o.Json = False,
 ) -> None:
-    """Collect what a maintainer needs to find a fault.
+    """Collect files for a fault report.
 
     Versions, the MPIs that are found, what `stretto check` finds, variables of MPI, network and
     Stretto, the last tracebacks of Stretto, and the files that you name. The list is printed
@@ -54,7 +54,7 @@ def command(
     """
     path = out or Path(bundle.default_name())
     if path.exists():
-        raise StrettoError("this file is there already", path, "name another one: -o")
+        raise StrettoError("this file already exists", path, "name another one: -o")
     with Progress("collecting"):
         items = bundle.collect(paths or [], os.environ)
     if not as_json:

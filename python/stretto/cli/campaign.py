@@ -37,9 +37,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 def _options(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="The campaign's file; options override it.", autocompletion=files(".toml")
-        ),
+        typer.Argument(help="Campaign file; options override it.", autocompletion=files(".toml")),
     ] = None,
     collectives: o.Collective = None,
     sizes: Annotated[str | None, o.option(o.WHAT, f"Sizes in bytes: {o.SIZES}.", "--bytes")] = None,
@@ -77,7 +75,7 @@ def _options(
         bool, o.option(o.JOB, "Measure layouts side by side on disjoint nodes.", "--parallel")
     ] = False,
     launches: Annotated[
-        int | None, o.option(o.COST, "Most launches of a candidate (36).", min=1)
+        int | None, o.option(o.COST, "Maximum launches of a candidate (36).", min=1)
     ] = None,
     budget: o.Budget = None,
     out: Annotated[Path | None, o.out_file("Directory (default: NAME.campaign).")] = None,
@@ -90,7 +88,7 @@ def _request(file: Path | None, given: dict[str, Any]) -> Request:
     if file is not None and file.is_dir():
         raise UsageError(
             f"{file} is a directory", "FILE",
-            f"name the campaign's file, or: stretto campaign status {shlex.quote(str(file))}",
+            f"give the campaign file, or: stretto campaign status {shlex.quote(str(file))}",
         )  # fmt: skip
     given["bytes"] = given.pop("sizes", None)
     return request_of(file, {k: v for k, v in given.items() if v is not None and v is not False})
@@ -124,11 +122,12 @@ def run(file: Path | None, as_json: bool, *, yes: o.Yes = False, **given: Any) -
 
 @app.command("status")
 def status(
-    directory: Annotated[
-        Path, typer.Argument(help="The campaign's directory.", autocompletion=files())
-    ],
+    directory: Annotated[Path, typer.Argument(help="Campaign directory.", autocompletion=files())],
     verbose: Annotated[
-        bool, o.option(o.OUTPUT, "Every candidate that was dropped, and why.", "--verbose", "-v")
+        bool,
+        o.option(
+            o.OUTPUT, "List every candidate that was dropped, with the reason.", "--verbose", "-v"
+        ),
     ] = False,
     as_json: o.Json = False,
 ) -> None:
@@ -136,7 +135,7 @@ def status(
     if directory.suffix == ".toml" and directory.is_file():
         out = shlex.quote(str(request_of(directory, {}).out))
         raise UsageError(
-            "this is a campaign's file, not its directory", str(directory),
+            "this is a campaign file, not a campaign directory", str(directory),
             f"stretto campaign status {out}",
         )  # fmt: skip
     with Progress("reading the results"):
@@ -149,15 +148,13 @@ def status(
 
 @app.command("submit")
 def submit(
-    file: Annotated[
-        Path, typer.Argument(help="The campaign's file.", autocompletion=files(".toml"))
-    ],
+    file: Annotated[Path, typer.Argument(help="Campaign file.", autocompletion=files(".toml"))],
     time: Annotated[
         str,
         o.option(o.COST, "Time limit of a job: 4:00:00, 90m, 4h, or minutes; 5 minutes or more."),
     ] = "4:00:00",
     jobs: Annotated[
-        int, o.option(o.JOB, "Jobs at once (an array), each on nodes of its own.", min=1)
+        int, o.option(o.JOB, "Simultaneous jobs (a job array), each on separate nodes.", min=1)
     ] = 1,
     sbatch: Annotated[
         list[str] | None,

@@ -58,13 +58,13 @@ _Nodes = Annotated[int | None, o.option(FILTER, "Only this number of nodes.", mi
 _Ppn = Annotated[int | None, o.option(FILTER, "Only this number of ranks per node.", min=1)]
 _Mode = Annotated[
     str | None,
-    o.option(FILTER, "latency or throughput; by default the one that decides for a size."),
+    o.option(FILTER, "latency or throughput (default: the mode that decides at each size)."),
 ]
 _NativesOnly = Annotated[
-    bool, o.option(FILTER, "Leave Stretto's own algorithms out.", "--natives-only")
+    bool, o.option(FILTER, "Leave out the algorithms of Stretto.", "--natives-only")
 ]
 _Whole = Annotated[
-    bool, o.option(o.OUTPUT, "Print every algorithm also where there are many calls.", "--all")
+    bool, o.option(o.OUTPUT, "Print all algorithms, however many points there are.", "--all")
 ]
 
 
@@ -97,7 +97,7 @@ def command(
         options = (collective, sizes, nodes, ppn, mode, natives_only, whole)
         return compare_net.compare(paths, options, out, png, svg, as_json)
     if mode not in (None, "latency", "throughput"):
-        raise UsageError(f"--mode {mode} means nothing", "--mode", "say latency or throughput")
+        raise UsageError(f"--mode {mode} is not valid", "--mode", "use latency or throughput")
     names = None if collective is None else parse_collectives(collective)
     wanted = None if sizes is None else parse_sizes(sizes)
     with Progress("comparing"):
@@ -105,7 +105,9 @@ def command(
         for path, bench in read:
             if bench.truncated:
                 say(f"stretto: note: {path}: the last line is cut off and left out")
-        cold = all_cold(read, "compare each kind by itself: name the files of one")
+        cold = all_cold(
+            read, "compare cold and warm results separately: name the files of one kind"
+        )
         files = sources(read)
         labels = _labels(files)
         rankings = [
@@ -151,15 +153,15 @@ def _nothing(paths: Sequence[Path], filtered: bool, gone: Sequence[str]) -> Stre
     out = "; ".join(_few(gone))
     if filtered:
         return StrettoError(
-            "nothing of that kind was measured in these files"
+            "these files hold no such measurement"
             + (f", or it does not count: {out}" if out else ""),
             where,
-            "leave --collective, --bytes, --nodes, --ppn, --mode or --natives-only out to see what "
-            "there is",
+            "leave out --collective, --bytes, --nodes, --ppn, --mode or --natives-only to see all "
+            "measurements",
         )
     if out:
         return StrettoError(
-            f"nothing that was measured in these files counts ({out})", where,
+            f"these files hold no usable measurement ({out})", where,
             "measure again what is to be compared: one wrong result excludes a candidate for the "
             "whole collective",
         )  # fmt: skip
@@ -196,5 +198,5 @@ def _notes(files: Sequence[Any]) -> list[str]:
         values = {h.settings.get("imported", {}).get("value", "largest over the ranks")
                   for h in heads}  # fmt: skip
         if len(values) > 1:
-            notes.append(f"The times are not the same thing in all files: {', '.join(values)}.")
+            notes.append(f"The files hold different kinds of times: {', '.join(values)}.")
     return notes

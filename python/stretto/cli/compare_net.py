@@ -25,12 +25,12 @@ def compare(
     """Compare two network results; `options`: those of collectives, of which none may be given."""
     if any(options):
         raise UsageError(
-            "two networks are compared in everything that both have", None,
+            "a comparison of networks uses everything that both have", None,
             "leave out --collective, --bytes, --nodes, --ppn, --mode, --natives-only and --all",
         )  # fmt: skip
     if len(paths) != 2:
         raise UsageError(
-            f"network results of {len(paths)} systems were given, and two are compared",
+            f"network results of {len(paths)} systems were given; give two",
             ", ".join(map(str, paths[:4])),
             "name two, each a file or a directory with the files of its launches",
         )

@@ -33,6 +33,9 @@ def report(error: Exception) -> None:
             with path.open("xb") as stream:  # the temporary directory is everybody's
                 stream.write(whole.encode(errors="backslashreplace"))  # words may be no UTF-8
             say(f"  at: {path} holds the traceback")
-            say("  try: stretto bundle, and report it with that; STRETTO_DEBUG=1 shows it at once")
+            say(
+                "  try: stretto bundle, and report it with that; STRETTO_DEBUG=1 prints the "
+                "traceback"
+            )
             return
     say(text)

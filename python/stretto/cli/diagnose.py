@@ -68,7 +68,7 @@ def command(
         network = dataclasses.replace(network, latency_s=latency * 1e-6)
     if profile is not None:
         if cmd:
-            raise UsageError("--profile runs nothing", remedy="leave either --profile or CMD away")
+            raise UsageError("--profile runs nothing", remedy="leave out --profile or CMD")
         _print(diagnose(read_profile(profile), profile, network), as_json, sys.stdout)
         return
     # without --json CMD itself shows on the terminal how far it is

@@ -82,7 +82,7 @@ def _job(cmd: list[str] | None, mpi: str | None, nodes: int | None, ppn: int | N
         )
     else:
         raise UsageError(
-            "neither a command nor an MPI is given",
+            "neither a command nor an MPI was given",
             None,
             "stretto env -- mpirun -n 64 ./app, or: stretto env --mpi openmpi --nodes 1 --ppn 64",
         )

@@ -108,7 +108,7 @@ _Beyond = Annotated[
     bool,
     o.option(
         RULES,
-        "Also export rules that hold beyond the measured sizes (Intel MPI; rules for all sizes).",
+        "Also export rules that apply beyond the measured sizes (Intel MPI; rules for all sizes).",
         "--beyond-measured",
     ),
 ]
@@ -150,7 +150,7 @@ _Times = Annotated[
     ),
 ]
 _Restart = Annotated[
-    bool, o.option(o.COST, "For --time: begin again; old times become NAME.old.", "--restart")
+    bool, o.option(o.COST, "For --time: start again; the old file becomes NAME.old.", "--restart")
 ]
 _Yes = Annotated[bool, o.option(o.COST, "For --time: do not ask for confirmation.", "--yes", "-y")]
 _DryRun = Annotated[
@@ -250,7 +250,9 @@ def _write(
 ) -> tuple[dict[str, object], Sequence[str]]:
     """Write the files; return what to say of them, and where the MPIs were that were measured."""
     if to is None:
-        raise UsageError("for which MPI?", "--to", f"say one of {', '.join(KINDS)}")
+        raise UsageError(
+            "no target MPI was given", "--to", f"add --to with one of {', '.join(KINDS)}"
+        )
     if to not in TARGETS:
         raise UsageError(f"there is no export to {to!r}", "--to", f"there are {', '.join(KINDS)}")
     major = to[-1] if to[-2:-1] == "-" else ""
@@ -289,7 +291,7 @@ def _write(
         held = withheld(export.lost, wishes, dropped)
         if not export.rows and (held or all(r.default for r in rules)):
             what = "nothing else" if held else "nothing"
-            what += " that these files have words for" if found.lost else ""
+            what += " that these files can express" if found.lost else ""
             said = f"{held}{nothing(points, what) or ''}".removesuffix("; ")
             if said:
                 say(f"stretto: {said}")
@@ -317,8 +319,8 @@ def _write_own(results: list[Path], out: Path, wishes: Wishes, as_json: bool) ->
             print(rows)
         else:
             say(
-                "stretto: note: there is no script to source: an LD_PRELOAD of a whole job script "
-                "would reach each of its programs"
+                "stretto: note: there is no script to source, because LD_PRELOAD in a job script "
+                "affects all of its programs"
             )
             print(f"{rows}; next: {written.command} -- CMD")
     return {
@@ -361,7 +363,7 @@ def _mpi_of(out: Path, mpi: str | None, places: Sequence[str]) -> MPIInstallatio
     found = _installed(manifest.target, mpi, manifest.mpi, places)
     if found is None:
         raise UsageError(
-            f"no MPI for {manifest.target} is here, and it has to run to be timed",
+            f"no MPI for {manifest.target} was found, and timing needs to run it",
             "--mpi",
             "name its prefix or its mpirun: --mpi PREFIX",
         )
@@ -401,7 +403,7 @@ def _check(
     if manifest.target.startswith("openmpi"):  # an older export has such rows without a word
         warnings += unsafe.described([as_rule(r) for r in manifest.rows])
     warnings += [
-        f"{out / name} is not the file that was written with this list of rows"
+        f"{out / name} was changed after the export"
         for name in manifest.strangers(out)
         if name not in manifest.files  # which `check` calls wrong
     ]
@@ -410,7 +412,7 @@ def _check(
     installation = _installed(manifest.target, mpi, manifest.mpi, places)
     if installation is None:
         say(
-            f"stretto: note: no MPI for {manifest.target} is here: the files are only read; "
+            f"stretto: note: no MPI for {manifest.target} was found: the files are only read; "
             "--mpi PREFIX names one"
         )
     elif installation.version != manifest.mpi.version:

@@ -26,7 +26,7 @@ def refuse(options: Mapping[str, bool], words: str, remedy: str = "leave it out"
 
 def refuse_for_own(looks: Mapping[str, bool], of_natives: Mapping[str, bool]) -> None:
     """Refuse what only native files have, for a table of Stretto's."""
-    words = "{} runs an MPI with its own files, and a table is none of them"
+    words = "{} runs an MPI with its own files, and a table is not one of them"
     refuse(looks, words, "use stretto run --verbose with it")
     refuse(of_natives, "{} is of native tuning files")
 
@@ -75,8 +75,8 @@ def fits(mpi: MPIIdentity, to: str) -> None:
     """Refuse results of another MPI, and say where versions differ."""
     if mpi.family != TARGETS[to]:
         raise UsageError(
-            f"these results are of {mpi.family} {mpi.version}: what is fast in "
-            f"one MPI says nothing of another",
+            f"these results are for {mpi.family} {mpi.version}: the fastest algorithm of one MPI "
+            "need not be fast in another",
             "--to",
             f"measure with {'MVAPICH' if to == 'mvapich' else TARGETS[to]}, or export to one of "
             + ", ".join(t for t, f in TARGETS.items() if f == mpi.family),

@@ -34,7 +34,7 @@ def run(
     library("bench", installation.abi)
     if place.folder.exists() and not place.folder.is_dir():
         raise UsageError(
-            "this is a file; each layout's times have one of their own", "--times",
+            "this is a file; the times of each layout need a separate file", "--times",
             f"name a directory: --times {place.folder}.d",
         )  # fmt: skip
     plan = gain.plan(out, place)
@@ -106,7 +106,7 @@ def _measured(
         return values(found, installation.name, paths), None
     words = "; ".join(f"{what}: {why}" for _, what, why in worse)
     fault = StrettoError(
-        f"worse with the files than {installation.name} by itself: {words}",
+        f"slower with the files than native {installation.name}: {words}",
         out,
         remedy(plan.manifest, out, [c for c, _, _ in worse]),
     )

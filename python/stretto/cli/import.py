@@ -47,7 +47,9 @@ def _options(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR|FILE...", help="What the benchmark printed.", show_default=False
+            metavar="DIR|FILE...",
+            help="Output files of the benchmark, or directories of them.",
+            show_default=False,
         ),
     ],
     pattern: Annotated[
@@ -74,7 +76,7 @@ def _options(
         o.option(FACTS, "The collective.", "--collective", "-c", autocompletion=collectives),
     ] = None,
     algorithm: Annotated[
-        str | None, o.option(FACTS, "Algorithm of the MPI (default: the MPI's decision).")
+        str | None, o.option(FACTS, "Algorithm of the MPI (default: native selection).")
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -87,7 +89,9 @@ def _options(
     ] = None,
     value: Annotated[
         str | None,
-        o.option(FACTS, "max or avg over the ranks (default: max where all files have it)."),
+        o.option(
+            FACTS, "Statistic over the ranks: max or avg (default: max if all files have it)."
+        ),
     ] = None,
     hosts: Annotated[
         str | None,
@@ -167,7 +171,7 @@ def rules(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Explain, check, compare or convert tuning files that somebody else wrote.
+    """Explain, check, compare or convert existing tuning files.
 
     FILE is a rules file of Open MPI (classic form, JSON of Open MPI 6, or HAN's), a JSON tree of
     MPICH, a script or parameter file with I_MPI_ADJUST_*, OMPI_MCA_coll_* or MPIR_CVAR_*, or the
@@ -187,7 +191,7 @@ def _import(
     from stretto.imports import convert, gather, messages, mpis, natives, placing
 
     if value not in (None, "max", "avg"):
-        raise UsageError(f"--value {value} means nothing", "--value", "say max or avg")
+        raise UsageError(f"--value {value} is not valid", "--value", "use max or avg")
     by_name, everywhere = mpis.assigned(mpi or [])
     asked = placing.Asked(
         [compile_pattern(text) for text in pattern or []],
@@ -210,8 +214,8 @@ def _import(
     networks = messages.collect(gathered.messages, asked, command, left_out)
     if any(i.table.cold for i in items):
         naming.note(
-            "these are times of buffers that are in no cache (-off_cache), as of stretto bench "
-            "--cold; most results are of buffers that are used again"
+            "these times are for buffers that are not in a cache (-off_cache), as with stretto "
+            "bench --cold; most results are for reused buffers"
         )
     if nothing := convert.of_no_bytes(items):
         naming.note(nothing)
@@ -259,7 +263,7 @@ def _nothing(paths: list[Path], program: str) -> StrettoError:
     return StrettoError(
         f"there was nothing to import in {names}",
         None,
-        f"give files that hold what {program} printed",
+        f"give files with the output of {program}",
     )
 
 
@@ -268,9 +272,9 @@ def _write(benches: dict[Path, Bench], nets: dict[Path, NetFile]) -> None:
     for path in (*benches, *nets):
         if os.path.lexists(path):
             raise StrettoError(
-                "this file exists already, and results are not overwritten", path,
-                "name another directory (--out), or remove the file; files named in several ways "
-                "are imported at once: --pattern A --pattern B",
+                "the file exists, and results are never overwritten", path,
+                "name another directory (--out), or remove the file; to import files with "
+                "different name patterns together, repeat --pattern: --pattern A --pattern B",
             )  # fmt: skip
     texts = {path: format_bench(bench) for path, bench in benches.items()}
     texts |= {path: DOCUMENT.format(net) for path, net in nets.items()}

@@ -94,7 +94,7 @@ def _reader(
     named = installation.family if installation else identity_of(mpi).family if mpi else family
     if named != family:
         raise UsageError(
-            f"the file is for {family}, and not for {named}", "--mpi", f"name the {family}: "
+            f"the file is for {family}, not for {named}", "--mpi", f"name the {family}: "
             f"--mpi {family}@VERSION",
         )  # fmt: skip
     asks = installation is not None and family != "mpich"

@@ -48,7 +48,7 @@ _Dir = Annotated[
 _Bytes = Annotated[
     str | None, o.option(o.WHAT, f"Size of the file that is made: {o.SIZE} (256M).", "--bytes")
 ]
-_Write = Annotated[bool, o.option(o.WHAT, "Measure writing, too.", "--write")]
+_Write = Annotated[bool, o.option(o.WHAT, "Also measure writing.", "--write")]
 #: of one file
 _MOST = 1 << 44
 
@@ -73,7 +73,7 @@ def command(
     """
     if file is not None and (directory is not None or size is not None or write):
         raise UsageError(
-            "--file is read as it is, without --dir, --bytes and --write", "--file",
+            "--file excludes --dir, --bytes and --write", "--file",
             "to measure writing: --dir DIRECTORY --bytes SIZE --write",
         )  # fmt: skip
     place = where(ranks, ppn, hosts, mpi)
@@ -89,7 +89,7 @@ def command(
         )
     if any(launch.cut for launch in found):
         remedy = "use a smaller --bytes" if target.made else "use a smaller file"
-        say(f"stretto: a launch reached its time limit before all ways were measured: {remedy}")
+        say(f"stretto: a launch reached its time limit before all methods were measured: {remedy}")
     result = IoFile(
         __version__, now(), collect_host(), sys.argv[1:], place.installation.identity,
         list(found[0].hosts), str(target.path), target.made, found[0].own, found[0].bytes,

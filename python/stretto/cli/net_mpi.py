@@ -28,12 +28,13 @@ stretto net mpi --mpi intel --threads 4 --osu"""
 
 _Bytes = Annotated[str, o.option(o.WHAT, f"Sizes in bytes: {o.SIZES}.", "--bytes")]
 _Threads = Annotated[
-    int, o.option(o.WHAT, "Threads of a rank; 2 and more: what each thread level costs.", min=1,
+    int, o.option(o.WHAT, "Threads per rank; 2 or more also measures the cost of each thread "
+        "level.", min=1,
                   max=64)
 ]  # fmt: skip
 _Progress = Annotated[
     bool | None,
-    o.option(o.WHAT, "Measure overlap with a progress thread, too. Default: where the MPI has one "
+    o.option(o.WHAT, "Also measure overlap with a progress thread. Default: where the MPI has one "
              "and nodes have two hardware threads a rank.",
              "--progress-thread/--no-progress-thread"),
 ]  # fmt: skip

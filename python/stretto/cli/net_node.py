@@ -72,8 +72,8 @@ def command(
     wanted = chosen(cores, pairs, all_pairs)
     if not wanted:
         raise UsageError(
-            "this process may use one core only", "the affinity of this process",
-            "allow it two: taskset -c 0,1, srun -c 2, docker --cpuset-cpus 0,1",
+            "this process may use only one core", "the affinity of this process",
+            "allow two: taskset -c 0,1, srun -c 2, docker --cpuset-cpus 0,1",
         )  # fmt: skip
     cost = expected_cores_s(len(wanted), lengths, runs)
     number = f"{counted(len(wanted), 'pair')} of {counted(len(cores), 'hardware thread')}"

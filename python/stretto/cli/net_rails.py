@@ -72,8 +72,8 @@ def command(
     if dry_run:
         for one in tried:
             say(f"stretto:   {one.name}: {one.what}")
-        say("stretto: note: a dry run does not ask the nodes which interfaces they share: those "
-            "settings come on top")  # fmt: skip
+        say("stretto: note: a dry run does not query the nodes for shared interfaces: the real "
+            "run may try more settings")  # fmt: skip
         if as_json:
             names = [one.name for one in tried]
             print_json({"dry_run": True, "settings": names, "cost_s": round(cost, 1)})

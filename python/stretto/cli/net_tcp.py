@@ -42,24 +42,26 @@ salloc -N 4 stretto net tcp --streams 1,4,16 --threads 1,4"""
 _STREAMS_MOST, _BYTES_MOST, _SAMPLES_MOST = 4096, 64 << 20, 4000
 
 _Option = partial(typer.Option, rich_help_panel="Network")
-_File = Annotated[Path | None, _Option(help="File with one host a line.")]
+_File = Annotated[Path | None, _Option(help="File with one host per line.")]
 _Pairs = Annotated[
     list[str] | None,
     _Option(help="Pairs, sender first: a:b,c:d. Default: each host and the next one."),
 ]
-_All = Annotated[bool, _Option("--all-pairs", help="Measure every host with every other.")]
+_All = Annotated[bool, _Option("--all-pairs", help="Measure every pair of hosts.")]
 _AtOnce = Annotated[bool, _Option("--at-once", help="Measure all pairs at the same time.")]
 _Streams = Annotated[str, _Option(help="TCP connections of a pair.")]
 _Threads = Annotated[str, _Option(help="Threads that serve the connections, on each side.")]
 _Bytes = Annotated[str, _Option("--bytes", help="Message sizes: bytes of one send.")]
-_Seconds = Annotated[float, _Option(min=0.1, max=600, help="Length of a run, s.")]
-_Warmup = Annotated[float, _Option(min=0, max=60, help="Traffic before each run, not counted, s.")]
-_Interval = Annotated[float, _Option(min=0.05, max=600, help="Length of a sample, s.")]
+_Seconds = Annotated[float, _Option(min=0.1, max=600, help="Length of a run in seconds.")]
+_Warmup = Annotated[
+    float, _Option(min=0, max=60, help="Uncounted traffic before each run, in seconds.")
+]
+_Interval = Annotated[float, _Option(min=0.05, max=600, help="Length of a sample in seconds.")]
 _Runs = Annotated[
     int, _Option(min=1, max=100, help="Runs of each pair and setting; below 6 no ratio is tested.")
 ]
 _Reverse = Annotated[
-    bool, _Option("--reverse", help="Measure the other direction of each pair, too.")
+    bool, _Option("--reverse", help="Also measure the reverse direction of each pair.")
 ]
 _Both = Annotated[bool, _Option("--both", help="Measure both directions at the same time.")]
 _Latency = Annotated[
@@ -67,16 +69,16 @@ _Latency = Annotated[
 ]
 _LatencyBytes = Annotated[str, _Option(help="Message sizes for latency.")]
 _Buffer = Annotated[
-    str | None, _Option(help="Size of the socket buffers, bytes. Default: the kernel's choice.")
+    str | None, _Option(help="Size of the socket buffers in bytes. Default: chosen by the kernel.")
 ]
 _Interface = Annotated[
     str | None, _Option(help="Interface or network: eth1, 10.0.0.0/8. Default: of the host's name.")
 ]
 _Port = Annotated[int, _Option(min=0, max=65535, help="TCP port to listen on; 0: any free one.")]
 _Tool = Annotated[
-    str, _Option(help="own, iperf3, or auto: iperf3 if all hosts have it and it fits.")
+    str, _Option(help="own, iperf3, or auto (iperf3 if every host has a suitable version).")
 ]
-_Launcher = Annotated[str, _Option(help="What starts programs on hosts: ssh, srun, mpi or auto.")]
+_Launcher = Annotated[str, _Option(help="How to start programs on hosts: ssh, srun, mpi or auto.")]
 _Agent = Annotated[
     str | None, _Option(help="Command that starts programs on hosts: CMD HOST PROGRAM, as ssh.")
 ]
@@ -143,7 +145,7 @@ def _directions(
     """Return the pairs with the directions that are wanted."""
     if (reverse or at_once) and both:
         raise UsageError(
-            "both directions at once is a mode of its own", "--both",
+            "--both cannot be combined with --reverse or --at-once", "--both",
             "leave out --reverse and --at-once, or --both",
         )  # fmt: skip
     if reverse:

@@ -35,7 +35,7 @@ def option(panel: str, help: str, *names: str, **more: Any) -> Any:
 def finite(option: typer.CallbackParam, value: float | None) -> float | None:
     """Refuse NaN and infinity, which Typer's limits let by."""
     if value is not None and not math.isfinite(value):
-        raise UsageError(f"{value} is no number to go by", option.opts[0], "write for example 1.5")
+        raise UsageError(f"{value} is not a valid number", option.opts[0], "write for example 1.5")
     return value
 
 
@@ -133,7 +133,9 @@ MetricPattern = Annotated[
 ]
 MetricBetter = Annotated[str, option(METRIC, "lower or higher.")]
 MetricUnit = Annotated[str | None, option(METRIC, "Unit shown with the metric, e.g. steps/s.")]
-Pairs = Annotated[int | None, option(RUNS, "Runs of CMD each way (6; a test needs six).", min=0)]
+Pairs = Annotated[
+    int | None, option(RUNS, "Runs of CMD, native and tuned each (6; a test needs six).", min=0)
+]
 ResetCommand = Annotated[
     str | None, option(RUNS, "Command that restores the directory, instead of a fresh copy.")
 ]
@@ -141,7 +143,10 @@ InPlace = Annotated[
     bool, option(RUNS, "Run CMD in this directory instead of in fresh copies.", "--in-place")
 ]
 Timeout = Annotated[
-    str | None, option(RUNS, "Longest time of one run of CMD: 90s, 10m (60 s + 10 runs).")
+    str | None,
+    option(
+        RUNS, "Time limit of one run of CMD: 90s, 10m (default: 60 s + 10 times the first run)."
+    ),
 ]
 Ignore = Annotated[
     list[str] | None, option(RUNS, "Ignore matching lines (regular expression) of CMD's output.")
@@ -157,9 +162,9 @@ Verbose = Annotated[
 Budget = Annotated[str | None, option(COST, "Time limit of the whole command: 90s, 10m, 1h.")]
 Yes = Annotated[bool, option(COST, "Do not ask for confirmation.", "--yes", "-y")]
 DryRun = Annotated[bool, option(COST, "Print the cost and run nothing.", "--dry-run")]
-Restart = Annotated[bool, option(COST, "Begin again instead of continuing.", "--restart")]
+Restart = Annotated[bool, option(COST, "Start again instead of continuing.", "--restart")]
 RestartFile = Annotated[
-    bool, option(COST, "Begin again; the old file becomes NAME.old.", "--restart")
+    bool, option(COST, "Start again; the old file becomes NAME.old.", "--restart")
 ]
 
 # -- output
@@ -200,13 +205,13 @@ def place_of(directory: Path, reset_command: str | None, in_place: bool) -> Plac
     from stretto.tune.place import COPIES, Place
 
     if reset_command is not None and in_place:
-        raise UsageError("--reset-command and --in-place exclude one another", None, "take one")
+        raise UsageError("--reset-command and --in-place exclude each other", None, "take one")
     directory = directory.absolute()
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is not a directory", "--out", "name another")
     if directory.resolve() == Path.cwd().resolve():  # what lies in it would be taken for Stretto's
         raise UsageError(
-            "results cannot lie among the files of the case", "--out",
-            "name another directory, a new one for example",
+            "the results directory must not contain files of the case", "--out",
+            "give another directory, for example a new one",
         )  # fmt: skip
     return Place(Path.cwd(), directory / COPIES, reset_command, in_place)

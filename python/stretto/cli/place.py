@@ -49,7 +49,7 @@ _Width = Annotated[
     int | None,
     o.option(
         o.JOB,
-        "Bind each rank to so many cores (default: its share; with CMD: as CMD binds).",
+        "Cores per rank (default: an equal share of the node; with CMD: as CMD binds).",
         min=1,
     ),
 ]
@@ -62,7 +62,7 @@ _Profile = Annotated[
 _Platform = Annotated[
     str | None,
     o.option(
-        o.WHAT, "Also price the orders on this platform.", "--platform", "-p",
+        o.WHAT, "Also predict times of the orders on this platform.", "--platform", "-p",
         autocompletion=platforms,
     ),
 ]  # fmt: skip
@@ -97,8 +97,8 @@ def command(
     if cmd:
         if profile or machine or ppn or nodes or hosts:
             raise UsageError(
-                "CMD names its nodes and is recorded by this command", None,
-                "omit --profile, --machine, --ppn, --nodes and --hosts",
+                "CMD is recorded again on its own nodes", None,
+                "leave out --profile, --machine, --ppn, --nodes and --hosts",
             )  # fmt: skip
         where = out or Path(f"place-{app_name(understand(cmd, mpi=given['mpi']))}")
         options = trials(cmd, where, dry_run=dry_run, **given)
@@ -110,7 +110,7 @@ def command(
         _cores(machine, ppn, threads or 1, names, out, as_json)
     else:
         raise UsageError(
-            "there is nothing to place", None,
+            "nothing to place was given", None,
             "give --ppn N, --profile FILE of a recorded run, or -- CMD",
         )  # fmt: skip
 

@@ -44,13 +44,15 @@ Collective = Annotated[
 
 
 def only(names: Completer) -> Any:
-    return typer.Argument(help="Only this one.", autocompletion=names)
+    return typer.Argument(help="Show only this choice.", autocompletion=names)
 
 
 Layout = Annotated[
     str | None, o.option(o.JOB, "Nodes x ppn as in 4x2, or the ranks of each: 3,2,2.")
 ]
-RoundRobin = Annotated[bool, o.option(o.JOB, "Place ranks on the nodes in turn.", "--round-robin")]
+RoundRobin = Annotated[
+    bool, o.option(o.JOB, "Place ranks round-robin on the nodes.", "--round-robin")
+]
 
 
 def _call(
@@ -60,7 +62,7 @@ def _call(
     root: Annotated[int, o.option(CALL, "Root of bcast, reduce, gather and scatter.", min=0)] = 0,
     in_place: Annotated[bool, o.option(CALL, "Use MPI_IN_PLACE.", "--in-place")] = False,
     ordered: Annotated[
-        bool, o.option(CALL, "The operation is not commutative.", "--ordered")
+        bool, o.option(CALL, "Assume a non-commutative operation.", "--ordered")
     ] = False,
     graph: Annotated[
         str | None,
@@ -85,13 +87,11 @@ def _build(
     size = parse_size(nbytes, MOST_BYTES)
     hosts = None if layout is None else parse_layout(layout, round_robin)
     if layout is None and round_robin:
-        raise UsageError("--round-robin says nothing without nodes", None, "add --layout 4x2")
+        raise UsageError("--round-robin needs a layout with nodes", None, "add --layout 4x2")
     if hosts is None and choice.startswith("shm"):
         hosts = [0] * (ranks or 8) if choice == "shm" else None
         if hosts is None:
-            raise UsageError(
-                "shm+X needs to know which ranks share a node", choice, "add --layout 4x2"
-            )
+            raise UsageError("shm+X needs a layout with nodes", choice, "add --layout 4x2")
     if hosts is not None and ranks is not None and ranks != len(hosts):
         raise UsageError(
             f"the layout has {counted(len(hosts), 'rank')}, not {ranks}", "--layout",
@@ -99,9 +99,7 @@ def _build(
         )  # fmt: skip
     p = len(hosts) if hosts is not None else ranks or 8
     if root >= p:
-        raise UsageError(
-            f"--root {root} is not one of {counted(p, 'rank')}", "--root", "0 is always one"
-        )
+        raise UsageError(f"--root {root} is not one of {counted(p, 'rank')}", "--root", "use 0")
     return CallPlans(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
@@ -146,7 +144,7 @@ def list_algorithms(
 @o.sharing(_call)
 def show(
     *,
-    rank: Annotated[int | None, o.option(o.OUTPUT, "Only this rank.", min=0)] = None,
+    rank: Annotated[int | None, o.option(o.OUTPUT, "Show only this rank.", min=0)] = None,
     as_json: o.Json = False,
     **given: Any,
 ) -> None:
@@ -169,7 +167,7 @@ def verify(
     collective: Annotated[str | None, only(collectives)] = None,
     choice: Annotated[str | None, only(choices)] = None,
     ranks: Annotated[
-        int, o.option(o.JOB, "Every rank count up to this.", "--ranks", "-n", min=1)
+        int, o.option(o.JOB, "Verify all numbers of ranks up to this.", "--ranks", "-n", min=1)
     ] = 16,
     layout: Layout = None,
     round_robin: RoundRobin = False,
@@ -180,12 +178,12 @@ def verify(
     With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
     """
     if choice is not None and collective is None:
-        raise UsageError("a choice belongs to a collective", choice, "stretto plan verify bcast X")
+        raise UsageError("a choice needs a collective", choice, "stretto plan verify bcast X")
     refuse_many(ranks, "--ranks")
     hosts = None if layout is None else parse_layout(layout, round_robin)
     flat = choice.removeprefix("shm+") if choice is not None else None
     if flat != choice and hosts is None:
-        raise UsageError("shm+X needs to know which ranks share a node", choice, "add --layout 4x2")
+        raise UsageError("shm+X needs a layout with nodes", choice, "add --layout 4x2")
     wanted = selected(collective, flat)
     counts = [len(hosts)] if hosts is not None else list(range(1, ranks + 1))
     total = sum(p * p * len(choices) for p in counts for _, choices in wanted)

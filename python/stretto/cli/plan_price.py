@@ -59,14 +59,16 @@ def price(
     ] = None,
     calls: Annotated[
         int,
-        o.option(CALL, "Calls in a row; prints the median of the second half.", min=1, max=10**6),
+        o.option(
+            CALL, "Consecutive calls; prints the median of the second half.", min=1, max=10**6
+        ),
     ] = 1,
     skew: Annotated[
         str | None,
         o.option(
             CALL,
-            "Entry of the ranks: 20us (random within this time), or a file with one number "
-            "per rank, in us.",
+            "Entry times of the ranks: 20us (random within this time), or a file with one number "
+            "per rank in us.",
         ),
     ] = None,
     seed: o.Seed = 1,
@@ -166,9 +168,12 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
         lines.append(
             f"  lower bound  {microseconds(p.bound)}: {p.bound_why}; "
             f"this is {p.seconds / p.bound:.2f} times that"
-            + ("; the bound is of one call that all ranks begin together" * (len(p.took) > 1))
+            + (
+                "; the bound is for one call that all ranks enter at the same time"
+                * (len(p.took) > 1)
+            )
         )
-    lines.append(f"  where it goes, up to the end of rank {p.last_rank}, the last:")
+    lines.append(f"  critical path to the end of rank {p.last_rank}, the last:")
     total = sum(p.parts.values()) or 1.0
     for name, seconds in sorted(p.parts.items(), key=lambda part: -part[1]):
         if seconds > 0:

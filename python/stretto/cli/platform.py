@@ -76,8 +76,8 @@ def show(
             value = quantity(row["value"], row["unit"])
             print(f"  {row['name']:24} {value:>14}  {row['source']}")
     rest = sum(row["source"] is None for row in rows)
-    others = "parameter has its preset" if rest == 1 else f"{rest} parameters have their presets"
-    print(f"  the other {others} (--json shows all, with meanings)")
+    others = "parameter has its default" if rest == 1 else f"{rest} parameters have their defaults"
+    print(f"  the other {others} (--json lists all, with descriptions)")
 
 
 @app.command("fit")
@@ -96,14 +96,20 @@ def fit_command(
     ],
     base: Annotated[
         str,
-        typer.Option(help="Platform that gives what was not measured.", autocompletion=platforms),
+        typer.Option(
+            help="Platform for parameters that were not measured.", autocompletion=platforms
+        ),
     ] = "ib-hdr",
     when: Annotated[
-        str | None, typer.Option(help="Where and when measured, for the sources (today, here).")
+        str | None,
+        typer.Option(
+            help="Place and date of the measurement, for the sources (default: this machine, "
+            "today)."
+        ),
     ] = None,
     out: Annotated[Path | None, o.out_file("The platform (default: NAME.toml).")] = None,
     plot: Annotated[
-        Path | None, o.option(o.OUTPUT, "Picture of fit and measurements: SVG or PNG.")
+        Path | None, o.option(o.OUTPUT, "File for a picture of fit and measurements: SVG or PNG.")
     ] = None,
     as_json: o.Json = False,
 ) -> None:

@@ -59,7 +59,7 @@ def command(
     """
     if shown is not None:
         if cmd:
-            raise UsageError("--show runs nothing", remedy="leave either --show or CMD away")
+            raise UsageError("--show runs nothing", remedy="leave out --show or CMD")
         profile = read_profile(shown)
         if as_json:
             print_json(json.loads(format_profile(profile)))

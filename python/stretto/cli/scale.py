@@ -150,7 +150,7 @@ def _packages(points: list[RunPoint], first: Job) -> list[Package]:
     if first.layout.hosts or max(p.nodes for p in points) > 1:
         raise UsageError(
             "energy is read on this machine only", "--energy",
-            "measure one node without naming hosts, or leave --energy out",
+            "measure one node without naming hosts, or leave out --energy",
         )  # fmt: skip
     return counters()
 

@@ -49,7 +49,7 @@ stretto simulate --platform this-machine --profile 2.profile.json --profile 4.pr
 _FORECAST = "Forecast of a profile"
 _Table = Annotated[
     Path | None,
-    o.option(o.WHAT, "Price this table's rows against native.", autocompletion=files(".table")),
+    o.option(o.WHAT, "Compare the rows of this table with native.", autocompletion=files(".table")),
 ]
 _Profile = Annotated[
     list[Path] | None,
@@ -68,7 +68,7 @@ def command(
         str | None,
         o.option(
             o.WHAT,
-            "Price these: allreduce,bcast.",
+            "Collectives to simulate: allreduce,bcast.",
             "--collective",
             "-c",
             autocompletion=collectives,
@@ -112,8 +112,10 @@ def command(
     out: Annotated[
         Path | None, o.out_file("Results file; with --profile the forecast (default: none).")
     ] = None,
-    plot: Annotated[Path | None, o.option(o.OUTPUT, "Picture: SVG, PNG or HTML.")] = None,
-    top: Annotated[int, o.option(o.OUTPUT, "Candidates listed of a single point.", min=0)] = 15,
+    plot: Annotated[
+        Path | None, o.option(o.OUTPUT, "File for a picture: SVG, PNG or HTML.")
+    ] = None,
+    top: Annotated[int, o.option(o.OUTPUT, "Candidates to list for a single point.", min=0)] = 15,
     as_json: o.Json = False,
 ) -> None:
     """Price collectives on a described platform: the best choice and radix, and where they change.
@@ -175,7 +177,7 @@ def _sweep(
     where, nodes, baseline = asked.platform, asked.nodes, asked.baseline
     wanted = parse_sizes(sizes)
     if asked.out is not None and asked.out.exists() and asked.out.stat().st_size > 0:
-        raise UsageError(f"{asked.out} is there already", "--out", "name another file")
+        raise UsageError(f"{asked.out} already exists", "--out", "name another file")
     names = [c for c in (collective or "").split(",") if c]
     for name in names:
         if name not in collectives():
@@ -184,7 +186,7 @@ def _sweep(
             )
     answers: list[Answer] = []
     if table is not None:
-        with Progress("pricing the table's rows") as bar:
+        with Progress("simulating the rows of the table") as bar:
             answers = priced_table(
                 read_table(table), where, nodes, asked.ppns, wanted, baseline, seed,
                 begun=partial(_advance, bar),
@@ -203,7 +205,7 @@ def _sweep(
                 for size in ([0] if name == "barrier" else wanted)
             ]  # fmt: skip
             if len(cells) > 8:
-                say(f"stretto: {len(cells)} cells of {name} on {where.name}")
+                say(f"stretto: {len(cells)} points of {name} on {where.name}")
             require_time(cells, tried, baseline)
             with Progress(f"pricing {name}", total=len(cells)) as bar:
                 answers += simulate(
@@ -211,7 +213,7 @@ def _sweep(
                     done=partial(_advance, bar), begun=partial(_advance, bar),
                 )  # fmt: skip
     if not answers:
-        raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
+        raise UsageError("there is nothing to simulate", "--nodes", "at least two ranks are needed")
     if asked.out is not None:
         write_results(answers, where, asked.out, ["stretto", *sys.argv[1:]], baseline)
     if asked.plot is not None:
@@ -243,7 +245,9 @@ def _exponent(text: str) -> float:
     except (ValueError, ZeroDivisionError):
         value = -1.0
     if not 0 <= value <= 1:
-        raise UsageError(f"{text!r} is not a power", "--halo", "write 2/3 (3D), 1/2 (2D) or 0 to 1")
+        raise UsageError(
+            f"{text!r} is not an exponent", "--halo", "write 2/3 (3D), 1/2 (2D) or 0 to 1"
+        )
     return value
 
 
@@ -256,16 +260,18 @@ def _forecast(
 
     where, nodes, baseline = asked.platform, asked.nodes, asked.baseline
     if scaling not in ("strong", "weak"):
-        raise UsageError(f"{scaling!r} is no scaling", "--scaling", "strong or weak")
+        raise UsageError(f"{scaling!r} is not a kind of scaling", "--scaling", "strong or weak")
     if len(asked.ppns) != 1:
-        raise UsageError("a forecast has one number of ranks per node", "--ppn", "give one")
+        raise UsageError("a forecast needs one number of ranks per node", "--ppn", "give one")
     if not compute > 0:
-        raise UsageError("cores cannot compute that fast", "--compute", "1 is as recorded")
+        raise UsageError(
+            "--compute-speed is out of range", "--compute", "1 is the speed of the recorded cores"
+        )
     rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
     profiles = {path: read_profile(path) for path in paths}
     path = max(profiles, key=lambda p: profiles[p].nranks)
     profile = profiles[path]
-    with Progress(f"pricing what {path} calls"):
+    with Progress(f"simulating the calls of {path}"):
         value = outlook(str(path), profile, rule, where, nodes, asked.ppns[0], baseline, compute)
     if len(paths) > 1:
         trend = trend_at([*profiles.values()], [scale.ranks for scale in value.scales])
@@ -280,6 +286,6 @@ def _forecast(
         return
     print("\n".join(forecast_lines(value)))
     for name in value.unpriced:
-        say(f"stretto: {name} is not priced and left out")
+        say(f"stretto: {name} is left out: it cannot be simulated")
     if asked.out is not None:
         print(f"forecast: {asked.out}\nnext: stretto report {asked.out}")

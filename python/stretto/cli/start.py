@@ -43,8 +43,8 @@ def start(
     applied = applied_to(job, files[0], choice, verbose, files[1])
     if applied.libraries and job.between:
         say(
-            f"stretto: requested: {applied.words}; it may have no effect through "
-            f"{', '.join(job.between)} (--verbose prints which algorithm runs)"
+            f"stretto: requested: {applied.words}; {', '.join(job.between)} may prevent it from "
+            "reaching the ranks (--verbose prints which algorithm runs)"
         )
     else:
         say(f"stretto: {applied.words}")

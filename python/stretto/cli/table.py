@@ -113,7 +113,7 @@ def make(
         print_json({**whole, "table": str(path), "file": str(results)})
         return
     print("\n".join(table_lines(decided.times, decided.comparisons)))
-    nothing = "native stays everywhere: nothing was faster than it with significance"
+    nothing = "native on every row: no algorithm was significantly faster"
     _show_rows(decided.rows, open_words(decided.deciding), nothing)
     print(f"table: {path}")
     named = f"--table {shlex.quote(str(path))} " if out else ""
@@ -155,11 +155,11 @@ def decide(
             say(f"stretto: note: {busy}")
         gone += excluded(one.bench, lambda name, names=names: names.get(name, name))  # type: ignore[misc]
     for text in gone:
-        say(f"stretto: warning: {text}; it decides nothing there")
+        say(f"stretto: warning: {text}; its results are not used there")
     for text in (t for one in found for t in one.alone):
         say(
-            f"stretto: note: {text}: the baseline is missing (the MPI by itself, native or bare), "
-            "so nothing is compared there"
+            f"stretto: note: {text}: the baseline (native or bare) is missing, so nothing is "
+            "compared there"
         )
     if as_json:
         parts = [{**results_json(d.times, d.comparisons, []), "native": d.natives} for d in found]
@@ -169,14 +169,14 @@ def decide(
         if one.times:
             print("\n".join(table_lines(one.times, one.comparisons, names)))
     natives = [f"  {text}" for d in found for text in d.natives]
-    nothing = "no algorithm of Stretto's was faster with significance"
+    nothing = "no algorithm of Stretto was significantly faster"
     untold = open_words([c for d in found for c in d.deciding])
     if not any(d.comparisons for d in found):
-        nothing = "nothing was compared: no candidate that counts stands beside the MPI by itself"
+        nothing = "nothing was compared: no valid candidate was measured together with the baseline"
         untold = None
     _show_rows([r for d in found for r in d.rows], untold, nothing)
     if natives:
-        print("faster than what the MPI does by itself, of its own algorithms:")
+        print("native algorithms that are faster than the native selection:")
         print("\n".join(natives))
     print(f"table: {table}")
     if natives:
@@ -221,7 +221,7 @@ def simulate(
     for existing in (path, results):
         if existing.exists():
             raise UsageError(
-                f"{existing} is there already, and may hold measurements", "--out",
+                f"{existing} already exists, and may contain measurements", "--out",
                 "name another file",
             )  # fmt: skip
     installation = find_installation(mpi)
@@ -231,8 +231,8 @@ def simulate(
     points = len(names) * len(counts) * len(each) * len(wanted)
     if dry_run:
         say(
-            f"stretto: {counted(points, 'point')} would be simulated ({', '.join(names)}), on one "
-            "core about a minute for each of several thousand ranks"
+            f"stretto: {counted(points, 'point')} would be simulated ({', '.join(names)}), about "
+            "one minute of one core for each point of several thousand ranks"
         )
         if as_json:
             print_json({"dry_run": True, "points": points, "table": str(path)})
@@ -240,8 +240,8 @@ def simulate(
     say(f"stretto: simulating {', '.join(names)} on {where.name}: nothing is measured")
     if installation.family not in BASELINES:
         say(
-            f"stretto: note: the model does not have {installation.name}'s own decisions: gains "
-            "are against Open MPI's (baseline=openmpi)"
+            f"stretto: note: the model does not have the native selection of {installation.name}: "
+            "gains are relative to Open MPI (baseline=openmpi)"
         )
     with Progress("pricing", points) as bar:
         table, answers = simulated_table(
@@ -286,7 +286,7 @@ def merge(
     if as_json:
         print_json({"table": str(out), "rows": [encode(r) for r in table.rows]})
         return
-    _show_rows(table.rows, None, "native stays everywhere")
+    _show_rows(table.rows, None, "native on every row")
     print(f"table: {out}")
     print(f"next: stretto run --table {shlex.quote(str(out))} -- CMD")
 
@@ -311,4 +311,4 @@ def show(
     if table.nodes is not None and table.ppn is not None:
         layout = f"{table.nodes} x {table.ppn} (nodes x ranks)"
     print(f"{path}: {table.family} {table.mpi_version} on {layout}, {table.cpu}, {table.created}")
-    _show_rows(table.rows, None, "native stays everywhere")
+    _show_rows(table.rows, None, "native on every row")

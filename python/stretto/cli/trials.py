@@ -61,7 +61,7 @@ def trials(
         )
     if cmd[0].endswith(".toml"):
         raise UsageError(
-            f"{cmd[0]} is no program, but looks like a campaign's file", "CMD",
+            f"{cmd[0]} is not a program, but looks like a campaign file", "CMD",
             f"did you mean: stretto campaign run {shlex.quote(cmd[0])}?",
         )  # fmt: skip
     where = o.place_of(out or tuned_directory(understand(cmd, mpi=mpi)), reset_command, in_place)

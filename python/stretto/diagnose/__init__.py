@@ -96,7 +96,7 @@ def diagnose(
     if profile.unrecorded_ranks:
         found.warnings.append(
             f"nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}: the diagnosis "
-            "is of the others, without what went on between them and these ranks"
+            "covers the other ranks, without their communication with these"
         )
     return found
 
@@ -174,7 +174,7 @@ class _Study(FileCauses):
 
     def _conclude(self, out: Diagnosis) -> None:
         if not self.p.complete:
-            out.warnings.append("the run was cut short; this holds for the part that was recorded")
+            out.warnings.append("the run ended early; this applies to the recorded part")
         if (note := threads_note(self.p)) is not None:
             out.warnings.append(note)
         if (disturbed := busy.note(self.p)) is not None:
@@ -186,8 +186,8 @@ class _Study(FileCauses):
         most = max((len(n.ranks) for n in mine), default=0)
         if most > self.p.host.cores:
             out.warnings.append(
-                f"{most} ranks share {counted(self.p.host.cores, 'core')}: much of the waiting "
-                "may be for a core, not for another rank"
+                f"{most} ranks share {counted(self.p.host.cores, 'core')}: ranks may wait for a "
+                "core rather than for another rank"
             )
         self._verdict(out)
 
@@ -218,15 +218,15 @@ class _Study(FileCauses):
                 "cost"
             )
             if dark:
-                out.verdict += f"; not judged, and not counted: {unjudged_words(out.unjudged)}"
+                out.verdict += f"; not classified and not counted: {unjudged_words(out.unjudged)}"
             out.next_command = self.tune_command()
         elif dark:
             out.can_help = None
             out.verdict = (
-                "whether tuning can help is not known, because this was not judged: "
+                "it is unknown whether tuning can help, because this time is not classified: "
                 f"{unjudged_words(out.unjudged)}; "
                 + (
-                    f"of the rest, first comes: {first.title}"
+                    f"of the rest, the largest cause is: {first.title}"
                     if first is not None
                     else f"of the rest, no cause takes {100 * MINOR:.0f} % of the run"
                 )
@@ -234,10 +234,13 @@ class _Study(FileCauses):
         elif first is None:
             out.verdict = (
                 f"tuning cannot help, because {100 * (out.compute_share or 0):.1f} % of the run is "
-                f"computing outside MPI and files, and no cause takes {100 * MINOR:.0f} % of it"
+                "computing outside MPI and files, and every cause takes less than "
+                f"{100 * MINOR:.0f} % of the run"
             )
         elif first.because is None or tuning >= NOTHING * self.wall:
-            out.verdict = f"tuning can gain an estimated {gain}; first comes: {first.title}"
+            out.verdict = (
+                f"tuning can gain an estimated {gain}; the largest cause is: {first.title}"
+            )
             if self.long_job and tuning >= NOTHING * self.wall:  # learning costs no run
                 out.next_command = self.tune_command()
         else:

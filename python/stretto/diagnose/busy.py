@@ -76,12 +76,12 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
         return (
             f"inconclusive: {noun} are more than cores, and ranks waited "
             f"{100 * own / max(profile.wall_s):.0f} % of the run for one, which hides what else it "
-            f"loses. Run again with no more {noun} than cores"
+            f"loses. Run again with at most one of the {noun} per core"
         )
     return (
         "inconclusive: the machine was busy, and ranks waited "
         f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core, which hides what else "
-        "it loses. Run again where nothing else runs"
+        "it loses. Run again on idle nodes"
     )
 
 
@@ -96,4 +96,4 @@ def lacks_calls(profile: Profile) -> str | None:
         why = "no rank was recorded to its MPI_Finalize"
     else:
         return None
-    return f"whether tuning can help is not known, because {why}"
+    return f"it is unknown whether tuning can help, because {why}"

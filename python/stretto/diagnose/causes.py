@@ -120,13 +120,13 @@ class Causes(Numbers):
         used = usage_of(self.p)
         return self._cause(
             "busy_machine",
-            "a busy machine: ranks wait for a core that something else has",
+            "a busy machine: ranks wait for a core that other processes use",
             lost,
             [] if used is None else [usage_words(used)],
-            "end what else runs there (top shows it), take nodes of your own, or start fewer ranks "
+            "end the other processes (top lists them), use exclusive nodes, or start fewer ranks "
             "or threads than there are cores",
             "stretto check",
-            because="a rank without a core is late whatever the algorithm",
+            because="a rank without a core is late with any algorithm",
         )
 
     def crowd_cause(self, lost: float) -> Cause | None:
@@ -136,8 +136,8 @@ class Causes(Numbers):
         steps = []
         if crowd.of_threads:
             each = max(crowd.cores // crowd.ranks, 1)
-            steps.append(f"export OMP_NUM_THREADS={each} (or the setting of the library that has "
-                         "the threads)")  # fmt: skip
+            steps.append(f"export OMP_NUM_THREADS={each} (or the equivalent setting of the "
+                "threading library)")  # fmt: skip
             if crowd.bound:
                 wide = round(crowd.threads / crowd.ranks)
                 steps.append(f"or bind each rank to {wide} cores: {_bound(self.p, wide)}")
@@ -145,12 +145,12 @@ class Causes(Numbers):
         return self._cause(
             f"more_{noun}_than_cores",
             f"more {noun} than cores: ranks wait for a core that another "
-            f"{'thread' if crowd.of_threads else 'rank'} of the job has",
+            f"{'thread' if crowd.of_threads else 'rank'} of the job uses",
             lost,
             [crowd.words, usage_words(used)],
             "start no more ranks (times threads) than there are cores",
             "stretto check",
-            because="a rank without a core is late whatever the algorithm",
+            because="a rank without a core is late with any algorithm",
             steps=steps,
         )
 
@@ -167,13 +167,13 @@ class Causes(Numbers):
         volume = sum(m[3] for m in self.p.matrix.messages)
         return self._cause(
             "messages",
-            "many messages: what each of them costs, whatever its size",
+            "many messages: the cost per message dominates, not the bytes",
             lost,
             [
                 f"{counted(messages, 'message')} of {sized(volume / max(messages, 1))} on average "
                 f"should take {seconds(lost)} a rank beside the bytes"
             ],
-            "send fewer and larger ones: what goes to the same rank in one message",
+            "send fewer and larger messages: combine what goes to the same rank",
             self.place_command(),
             because="messages between two ranks are not collectives",
         )
@@ -186,13 +186,13 @@ class Causes(Numbers):
         latency = sum(self.least(c)[0] for c in bare)
         return self._cause(
             "barrier",
-            "barriers that nothing in MPI needs",
+            "barriers that no MPI call needs",
             transfer + waiting,
             [
                 f"{calls:.0f} MPI_Barrier a rank with no file, one-sided or shared-memory access "
-                "seen before or after them on any of their ranks: "
+                "before or after them on any rank: "
                 f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
-                "part of which may even out without them"
+                "part of which may disappear without them"
             ],
             "remove them, after a check that nothing outside MPI (mapped files, signals, timers) "
             "relies on them; MPI's messages and collectives do not",
@@ -208,12 +208,12 @@ class Causes(Numbers):
             evidence.append(
                 f"{collective_of(call)}, {sized(volume_of(call) / max(call.total_calls, 1))}: "
                 f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
-                f"{seconds(self.typical(call))} in the operation itself, where the least is "
+                f"{seconds(self.typical(call))} in the operation itself; the lower bound is "
                 f"{seconds(sum(self.least(call)))}"
             )
         return self._cause(
             "collective",
-            "collective algorithms: more time than the size should cost",
+            "collective algorithms: slower than expected for the message size",
             lost,
             evidence,
             "let Stretto choose the algorithms" if tuning > 0 else "try other settings of the MPI",
@@ -243,13 +243,13 @@ class Causes(Numbers):
             )
         return self._cause(
             "interruption",
-            "interruptions: some calls take far longer than their like",
+            "interruptions: some calls take far longer than similar calls",
             lost,
             evidence,
             "look for other jobs on these nodes, more ranks or threads than cores, missing "
             "binding, frequency changes",
             "stretto check",
-            because="an interrupted rank is late whatever the algorithm",
+            because="an interrupted rank is late with any algorithm",
         )
 
     def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:
@@ -257,7 +257,7 @@ class Causes(Numbers):
         placed = self.place_command() if messages > collectives else None
         return self._cause(
             "bandwidth",
-            "bandwidth: the bytes themselves",
+            "bandwidth: the amount of data",
             collectives + messages,
             [
                 f"collectives move what should take {seconds(collectives)}, messages "
@@ -269,7 +269,7 @@ class Causes(Numbers):
             + (", use all network rails" if several else "")
             + (", or put ranks that exchange messages on the same node" if placed else ""),
             placed,
-            because="another algorithm has to move the same bytes",
+            because="any algorithm moves the same bytes",
         )
 
     def communicator_cause(self) -> Cause | None:
@@ -278,12 +278,12 @@ class Causes(Numbers):
         calls = sum(c.total_calls for c in rows if c.kind == "comm") / self.n
         return self._cause(
             "communicators",
-            "making and freeing communicators",
+            "creating and freeing communicators",
             lost,
             [
                 f"{counted(round(calls), 'call')} a rank, {seconds(lost)}, waiting for late ranks "
                 "included"
             ],
-            "make communicators once and keep them",
-            because="making a communicator is an agreement of its ranks, not a collective to tune",
+            "create communicators once and reuse them",
+            because="creating a communicator is not a collective that can be tuned",
         )

@@ -43,7 +43,7 @@ def access_words(use: FileUse) -> str:
     if not use.mpi_io:
         return "by POSIX calls"
     own = sum(use.opens)
-    words = "by MPI-IO, whose time is that of its calls"
+    words = "by MPI-IO (time of its calls)"
     return f"{words}, and {counted(own, 'time')} by POSIX calls" if own else words
 
 
@@ -199,7 +199,7 @@ class FileCauses(PatternCauses):
             title = "serial reading: one rank reads files while the others wait"
             advice = (
                 "read in parallel (MPI-IO with MPI_File_read_all, parallel HDF5 or netCDF: each "
-                "rank its own part), or read the next data while the other ranks compute"
+                "rank its part), or read the next data while the other ranks compute"
             )
         else:
             title = "serial writing: one rank writes files while the others wait"
@@ -214,7 +214,7 @@ class FileCauses(PatternCauses):
             evidence,
             advice,
             self._measure(use, reads),
-            because="no collective algorithm makes a file be "
+            because="no collective algorithm changes how fast a file is "
             + ("read" if reads else "written")
             + " faster",
             steps=self._steps(use, reads, False),
@@ -230,20 +230,20 @@ class FileCauses(PatternCauses):
             evidence.append(
                 f"{use.path} ({sized(use.size)}, {use.system}): {len(readers)} of {self.n} ranks "
                 f"read {sized(each)} each {access_words(use).partition(',')[0]}, "
-                f"{seconds(part)} a rank more than reading every byte once"
+                f"{seconds(part)} per rank more than reading every byte once"
             )
         if len(rows) > 3:
             evidence.append(f"and {counted(len(rows) - 3, 'more file')}")
         first = next((use for *_, use in rows if known_path(use)), None)
         return self._cause(
             "shared_read",
-            "the same file is read by many ranks: every one of them reads the same bytes",
+            "the same file is read by many ranks: each reads the same bytes",
             lost,
             evidence,
             "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
             "(MPI_File_read_all)",
             self._measure(first, True),
-            because="the time passes in reading files, before any collective",
+            because="the time is spent reading files, before any collective",
             steps=self._steps(first, True, True),
         )
 
@@ -272,12 +272,12 @@ class FileCauses(PatternCauses):
             )
         return self._cause(
             "files",
-            "files: ranks read and write them for this long",
+            "files: reading and writing take this time",
             lost,
             evidence,
             ("read and write larger pieces at a time, " if small else "")
-            + "less often, or with collective MPI-IO (MPI_File_write_all); keep what is read again "
-            "in memory",
+            + "less often, or with collective MPI-IO (MPI_File_write_all); keep data that is read "
+            "repeatedly in memory",
             self._measure(use, reads),
             because="no collective algorithm makes files faster",
             steps=self._steps(use, reads, False),
@@ -341,8 +341,8 @@ def _library_steps(use: FileUse) -> list[str]:
     steps = [f"{opened}{python}; {moved}"]
     if len(use.ranks) > 1:
         steps.append(
-            "export HDF5_USE_FILE_LOCKING=FALSE, where each open waits for a lock of the file "
-            "system and no program writes the file meanwhile"
+            "export HDF5_USE_FILE_LOCKING=FALSE, if every open waits for a lock of the file "
+            "system and no program writes to the file"
         )
     return steps
 
@@ -373,7 +373,7 @@ def _hint_steps(profile: Profile, word: str) -> list[str]:
     if profile.mpi.family == "openmpi":  # its OMPIO has no such hint
         component = "romio321" if profile.mpi.version.startswith("4.") else "romio341"
         variables = f"OMPI_MCA_io={component} {variables}"
-    return [f"collective buffering without a change: {hints}; export {variables}"]
+    return [f"collective buffering without changing the program: {hints}; export {variables}"]
 
 
 def _stripe_steps(use: FileUse, written: bool) -> list[str]:

@@ -51,7 +51,7 @@ def is_bare(call: Call) -> bool:
 def split_barriers(
     calls: Sequence[Call], communicators: Sequence[Communicator]
 ) -> tuple[list[Call], list[Call]]:
-    """Return barriers that nothing in MPI needs, and all other collectives that are judged.
+    """Return barriers that no MPI call needs, and all other collectives that are judged.
 
     These are the blocking ones, and waits for nonblocking ones that could be joined.
     """
@@ -79,7 +79,7 @@ def split_empty(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
 
     A rank has nothing to do if all its calls of a function on communicators of one shape move
     nothing; of other functions than v- and w-forms, if no rank's call does. Of MPI_Reduce, if it is
-    not the root and added zeros in all calls that were looked at.
+    not the root and added zeros in all sampled calls.
     """
     groups: dict[tuple[str, int | None], list[Call]] = {}
     for call in calls:

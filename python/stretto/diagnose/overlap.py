@@ -44,13 +44,14 @@ class Overlap:
         )
         if self.reached is None:
             why = (
-                "not known (requests ended in other calls, like MPI_Test)"
+                "unknown (requests completed in other calls, such as MPI_Test)"
                 if self.measured
                 else "not tested (no such blocking calls in this run)"
             )
             return f"{times}. Overlap: {why}"
         little = (
-            ". Little is hidden: call MPI_Test meanwhile, or let the MPI progress in a thread"
+            ". Little is hidden: call MPI_Test during the computation, or use a progress thread "
+            "of the MPI"
             if self.reached <= LITTLE
             else ""
         )

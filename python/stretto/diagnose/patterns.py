@@ -72,12 +72,12 @@ class PatternCauses(Causes):
             )
         return self._cause(
             "imbalance",
-            "computation imbalance: ranks wait for the same ranks, which compute longest",
+            "computation imbalance: ranks always wait for the same ranks, which compute longest",
             lost,
             seen + evidence,
-            "divide the work anew: give these ranks less, by weights of the partitioner, or by "
-            "fewer and larger sub-domains",
-            because="the time passes before the last rank comes, whatever the algorithm",
+            "redistribute the work: give these ranks less, with weights in the partitioner, or "
+            "use fewer and larger sub-domains",
+            because="the time passes before the last rank enters, with any algorithm",
             steps=self._weights(middle),
         )
 
@@ -85,7 +85,7 @@ class PatternCauses(Causes):
         if middle <= 0:
             return []
         steps = [
-            "weight each cell by the time of the rank that has it, and partition again (METIS, "
+            "weight each mesh cell by the time of its rank, and partition again (METIS, "
             "ParMETIS: vwgt; Scotch: vertex loads)"
         ]
         if self.n <= LISTED:
@@ -101,7 +101,7 @@ class PatternCauses(Causes):
     def _moving_cause(self, lost: float, evidence: list[str]) -> Cause | None:
         seen = [
             f"the late rank changes from call to call: {seconds(lost)} of the waiting is not "
-            "explained by the sums over the run"
+            "explained by the computing time per rank"
         ]
         share = self.p.last_share
         if share is not None:
@@ -112,13 +112,13 @@ class PatternCauses(Causes):
             )
         return self._cause(
             "moving_imbalance",
-            "computation imbalance that moves: another rank is late each time",
+            "changing computation imbalance: a different rank is late each time",
             lost,
             seen + evidence,
-            "balance each phase between two collectives, not their sum; look for work that comes "
-            "and goes (output, other processes on the nodes); wait less often (fewer collectives, "
-            "or nonblocking ones), so that it evens out",
-            because="the time passes before the last rank comes, whatever the algorithm",
+            "balance each phase between two collectives, not only the total; look for irregular "
+            "work (output, other processes on the nodes); synchronise less often (fewer or "
+            "nonblocking collectives)",
+            because="the time passes before the last rank enters, with any algorithm",
         )
 
     # ---- messages --------------------------------------------------------------------------
@@ -166,9 +166,9 @@ class PatternCauses(Causes):
             else "late senders or receivers: ranks wait for the other end of their messages",
             lost,
             evidence,
-            "send as soon as the data is there, post receives early (MPI_Irecv) and compute "
-            "meanwhile, or break the chain in which ranks wait for each other",
-            because="messages between two ranks are not collectives; the waiting comes from when "
+            "send as soon as the data is ready, post receives early (MPI_Irecv) and compute "
+            "meanwhile, or break the chain of waiting ranks",
+            because="messages between two ranks are not collectives; the waiting depends on when "
             "they are sent and received",
             steps=steps,
         )
@@ -199,8 +199,8 @@ class PatternCauses(Causes):
             return []
         return [
             f"in the source: each rank sends to {counted(most, 'rank')} at most, equally often: "
-            "MPI_Dist_graph_create_adjacent once, then one MPI_Neighbor_alltoallv a step (its gain "
-            "is not known before it is tried)"
+            "MPI_Dist_graph_create_adjacent once, then one MPI_Neighbor_alltoallv a step (test "
+            "whether it is faster)"
         ]
 
     def message_cause(self, lost: float) -> Cause | None:
@@ -216,13 +216,13 @@ class PatternCauses(Causes):
         )
         evidence = [
             f"{row.function} of {sized(sum(row.bytes) / max(row.total_calls, 1))}: packing takes "
-            f"{seconds(sum(row.pack_s or []) / max(row.total_calls, 1))} a message more than a "
-            "copy in one piece"
+            f"{seconds(sum(row.pack_s or []) / max(row.total_calls, 1))} per message more than "
+            "one contiguous copy"
             for row in rows[:3]
         ]
         if rows:
             evidence.append(
-                "measured on some of the messages; unpacking a byte is taken to cost as much"
+                "measured on some messages; unpacking is assumed to cost the same per byte"
             )
         return self._cause(
             "packing",
@@ -230,8 +230,8 @@ class PatternCauses(Causes):
             lost,
             evidence,
             "describe larger pieces (swap the dimensions of the array, send several layers at "
-            "once), or keep a contiguous copy of what is sent and let the loop that computes it "
-            "fill it",
+            "once), or keep a contiguous copy of what is sent and fill it in the loop that "
+            "computes the data",
             because="the data is packed before any algorithm begins",
         )
 
@@ -246,7 +246,7 @@ class PatternCauses(Causes):
                                                       else row.communicator))  # fmt: skip
             calls = counted(round(row.total_calls / len(ranks)), "call")
             found = (
-                "zeros in all calls that were looked at"
+                "zeros in all sampled calls"
                 if row.zero_ranks
                 else f"nothing is sent or received in {calls}"
             )
@@ -255,17 +255,17 @@ class PatternCauses(Causes):
                 f"{'s' * (len(ranks) > 1)} {rank_words(ranks)}"
             )
         advice = (
-            "call them on a communicator of the other ranks alone (MPI_Comm_split once), or not "
-            "at all where no rank moves data"
+            "call them on a communicator without these ranks (MPI_Comm_split once), or remove the "
+            "call if no rank moves data"
         )
         if any(row.zero_ranks for row in silent):
-            advice += "; where zeros are added, after a check that this rank never contributes"
+            advice += "; for ranks that add zeros, first check that they never contribute"
         whole = sum(mean(c.time_s) for c in silent)
         return self._cause(
             "empty_blocks",
-            "collectives in which ranks have no part: nothing to move, or only zeros to add",
+            "collectives with idle ranks: they move no data, or add only zeros",
             min(waiting + sum(self.typical(c) for c in silent), whole),
             evidence,
             advice,
-            because="no algorithm is as fast as leaving these ranks out",
+            because="leaving these ranks out is faster than any algorithm",
         )

@@ -73,11 +73,14 @@ def _launched(profile: Profile) -> bool:
 
 
 def one_rank(profile: Profile, show_command: str) -> tuple[str, str]:
-    base = "tuning cannot help, because there is one rank only"
+    base = "tuning cannot help, because there is only one rank"
     if not profile.command:
         return base, show_command
     if _launched(profile):
-        return f"{base}: does the launcher's command line ask for more (-n)?", show_command
+        return (
+            f"{base}: check the number of ranks in the launcher's command line (-n)",
+            show_command,
+        )
     program = shutil.which(profile.command[0])
     direct = program is not None and str(Path(program).resolve()) in (profile.executables or [])
     where = "" if direct else ", here or in the script"

@@ -21,7 +21,7 @@ class CheckCase:
 
     `collective`, `bytes`, `ranks`: the call, on the first `ranks` ranks; bytes as Stretto counts
     them. `row`: index of the row that it is about; None: of none. `inside`: the row is to hold
-    here; else the native decision.
+    here; else the native selection.
     """
 
     collective: str

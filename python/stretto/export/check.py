@@ -90,7 +90,7 @@ def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowChec
     for index, row in enumerate(manifest.rows):
         found = ran.get(index)
         if found is None:
-            found = RowCheck(index, row.words, "unproven", "no MPI has loaded it here")
+            found = RowCheck(index, row.words, "unproven", "no MPI loaded it here")
         if index not in named or found.status == "wrong":
             verdicts.append(found)
     if None in ran:
@@ -121,9 +121,8 @@ def _apart(
         "the files",
         "wrong",
         f"{', '.join(nodes)} {sees} them, or {'sees' if len(nodes) == 1 else 'see'} others: ranks "
-        "there would decide otherwise than the rest, and nothing was run",
-        "write the export where every node sees it under one path: --out DIR of a shared file "
-        "system",
+        "there would select other algorithms than the rest, so nothing was run",
+        "write the export to a shared file system, with the same path on every node: --out DIR",
         str(files[0].parent),
     )
 
@@ -153,7 +152,7 @@ def run(
         ranks = max(c.ranks for c in cases)  # fewer ranks: the first ones of the same launch
         out |= _judge_group(manifest, environment, place, cases, ranks, quiet)
     for index, row in enumerate(manifest.rows):
-        reason = "its sizes cannot be called here: too large, or no whole number of elements"
+        reason = "its sizes cannot be run here: too large, or not a multiple of the element size"
         out.setdefault(index, RowCheck(index, row.words, "unproven", reason))
     return out
 
@@ -169,10 +168,10 @@ def _where(
         if len(plan.hosts) < row.nodes:
             return f"it needs {row.nodes} nodes: --hosts A,B,..."
         if case.ranks > row.nranks:
-            return "more ranks than the nodes have"
+            return "more ranks than cores on the nodes"
         return plan.hosts[: row.nodes], row.ppn
     if case.ranks > plan.most_ranks:
-        return f"{case.ranks} ranks are too many for this machine: --most-ranks, or on its own node"
+        return f"{case.ranks} ranks are too many for this machine: use --most-ranks, or --hosts"
     return (), None
 
 
@@ -246,7 +245,7 @@ def _with_hiccups(verdict: RowCheck, cases: Sequence[CheckCase], seen: Seen) -> 
     calls = {c.call: c.words for c in cases if c.row == verdict.row}
     for mine, prints in seen:
         for call in (c.call for c in mine if c.call in prints.once and c.call in calls):
-            why = f"one launch did not get through {calls[call]}: {prints.once[call]}"
+            why = f"one launch failed in {calls[call]}: {prints.once[call]}"
             return replace(verdict, why=f"{verdict.why}; {why}")
     return verdict
 
@@ -254,7 +253,7 @@ def _with_hiccups(verdict: RowCheck, cases: Sequence[CheckCase], seen: Seen) -> 
 def _as_forced(case: CheckCase, seen: Seen) -> bool:
     """Tell whether a call inside a row is as when forced, as far as was seen.
 
-    Many algorithms add in the same order, and not only the row's and the native decision: what
+    Many algorithms add in the same order, and not only the row's and the native selection: what
     the latter does says nothing about the files.
     """
     both = prints_of(case, seen)[_FILES_AND_FORCED]

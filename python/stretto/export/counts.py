@@ -34,14 +34,14 @@ class CountFile:
 
     def word(self, what: str) -> str:
         if not self._words:
-            raise StrettoError(f"the file ends where {what} should stand", self.place, REMEDY)
+            raise StrettoError(f"the file ends where {what} is expected", self.place, REMEDY)
         self.line, word = self._words.pop()
         return word
 
     def number(self, what: str) -> int:
         word = self.word(what)
         if not word.isdecimal() or word != str(int(word)):
-            raise self.fault(f"{word!r} stands where {what} should")
+            raise self.fault(f"{word!r} was found where {what} is expected")
         return int(word)
 
     def one_of(self, what: str, values: Mapping[str, str], taken: Collection[str]) -> str:
@@ -49,7 +49,7 @@ class CountFile:
         if word not in values:
             raise self.fault(f"{word!r} is not {what}")
         if values[word] in taken:
-            raise self.fault(f"{word!r} is there twice")
+            raise self.fault(f"{word!r} occurs twice")
         return values[word]
 
     def ascending(self, what: str, before: int | None, first: int | None) -> int:
@@ -101,7 +101,7 @@ class CountFile:
     def end(self) -> None:
         if self._words:
             self.line, word = self._words[-1]
-            raise self.fault(f"{word!r} is left over: a count before it is too small")
+            raise self.fault(f"{word!r} is surplus: an earlier count is too small")
 
 
 def _ends(starts: Sequence[int]) -> list[int | None]:

@@ -45,17 +45,17 @@ def to_be_seen(directory: Path, target: str, mounts: Path = MOUNTS) -> str:
     except OSError:
         kind = None
     else_ = (
-        "ranks that do not find the files take other algorithms in the same call, which hangs or "
-        "gives wrong data silently"
+        "ranks that do not find the files use other algorithms in the same call: it hangs or "
+        "silently gives wrong data"
         if target.startswith("openmpi")
-        else "jobs with ranks that do not find the files end in MPI_Init"
+        else "a job fails in MPI_Init if a rank does not find the files"
     )
     if kind is None:
         return f"every node of a job must see {directory} under this path: {else_}"
     return (
-        f"{directory} lies on this machine's own {kind}, and every node of a job must see it under "
-        f"this path: {else_}; unless the nodes have it there, too, write the export where they see "
-        "it (--out)"
+        f"{directory} is on the local {kind} of this machine, but every node of a job must see "
+        f"it under this path: {else_}; write the export to a shared file system (--out), or copy "
+        "it to the same path on all nodes"
     )
 
 

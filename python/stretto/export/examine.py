@@ -41,7 +41,7 @@ def examine(
         if not os.access(directory / name, os.R_OK)
     ]
     faults += [
-        _fault("is not as it was written with this list of rows", str(directory / name))
+        _fault("was changed after the export", str(directory / name))
         for name in manifest.strangers(directory)
         if name in manifest.files
     ]
@@ -64,10 +64,10 @@ def _elsewhere(
             continue
         return [
             _fault(
-                f"{name} names {path}, which is not in this directory: what lies here is not read",
+                f"{name} names {path}, which is not in this directory: the files here are not read",
                 str(directory / SCRIPT),
                 f"write the export again with --out {shlex.quote(str(directory.resolve()))}; a "
-                "copy has the paths of the original",
+                "copy still contains the original paths",
             )
         ]
     return []

@@ -34,7 +34,7 @@ class TimedCall:
 
     `row`: index of the row that it is inside of; None: the MPI is to decide there as before.
     `promised`: the row's time / native in the results that the export was made of, where
-    known. `stands_in`: the files have no words for the native decision, which is to rule there:
+    known. `stands_in`: the files have no words for the native selection, which is to rule there:
     the row was as good, and is to cost nothing.
     """
 
@@ -118,7 +118,7 @@ def _not_here(layout: RankLayout, place: TimingPlace) -> str | None:
     if not place.hosts and layout.nranks > place.most_ranks:
         return (
             f"{layout.nranks} ranks are too many for this machine: --most-ranks "
-            f"{layout.nranks}, or a node of their own: --hosts A"
+            f"{layout.nranks}, or run on another node: --hosts A"
         )
     return None
 
@@ -170,9 +170,9 @@ def refuse_others(timings: Sequence[LayoutTiming]) -> None:
         digest = before.get("digest") if isinstance(before, Mapping) else None
         if digest != files.digest:
             raise StrettoError(
-                "these times are of other files: the export was written again since",
+                "these times are for older files: the export was rewritten since",
                 timing.path,
-                "--restart times these (the old times become NAME.old)",
+                "--restart measures these files (the old times become NAME.old)",
             )
 
 

@@ -176,13 +176,13 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
         more = f" ({len(slower)} of {len(mine)} calls)" if len(mine) > 1 else ""
         return "slower", f"{f.words}: {c.why}{more}"
     if len(timed) < len(mine) or not mine:
-        return "not timed", "calls of it have no time, with the files or without (see above)"
+        return "not timed", "of its calls were not timed with and without the files (see above)"
     gaining = [c for f, c in timed if not f.call.stands_in]
     if not gaining:
         few = next((c for _, c in timed if not c.verdict.tested), None)
         if few is not None:
             return "inconclusive", few.why
-        return "not slower", "it stands in for the native decision, and was to gain nothing"
+        return "not slower", "it replaces the native selection, with no expected gain"
     faster = [c for c in gaining if c.outcome == "faster"]
     share = f"{len(faster)} of {counted(len(gaining), 'call')}"
     if len(faster) == len(gaining):
@@ -214,7 +214,7 @@ def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: b
             f"stretto: {name} with the files and without, {timing.layout.words}: "
             f"{counted(inside, 'call')} of rows, {beside} beside them; "
             f"{counted(settings.launches, 'launch')} of each, "
-            f"{counted(settings.total(), 'start')}; results go to {timing.path} as they come"
+            f"{counted(settings.total(), 'start')}; results are appended to {timing.path}"
         )
         if settings.oversubscribed:
             here = threads() if timing.layout.nodes == 1 else None
@@ -227,10 +227,10 @@ def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: b
             "will be called faster or slower"
         )
     if total:
-        say(f"stretto: cost: about {duration(total)} (Ctrl-C keeps what is there; the same command "
-            "goes on)")  # fmt: skip
+        kept = "Ctrl-C keeps all times; the same command continues"
+        say(f"stretto: cost: about {duration(total)} ({kept})")
     elif plan.timings:
-        say("stretto: all of it is in there already; --restart times it anew")
+        say("stretto: all times are complete; --restart measures again")
     return total
 
 
@@ -244,8 +244,9 @@ def lines(gain: ExportGain) -> list[str]:
         left = columns([row[:-1] for row in table], 2)
         out += [f"{line}  {row[-1]}" for line, row in zip(left, table, strict=True)]
         out.append(
-            "x = time with the files / without, both beside a fixed exchange of messages in their "
-            "launches; a difference counts by the rank test over launches and above "
+            "x = time with the files / without, each relative to a reference exchange in the same "
+            "launch; a difference counts if the rank test over launches is significant and it "
+            "exceeds "
             f"{100 * THRESHOLD:.0f}%"
         )
     out += [f"{r.status:17}  {r.words}: {r.why}" for r in gain.rows]
@@ -254,8 +255,8 @@ def lines(gain: ExportGain) -> list[str]:
     if both is not None:
         mean, promised, n = both
         out.append(
-            f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); the "
-            f"measurements that the export was made of had promised x {promised:.2f}"
+            f"gain: time x {mean:.2f} over {counted(n, 'call')} of rows (geometric mean); "
+            f"predicted by the measurements of the export: x {promised:.2f}"
         )
     count = Counter(r.status for r in gain.rows)
     out.append("rows: " + ", ".join(f"{n} {status}" for status, n in sorted(count.items())))
@@ -264,7 +265,7 @@ def lines(gain: ExportGain) -> list[str]:
 
 def untouched(beside: Sequence[CallGain]) -> str:
     if not beside:
-        return "untouched: nothing beside the rows was timed"
+        return "untouched: no call without a row was timed"
     timed = [f.comparison.verdict.tested for f in beside if f.comparison is not None]
     worse = sum(bool(f.slower or f.failed) for f in beside)
     words = f"{worse} SLOWER with the files" if worse else "none slower"
@@ -286,7 +287,7 @@ def _line(f: CallGain) -> tuple[str, ...]:
         return case.collective + shape, ranks, size, "", "", "", "", promised, why
     ratio = f.comparison.ratio
     bounds = f"{ratio.low:.2f} to {ratio.high:.2f}" if ratio.low and ratio.high else "-"
-    why = f.comparison.why + ("; less than promised" if f.less_than_promised else "")
+    why = f.comparison.why + ("; less than predicted" if f.less_than_promised else "")
     if f.call.row is None:
         why += "; no row"
     times = f"{ratio.median:.2f}" if f.comparison.verdict.tested else "not tested"

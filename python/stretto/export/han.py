@@ -29,8 +29,8 @@ COLLECTIVES = ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce",
 COLLECTIVES_6 = (*COLLECTIVES, "alltoall", "alltoallv", "gatherv", "scatterv")
 #: communicators that a file has rows for, by number from 0 on, with words for all but the whole
 LEVELS: dict[str, tuple[str, ...]] = {
-    "intra_node": ("among the ranks of a node",),
-    "inter_node": ("among one rank of each node",),
+    "intra_node": ("within a node",),
+    "inter_node": ("between the leaders of the nodes",),
     "global_communicator": (),
 }
 GLOBAL = 2

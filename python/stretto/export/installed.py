@@ -65,17 +65,18 @@ def take(
     if readable and not same:
         found = next((f for p in places if (f := _measured_at(p, measured)) is not None), None)
         if found is not None:
-            return TargetMPI(found, f"{_words(found)} is taken, which the results name")
+            return TargetMPI(found, f"{_words(found)} is used: it is the MPI of the results")
     if not here:
         return TargetMPI(None if wanted is None else find_installation(wanted))
     title = TITLES[family]
     if readable and not same:
         others = ", ".join(map(_words, here))
         raise StrettoError(
-            f"measured with {title} {measured.version}, and here is another version: {others}",
+            f"measured with {title} {measured.version}, but the installed version is another: "
+            f"{others}",
             here[0].libmpi or here[0].prefix,
             f"name the MPI that was measured: --mpi PREFIX; --mpi {here[0].launcher or 'PREFIX'} "
-            "takes another one all the same, after an update, say",
+            "uses another version anyway, for example after an update",
         )
     built = [i for i in same if measured.library and i.library == measured.library]
     chosen = (built or same or here)[0]
@@ -84,7 +85,7 @@ def take(
         return TargetMPI(chosen)
     return TargetMPI(
         chosen,
-        f"several {title} are here: {_words(chosen)} is taken; --mpi PREFIX names another "
+        f"several {title} are here: {_words(chosen)} is used; --mpi PREFIX selects another "
         f"({others})",
     )
 
@@ -94,7 +95,8 @@ def for_mvapich(measured: MPIIdentity) -> MPIInstallation:
     here = [i for i in installations() if i.family == "mpich"]
     if not here:
         raise StrettoError(
-            "an export to MVAPICH is made from the trees in its library, and no MVAPICH is here",
+            "an export to MVAPICH needs the selection trees in its library, but no MVAPICH was "
+            "found",
             "--mpi",
             "load the module of the site's MVAPICH, or name it: --mpi PREFIX",
         )
@@ -118,13 +120,13 @@ def of_another_mpich(
     out = []
     if others(measured.library):
         out.append(
-            f"measured with {other} {measured.version}, and the files are for {mine}: what is fast "
-            f"in one MPI says nothing of another; measure with {mine}"
+            f"measured with {other} {measured.version}, and the files are for {mine}: the fastest "
+            f"algorithm of one MPI need not be fast in another; measure with {mine}"
         )
     if trees is not None and others(trees.library):
         out.append(
-            f"the trees are those of the {other} in {trees.prefix}, and replace {mine}'s whole: "
-            f"--mpi PREFIX names an installation of {mine}"
+            f"the trees are from {other} in {trees.prefix}, not from {mine}: give an installation "
+            f"of {mine} with --mpi PREFIX"
         )
     return out
 

@@ -61,12 +61,15 @@ def adjust(
         filled = [r for r in filled if not r.default]
         if open_ended:
             first = open_ended[0]
-            why = "where no preset was as good as its decision"
+            why = "because no preset was as fast as the native selection"
             if not first.measured:
                 to = "" if first.high is None else f" to {first.high}"
-                why = f"and{to} nothing was measured: measure sizes at most {GAP} times apart"
+                why = (
+                    f"and{to} nothing was measured: measure sizes that differ by at most a "
+                    f"factor of {GAP}"
+                )
             export.lost.append(
-                f"{collective} is left out: Intel MPI cannot be set to its native decision from "
+                f"{collective} is left out: Intel MPI cannot be set to its native selection from "
                 f"{counted(first.low, 'byte')} on, {why}"
             )
             continue
@@ -74,7 +77,7 @@ def adjust(
         if len(names) > 1:
             export.lost.append(
                 f"{collective} is left out: {' and '.join(sorted(names))} would be needed for "
-                "different sizes, and each holds for all"
+                "different sizes, but each applies to all sizes"
             )
             continue
         (name,) = names
@@ -87,10 +90,9 @@ def adjust(
         largest = _measured_to(filled)
         if largest is not None and largest < reach.ENOUGH and not beyond:
             export.lost.append(
-                f"{collective} is left out: {name} would hold for all larger messages, too, and "
-                f"{counted(largest, 'byte')} is the largest that was measured; measure up to "
-                f"{reach.ENOUGH} (stretto bench --bytes), or say that yours are no larger "
-                f"({reach.SWITCH})"
+                f"{collective} is left out: {name} would also apply to larger messages than were "
+                f"measured (largest: {counted(largest, 'byte')}); measure up to "
+                f"{reach.ENOUGH} (stretto bench --bytes), or accept this ({reach.SWITCH})"
             )
             continue
         export.environment[name] = _clauses(name, filled, export)
@@ -99,11 +101,11 @@ def adjust(
                 c.preset for c in read_clauses(export.environment[name], name) if c.high == MOST
             ]
             export.lost.append(
-                f"{name} holds for messages of more than {counted(largest, 'byte')}, too, of which "
-                f"none was measured: preset {' and '.join(last)}"
+                f"{name} also applies to messages of more than {counted(largest, 'byte')}, which "
+                f"were not measured: preset {' and '.join(last)}"
             )
         export.lost.append(
-            f"{name} holds on communicators of any size: what was measured is "
+            f"{name} applies to communicators of any size; measured on "
             + ", ".join(sorted({r.layout.words for r in mine}))
         )
     export.lost += unsafe.warnings(export.rows) + reach.said(export.rows, WITHOUT_SIZE)
@@ -127,9 +129,9 @@ def unsaid(rule: Rule) -> str | None:
     if others:
         return f"{', '.join(others)} has no sizes"
     if len(names) > 1:
-        return f"{' and '.join(names)} would be needed together"
+        return f"{' and '.join(names)} would be needed at the same time"
     clauses = [f"{n}={v}" for n, v in rule.settings if not v.isdecimal()]
-    return f"{clauses[0]} is not one preset, and clauses are made of presets" if clauses else None
+    return f"{clauses[0]} is not a preset, and clauses consist of presets" if clauses else None
 
 
 def _asked_for(
@@ -144,8 +146,8 @@ def _asked_for(
     for layout in sorted(layouts - asked, key=lambda x: x.nranks):
         kept = " and ".join(sorted(x.words for x in asked))
         export.lost.append(
-            f"{rules[0].collective} on {layout.words}: a variable of Intel MPI holds there, too, "
-            f"and what is written is the best of {kept}"
+            f"{rules[0].collective} on {layout.words}: the variable of Intel MPI also applies "
+            f"there; the export uses the best for {kept}"
         )
     return [r for r in rules if r.layout in asked]
 
@@ -183,8 +185,8 @@ def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
     largest = max(bounds)
     words = {ranks: [(end, r.setting(name)) for end, r in bounds[ranks]] for ranks in bounds}
     export.lost += [
-        f"{name} on {by_ranks[ranks][0].layout.words}: Intel MPI tells sizes apart or ranks, not "
-        f"both, and what was found for {largest} ranks holds"
+        f"{name} on {by_ranks[ranks][0].layout.words}: Intel MPI distinguishes sizes or ranks, "
+        f"not both: the result for {largest} ranks applies"
         for ranks in bounds
         if ranks != largest and words[ranks] != words[largest]
     ]
@@ -204,8 +206,8 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
         end = _end(rule)
         if bounds and bounds[-1][0] >= end:
             export.lost.append(
-                f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: Intel "
-                "MPI does not look at the size"
+                f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: "
+                "Intel MPI ignores the size"
             )
             continue
         if bounds and bounds[-1][1].setting(name) == rule.setting(name):
@@ -215,8 +217,8 @@ def _bounds(name: str, rules: Sequence[Rule], export: Export) -> list[tuple[int,
         if end == MOST and ordered[i + 1 :] and intel_bytes(rule.collective, 0, 1) is not None:
             export.lost.append(
                 f"{rule.collective} from {counted(ordered[i + 1].low, 'byte')} on "
-                f"{rule.layout.words}: Intel MPI's sizes end at {MOST} bytes, and what holds there "
-                "holds beyond"
+                f"{rule.layout.words}: sizes in Intel MPI end at {MOST} bytes; larger messages "
+                "use the last rule"
             )
             break
     bounds[-1] = (MOST, replace(bounds[-1][1], high=None))

@@ -51,7 +51,8 @@ def trees(
     """Return trees with the rules in them."""
     if installation.libmpi is None:
         raise StrettoError(
-            f"the library of {installation.name} was not found, and its trees are needed",
+            f"the library of {installation.name} was not found, but the export needs its "
+            "selection trees",
             installation.prefix,
             "load its module, or name it: --mpi PREFIX",
         )
@@ -85,8 +86,8 @@ def reaches_parts(layout: RankLayout, version: str) -> str | None:
     if int(major) >= 5:
         return None
     return (
-        "before MPICH 5 it would hold between nodes in all calls of jobs on as many nodes, however "
-        "many ranks they have"
+        "before MPICH 5 it would apply between nodes to all jobs on this number of nodes, with "
+        "any number of ranks"
     )
 
 
@@ -103,8 +104,8 @@ def on_other_nodes(rules: Iterable[Rule]) -> list[str]:
         few, many = -(-layout.nranks // most), -(-layout.nranks // (most - 1)) - 1
         if few < many:
             out.append(
-                f"rows for {layout.nranks} ranks hold on {few} to {many} nodes, and were measured "
-                f"on {layout.nodes} x {most}"
+                f"rows for {layout.nranks} ranks apply to {few} to {many} nodes, but were "
+                f"measured on {layout.nodes} x {most}"
             )
     return out
 
@@ -135,8 +136,8 @@ def put_in(
                 continue
             if found and all(_is_own(collective, x, leaf, library) for x, leaf in found.items()):
                 export.lost.append(
-                    f"{collective} on {layout.words}: what was faster is all that the native "
-                    "trees have, so that there is nothing to write"
+                    f"{collective} on {layout.words}: the native trees already contain everything "
+                    "that was faster"
                 )
                 continue
             for layer, leaf in found.items():
@@ -166,8 +167,8 @@ def _sized(rules: Sequence[Rule], export: Export) -> list[Rule]:
     if collective in AVERAGE + TOTAL:
         return _within(ordered, export)
     export.lost.append(
-        f"{collective} on {ordered[0].layout.words}: MPICH's files do not look at its size, and "
-        "the MPI decides"
+        f"{collective} on {ordered[0].layout.words}: files of MPICH ignore its size, so the MPI "
+        "decides"
     )
     return []
 
@@ -192,7 +193,7 @@ def _within(rules: Sequence[Rule], export: Export) -> list[Rule]:
             most = f"{LARGEST} bytes" + (" of all ranks together" if factor > 1 else "")
             export.lost.append(
                 f"{rule.collective} from {max(rule.low, last + 1)} bytes on {rule.layout.words}: "
-                f"MPICH's sizes end at {most}, and the MPI decides beyond"
+                f"sizes in MPICH files end at {most}; the MPI decides for larger messages"
             )
         if rule.low <= last:
             out.append(replace(rule, high=last))

@@ -140,7 +140,7 @@ def leaves_of(
     title = rule.collective.capitalize()
     others = _others(rule)
     if others:
-        return f"{', '.join(others)} has no place in MPICH's files"
+        return f"{', '.join(others)} cannot be expressed in MPICH files"
     name = rule.setting(f"{_CVAR}{upper}_POSIX_INTRA_ALGORITHM")
     if name is not None:
         leaf: Tree = {f"algorithm={POSIX}mpi_{rule.collective}_{name}": {}}
@@ -148,11 +148,11 @@ def leaves_of(
     number = rule.setting(f"{_CVAR}{upper}_COMPOSITION")
     if number is not None:
         if not number.isdecimal() or not 1 <= int(number) <= len(_GREEK):
-            return f"{_CVAR}{upper}_COMPOSITION={number} names no composition"
+            return f"{_CVAR}{upper}_COMPOSITION={number} is not a composition"
         return _known({CH4: _composition(title, int(number))}, rule, library)
     name = rule.setting(f"{_CVAR}{upper}_INTRA_ALGORITHM")
     if name is None:
-        return f"{rule.settings[0][0]} has no place in MPICH's files"
+        return f"{rule.settings[0][0]} cannot be expressed in MPICH files"
     what = f"{rule.collective} {name}"
     if what in _NOT_IN_FILES:
         return f"{name} takes a parameter that MPICH's files cannot set"
@@ -166,7 +166,7 @@ def leaves_of(
             return f"the value of {variable} is not known, and {name} needs it"
         number = value if key in _WORDS else _number(value)
         if number is None:
-            return f"{variable}={value} is not a number, and files hold numbers"
+            return f"{variable}={value} is not a number, as the files require"
         parameters[f"{key}={number}"] = {}
     out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
     help_ = (
@@ -181,8 +181,8 @@ def leaves_of(
     if isinstance(known, str) or _is_flat(rule, library):
         return known
     return (
-        "the device's composition was on when it was measured, and may have run something else: "
-        f"measure native:{name}, which is {_CVAR}DEVICE_COLLECTIVES=percoll and "
+        "the device composition was enabled in the measurement and may have run another "
+        "algorithm: measure native:{name}, that is {_CVAR}DEVICE_COLLECTIVES=percoll and "
         f"{_CVAR}{upper}_DEVICE_COLLECTIVE=0 beside it"
     )
 

@@ -72,7 +72,7 @@ def read_library(libmpi: Path) -> Trees:
     leaves = re.findall(rb"(?:algorithm|composition)=\w+(?=\0)", data)
     if MPIR not in trees or CH4 not in trees:
         raise StrettoError(
-            "this library has no selection trees that files could replace",
+            "this library has no selection trees that a file can replace",
             libmpi,
             "name one built with the ch4 device, 4.2 or newer: --mpi PREFIX",
         )
@@ -91,7 +91,9 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
     """
     if len(text.encode()) % _PAGE == 0:
         raise StrettoError(
-            f"its length is a multiple of {_PAGE}, and MPICH reads beyond its end", place, REMEDY
+            f"its length is a multiple of {_PAGE} bytes, and MPICH would read beyond its end",
+            place,
+            REMEDY,
         )
     try:
         tree = placed_json(text)
@@ -106,12 +108,12 @@ def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
         raise StrettoError(f"{path or 'the file'} is not an object with keys", place, REMEDY)
     if tree.twice:
         where = f"{place}:{tree.line_of(tree.twice)}"
-        raise StrettoError(f"the key {tree.twice!r} is there twice", where, REMEDY)
+        raise StrettoError(f"the key {tree.twice!r} occurs twice", where, REMEDY)
     for key, below in tree.items():
         where = f"{place}:{tree.line_of(key)}"
         if is_leaf(key):
             if leaves and key not in leaves:
-                raise StrettoError(f"{path}: {key} is nothing that this MPI has", where, REMEDY)
+                raise StrettoError(f"{path}: this MPI has no {key}", where, REMEDY)
             return
         if not _KEY.fullmatch(key):
             raise StrettoError(f"{path}: {key!r} is not a key of MPICH", where, REMEDY)
@@ -119,7 +121,7 @@ def _validate(tree: Any, place: str, path: str, leaves: frozenset[str]) -> None:
     last = list(tree)[-1]
     if re.match(r"comm_size|avg_msg|total_msg|count|comm_avg", last) and not last.endswith("=any"):
         where = f"{place}:{tree.line_of(last)}"
-        raise StrettoError(f"{path}: nothing holds after {last!r} (=any)", where, REMEDY)
+        raise StrettoError(f"{path}: nothing applies after {last!r} (=any)", where, REMEDY)
 
 
 _KEY = re.compile(

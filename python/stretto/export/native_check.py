@@ -97,7 +97,7 @@ def lacking(row: NativeRow, reader: Reader) -> str | None:
 
 def _unsized(form: str, row: NativeRow) -> str | None:
     if form in ("classic", "json") and row.collective in _UNSIZED and row.low > 0:
-        return f"it never applies: Open MPI takes every {row.collective} for one of 0 bytes"
+        return f"it never applies: Open MPI treats every {row.collective} as one of 0 bytes"
     return None
 
 
@@ -114,11 +114,11 @@ def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
     first = f"{file.path}:1"
     release = reader.release
     if file.form == "json" and release in ("4", "5"):
-        words = f"{reader.words} ignores a file of this form without a word"
+        words = f"{reader.words} silently ignores a file of this form"
         yield first, f"{words}: convert it, --to openmpi-{release}"
     before = _numbers(reader.version) < (5, 0, 7) if "." in reader.version else release == "4"
     if file.form == "classic" and release and before and VERSION_2 in file.text:
-        words = f"{reader.words} ignores files of version 2 without a word"
+        words = f"{reader.words} silently ignores files of version 2"
         yield first, f"{words}: convert it, --to openmpi-{release}"
     if file.form == "classic" and release == "6":
         words = "Open MPI 6 reads ranks of this form as upper bounds"
@@ -128,7 +128,7 @@ def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
             if row.settings[0][0] != "component":
                 yield row.place, "Open MPI 4 rejects a file that names algorithms of HAN"
             elif row.settings[0][1] == "tuned" and not row.only:
-                yield row.place, "Open MPI 4 crashes where coll/tuned is to decide for all ranks"
+                yield row.place, "Open MPI 4 crashes if coll/tuned decides for all ranks"
 
 
 def _ignored(file: NativeFile) -> Iterator[str]:
@@ -171,14 +171,14 @@ def _notes(file: NativeFile, reader: Reader) -> Iterator[str]:
         several = any(a.first == b.first and a.settings != b.settings for a in mine for b in mine)
         if file.form in ("classic", "json") and several:
             yield (
-                f"{collective}: each rank looks up a size of its own, and a legal call in which "
-                "two rows are taken may hang; stretto export writes one row for all sizes"
+                f"{collective}: each rank looks up its local size, so a legal call may use two "
+                "rows and hang; stretto export writes one row for all sizes"
             )
     if file.form == "classic":
         for collective in sorted(collectives):
             first = min((r for r in file.rows if r.collective == collective), key=lambda r: r.first)
             if first.settings and first.last is not None:
                 yield (
-                    f"{collective}: the first communicator size holds for smaller communicators, "
-                    "too; a first size of 1 with algorithm 0 keeps those as they are"
+                    f"{collective}: the first communicator size also applies to smaller "
+                    "communicators; a first size of 1 with algorithm 0 keeps these native"
                 )

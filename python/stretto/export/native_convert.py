@@ -1,4 +1,4 @@
-"""Native files converted to another release of their MPI; to another MPI, why that means nothing.
+"""Native files converted to another release of their MPI; to another MPI, why that is refused.
 
 Rules say which algorithm of one MPI is fastest. Two releases of one MPI share algorithms, numbers
 and the meaning of sizes, so that rules carry over. Two MPIs do not.
@@ -37,13 +37,13 @@ FILE = "@FILE@"
 def convert(file: NativeFile, target: str) -> Converted:
     """Return a file's rules in the form of a target.
 
-    Raises StrettoError: with one sentence, where that means nothing.
+    Raises StrettoError: with one sentence, where that is refused.
     """
     family = TARGETS[target]
     if family != file.family:
         raise StrettoError(
-            "rules are not converted to another MPI: they name the fastest algorithms of one MPI, "
-            "and an algorithm of the same name is other code in another", file.path,
+            "rules cannot be converted to another MPI: an algorithm of the same name is different "
+            "code there", file.path,
             "measure that MPI: stretto bench --candidates 'bare;native:all', then stretto export "
             f"--to {target}",
         )  # fmt: skip
@@ -51,8 +51,8 @@ def convert(file: NativeFile, target: str) -> Converted:
         if file.form != "mpich":
             return _as_it_is(file)
         return Converted(file.text, (f"export {VARIABLES[MPIR]}={FILE}",), [
-            f"the variable is for algorithms over whole communicators; {FILES[MPIR]} is what "
-            "stretto export calls such a file"
+            "the variable is for algorithms over whole communicators; stretto export calls such "
+            f"a file {FILES[MPIR]}"
         ])  # fmt: skip
     if family == "intel":
         return _adjust(file)
@@ -122,7 +122,9 @@ def _classic(file: NativeFile, release: str) -> Converted:
     lost: list[str] = []
     for row in file.rows:
         if set(row.only) - {OTHER_SIZES} and row.settings:
-            lost.append(f"{row.place}: rows of this form do not know nodes ({', '.join(row.only)})")
+            lost.append(
+                f"{row.place}: rows of this form cannot distinguish nodes ({', '.join(row.only)})"
+            )
     tables: dict[str, dict[int, list[tuple[int, ...]]]] = {}
     for row in flattened([r for r in file.rows if not r.only]):
         sizes = tables.setdefault(row.collective, {}).setdefault(max(row.first, 1), [])
@@ -157,15 +159,15 @@ def _adjust(file: NativeFile) -> Converted:
         mine = [r for r in file.rows if r.settings[0][0] == name]
         ranks = {(r.first, r.last) for r in mine}
         if any(r.only for r in mine) and len({r.only for r in mine}) > 1:
-            lost.append(f"{name}: variables do not know ranks per node")
+            lost.append(f"{name}: variables cannot distinguish ranks per node")
             continue
         sized = any(r.high is not None or r.low for r in mine)
         if len(ranks) > 1 and sized:
-            lost.append(f"{name}: clauses tell sizes apart or ranks, not both")
+            lost.append(f"{name}: clauses distinguish sizes or ranks, not both")
             continue
         by_ranks = len(ranks) > 1
         if any(r.only for r in mine) or (not by_ranks and ranks != {(0, None)}):
-            lost.append(f"{name} holds on any number of ranks and nodes")
+            lost.append(f"{name} applies to any number of ranks and nodes")
         clauses = [
             intel.Clause(
                 r.settings[0][1],
@@ -179,6 +181,6 @@ def _adjust(file: NativeFile) -> Converted:
         lines.append(f"export {name}={intel.text_of(clauses)!r}")
     if not lines:
         raise StrettoError(
-            "the variables of Intel MPI have no words for these rules", file.path, "; ".join(lost)
+            "the variables of Intel MPI cannot express these rules", file.path, "; ".join(lost)
         )
     return Converted("\n".join(lines) + "\n", (f"source {FILE}",), lost)

@@ -43,7 +43,7 @@ class RowEvidence:
             for size, (name, ratio) in sorted(self.better.items())
         ]
         where = ", ".join(sorted(x.words for x in self.layouts))
-        return f"on {where}: " + ("; ".join(parts) or "nothing is faster than the MPI's decision")
+        return f"on {where}: " + ("; ".join(parts) or "nothing is faster than the native selection")
 
 
 def evidence(file: NativeFile, results: Results) -> list[RowEvidence]:
@@ -53,7 +53,7 @@ def evidence(file: NativeFile, results: Results) -> list[RowEvidence]:
     """
     if results.mpi.family != file.family:
         raise StrettoError(
-            f"these results are of {results.mpi.family}, and the rules are for {file.family}",
+            f"these results are for {results.mpi.family}, but the rules are for {file.family}",
             file.path, "name results of the MPI that the rules are for",
         )  # fmt: skip
     out = [RowEvidence() for _ in file.rows]

@@ -36,8 +36,8 @@ def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeF
     text = data.decode(errors="replace")
     if "\0" in text or "\ufffd" in text:
         raise StrettoError(
-            "it is a binary file; that of I_MPI_TUNING_BIN has no documented form", path,
-            "give the text that the tuner wrote, or the I_MPI_ADJUST_* variables",
+            "it is a binary file; the format of I_MPI_TUNING_BIN is not documented", path,
+            "give the text file of the tuner, or the I_MPI_ADJUST_* variables",
         )  # fmt: skip
     try:
         found = parsed(text, path, library)
@@ -46,7 +46,7 @@ def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeF
         raise StrettoError(error.message, error.place, remedy) from error
     if not found.rows and not found.faults:
         raise StrettoError(
-            "there are no rules in it", path,
+            "it contains no rules", path,
             "give rules of Open MPI or HAN, a tree of MPICH, or I_MPI_ADJUST_* variables",
         )  # fmt: skip
     return found
@@ -112,13 +112,17 @@ def _mpich(text: str, path: str, library: Trees | None) -> NativeFile:
         words = ", ".join(missing)
         if len(there) < len(missing):
             words = f"any collective but {', '.join(there)}"
-        faults.append((f"{path}:1", f"MPICH aborts a call of {words}: the file replaces the whole "
-                       "tree, and has no branch for it"))  # fmt: skip
+        faults.append((f"{path}:1", f"MPICH aborts calls of {words}: the file replaces the whole "
+                       "tree and has no branch for them"))  # fmt: skip
     if not own:
-        notes.append("without the MPICH that it is for, all of its tree is shown: --mpi PREFIX")
+        notes.append(
+            "the whole tree is shown; --mpi PREFIX compares it with the MPICH that it is for"
+        )
     elif not rows and not faults:
         raise StrettoError(
-            "it says what this MPICH does by itself", path, "leave out the variable that names it"
+            "it equals the native selection of this MPICH",
+            path,
+            "leave out the variable that names it",
         )
     return NativeFile(path, "mpich", "mpich", text, tuple(rows), tuple(faults), tuple(notes))
 
@@ -159,7 +163,7 @@ def _walk(
                 rows.append(way.row(place, settings))
             return
         if over:
-            faults.append((place, f"{key} never applies: {over} before takes all calls"))
+            faults.append((place, f"{key} never applies: an earlier {over} matches all calls"))
             continue
         name, sign, value = re.split(r"(<=|<|=)", "=any" if key == "any" else key, maxsplit=1)
         here = replace(way, spans={**way.spans, **left})
@@ -173,7 +177,7 @@ def _walk(
             low, high = left.get(name, (0, None))
             upto = int(value) - (sign == "<")
             if upto < low:
-                faults.append((place, f"{key} never applies: a key before takes these calls"))
+                faults.append((place, f"{key} never applies: an earlier key matches these calls"))
                 continue
             here.spans[name] = (low, upto if high is None else min(upto, high))
             left[name] = (upto + 1, high)
@@ -217,7 +221,9 @@ def _intel_tree(text: str, path: str) -> NativeFile:
             elif name == "msg_size":
                 high = None if value == "-1" else int(value)
                 if low is None or (high is not None and high < low):
-                    faults.append((here, f"{key} never applies: a size before takes these calls"))
+                    faults.append(
+                        (here, f"{key} never applies: an earlier size matches these calls")
+                    )
                     continue
                 inner.spans["msg_size"] = (low, high)
                 low = None if high is None else high + 1
@@ -285,18 +291,18 @@ def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) 
         if clause.with_ranks:
             later = clauses[i + 1 :]
             if any(c.first <= clause.first and clause.last <= c.last for c in later):
-                faults.append((place, f"{words} never applies: where clauses have ranks, the last "
-                               "one for a number of ranks holds for all sizes"))  # fmt: skip
+                faults.append((place, f"{words} never applies: in clauses with ranks, the last "
+                    "one for a number of ranks applies to all sizes"))  # fmt: skip
                 continue
             last = None if clause.last == intel.MOST else clause.last
             rows.insert(0, NativeRow(place, collective, clause.first, last, 0, None, setting))
             continue
         if clause.high < low:
-            faults.append((place, f"{words} never applies: a clause before has these sizes"))
+            faults.append((place, f"{words} never applies: an earlier clause has these sizes"))
             continue
         if clause.low != low:
-            faults.append((place, f"{words} holds from {low} bytes on: Intel MPI does not look at "
-                           "lower bounds"))  # fmt: skip
+            faults.append((place, f"{words} applies from {low} bytes on: Intel MPI ignores lower "
+                "bounds"))  # fmt: skip
         high = None if i == most or clause.high == intel.MOST else clause.high
         rows.append(NativeRow(place, collective, 0, None, low, high, setting))
         low = clause.high + 1

@@ -206,7 +206,7 @@ def size_meaning(form: str, collective: str) -> str | None:
     """Return what sizes of a file count, where that is not the vector; None: the vector."""
     if form in ("classic", "json"):
         if openmpi_bytes(collective, 1, 2) is None:
-            return "sizes are of each rank's own arguments, or not looked at"
+            return "sizes are those of the local arguments of each rank, or ignored"
         if openmpi_bytes(collective, 1, 2) == 2:
             return "sizes count the blocks of all ranks together"
     if collective in BLOCKS:

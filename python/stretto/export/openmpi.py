@@ -69,7 +69,7 @@ def message_rows(
         if rows and rows[-1][0] == start:
             export.lost.append(
                 f"{rule.collective} from {counted(rule.low, 'byte')} on {rule.layout.words}: "
-                "Open MPI takes these calls for messages of one size"
+                "Open MPI treats these calls as messages of one size"
             )
             continue
         rows.append(row)
@@ -135,7 +135,7 @@ def wherever(rows: Sequence[Rule]) -> list[str]:
     if not layouts:
         return []
     return [
-        "rows hold on communicators of as many ranks wherever these lie, and were measured on "
+        "rows apply to communicators of this number of ranks on any nodes; measured on "
         + ", ".join(x.words for x in layouts)
     ]
 
@@ -156,8 +156,8 @@ def han_file(
     export.files[han.RULES_FILE] = han.rules_file(across)
     if any(tuned_values(r) is not None for mine in across.values() for r in mine):
         export.lost.append(
-            "rows of coll/tuned for as many ranks as there are nodes, or ranks on a node, hold "
-            "inside HAN, too: it calls coll/tuned there"
+            "rows of coll/tuned whose number of ranks equals the nodes, or the ranks of a node, "
+            "also apply inside HAN, which calls coll/tuned"
         )
     return {
         "coll_han_use_dynamic_file_rules": "1",

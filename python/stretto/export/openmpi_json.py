@@ -68,7 +68,7 @@ def json_rules(rules: Sequence[Rule]) -> Export:
     # within a node there is one layout for each number of ranks
     export.lost += openmpi.wherever([r for r in export.rows if r.layout.nodes > 1])
     export.lost.append(
-        "no Open MPI 6 is released: a build of its branch (6.0.0a1) has run with such files"
+        "Open MPI 6 is not released: such files were tested with a build of its branch (6.0.0a1)"
     )
     return export
 
@@ -139,7 +139,7 @@ def read_json(text: str, place: str) -> tuple[list[NativeRow], list[tuple[str, s
         for entry in entries:
             rows += _read_entry(entry, collective, where, seen, faults)
     faults += [
-        (row.place, f"it never applies: the rule in {by.place} has these calls")
+        (row.place, f"it never applies: the rule in {by.place} matches these calls")
         for row, by in shadowed([r for r in rows if OTHER_SIZES not in r.only])
     ]
     return rows, faults
@@ -150,7 +150,7 @@ def _object(value: object, what: str, place: str) -> PlacedObject:
         raise StrettoError(f"{what} should be an object: {{...}}", place, REMEDY)
     if value.twice:
         where = f"{place.partition(':')[0]}:{value.line_of(value.twice)}"
-        raise StrettoError(f"the key {value.twice!r} is there twice", where, REMEDY)
+        raise StrettoError(f"the key {value.twice!r} occurs twice", where, REMEDY)
     return value
 
 
@@ -172,7 +172,7 @@ def _read_entry(
         raise StrettoError(f"comm_rank_distribution is {distribution!r}", place, REMEDY)
     only = _ONLY.get(distribution, ())  # the MPI takes another word for "any"
     if entry.get("comm_size_max") == "inf":
-        raise StrettoError("comm_size_max is inf, which Open MPI 6 takes for -1", place, REMEDY)
+        raise StrettoError("comm_size_max is inf, which Open MPI 6 reads as -1", place, REMEDY)
     rules = entry.get("rules")
     if not isinstance(rules, list):
         raise StrettoError("the rules are not a list", place, REMEDY)
@@ -188,7 +188,7 @@ def _read_entry(
         else:
             mine.append(replace(row, first=low, last=last, only=only))
     if any(a <= low and high <= b and same in ((), only) for a, b, same in seen):
-        faults.append((place, "it never applies: an entry before has these ranks"))
+        faults.append((place, "it never applies: an earlier entry has these ranks"))
         return []
     seen.append((low, high, only))
     if not any(r.low == 0 and r.high is None for r in mine):

@@ -161,10 +161,10 @@ def unsaid(rule: Rule, release: str) -> str | None:
         known |= {f"{base}_max_requests"} if release == "6" else set()
     others = [name for name, _ in rule.settings if name not in known]
     if others:
-        return f"rows have no place for {', '.join(others)}"
+        return f"rows cannot express {', '.join(others)}"
     for name, value in rule.settings:
         if name != BESIDE[0] and not (value.isdecimal() and int(value) <= _MOST):
-            return f"what number {name}={value} stands for is not known, and rows hold numbers"
+            return f"the number of {name}={value} is unknown, and rows contain numbers"
     if of_tuned:
         return lacks(rule.collective, int(rule.setting(base) or 0), release)
     return lacks_of_han(rule.collective, han.algorithm_of(rule) or 0)
@@ -173,7 +173,7 @@ def unsaid(rule: Rule, release: str) -> str | None:
 def lacks(collective: str, number: int, release: str) -> str | None:
     """Return in words that a release does not have an algorithm of coll/tuned; None: it does."""
     if number == 0:
-        return "0 is the native decision, not an algorithm"
+        return "0 is the native selection, not an algorithm"
     names = TUNED.get(collective, "").split()
     if number > len(names):
         return f"Open MPI {release} has no algorithm {number} for {collective}"
@@ -198,7 +198,7 @@ def other_there(rule: Rule, release: str, measured: str) -> str | None:
     radix = rule.setting(_RADIX) or _RADIX_6
     if radix == _RADIX_OLD:
         return None
-    return f"it was measured with a radix of {radix}, and Open MPI {release} has {_RADIX_OLD} alone"
+    return f"it was measured with a radix of {radix}, but Open MPI {release} has only {_RADIX_OLD}"
 
 
 def _is_bruck(rule: Rule) -> bool:
@@ -235,6 +235,6 @@ def beside_han(rule: Rule, release: str, measured: str) -> str | None:
         return None
     then, now = ("on", "off") if was_on else ("off", "on")
     return (
-        "it calls other collectives, which HAN decides where it is on: it was "
-        f"{then} when this was measured, and is {now} with these files"
+        f"it calls other collectives, which HAN decides if enabled: HAN was {then} in the "
+        f"measurement, and is {now} with these files"
     )

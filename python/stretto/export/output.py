@@ -49,14 +49,13 @@ def write(export: Export, directory: Path, title: str, target: str, mpi: MPIIden
     where = str(directory.resolve())
     if _one_line(where) != where or where.encode(errors="replace") != os.fsencode(where):
         raise StrettoError(
-            "the files name the directory that they are in, and they cannot hold this name",
+            "the files contain the name of their directory, which cannot be written in them",
             repr(where),
-            "choose one in UTF-8 without line ends: --out",
+            "choose a name in UTF-8 without line breaks: --out",
         )
     if target == "openmpi-4" and ";" in where:
         raise StrettoError(
-            "Open MPI 4 reads a file name with ';' in it as two names, and finds neither, "
-            "without a word",
+            "Open MPI 4 reads a file name with ';' as two names, and silently ignores both",
             where,
             "choose a directory without ';' in its path: --out",
         )
@@ -114,14 +113,14 @@ def _remove(directory: Path, before: ExportManifest | None, texts: Collection[st
                 (directory / name).unlink(missing_ok=True)
             except OSError as error:
                 raise from_oserror(
-                    error, "cannot remove the older export's file", directory / name
+                    error, "cannot remove the file of the older export", directory / name
                 ) from error
 
 
 #: the list of rows at a place does not hold what the script or the module file holds
 _MIXED = (
-    "{} is not the list of this export's rows: the files are not all of one export, and nothing is "
-    "set; write it again"
+    "{} does not match this script: the files are from different exports, and nothing is "
+    "set; write the export again"
 )
 
 

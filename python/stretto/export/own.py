@@ -55,8 +55,8 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
         if not every <= {p.resolve() for p in results}:
             named = {(x.nodes, x.ppn) for x in (layout_of(read_bench(p), p) for p in results)}
             table = replace(table, rows=[r for r in table.rows if (r.nodes, r.ppn) in named])
-            notes.append("rows of layouts whose results are not named are left out")
-        notes.append(f"the campaign's own table is taken, {taken} ({_kinds(table.rows)} rows)")
+            notes.append("rows of layouts without named results are left out")
+        notes.append(f"the table of the campaign is used, {taken} ({_kinds(table.rows)} rows)")
     else:
         found, table = table_from(results)
         notes += [
@@ -76,7 +76,7 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
         words = counted(gone, "row that chooses was", "rows that choose were")
         notes.append(f"{words} left out, by --nodes, --ppn or --without")
     points = _points(results)
-    sentence = nothing(points, "no algorithm of Stretto's") if not chosen and not gone else None
+    sentence = nothing(points, "no algorithm of Stretto") if not chosen and not gone else None
     notes += [*([sentence] if sentence else []), *too_few(points)]
     path = out / TABLE
     write_table(replace(table, rows=rows), path)
@@ -94,7 +94,7 @@ def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
         return None, []
     why = ""
     if len({p.parent.resolve() for p in results}) > 1:
-        why = "the results are not of one campaign, one MPI and one kind of nodes"
+        why = "the results are from several campaigns, MPIs or kinds of nodes"
     elif not path.exists():
         why = f"there is no {path}"
     elif late := [p.name for p in results if _older(path, p)]:
@@ -102,9 +102,8 @@ def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
     if not why:
         return path, []
     return None, [
-        f"{why}: rows are decided from each layout's results alone, and those are missing that a "
-        "campaign decides from all of them: faster by the fit over layouts, interpolated, "
-        "simulated; run the campaign's command again, which makes the table anew"
+        f"{why}: rows are decided from each layout alone, so rows by the fit over layouts, "
+        "interpolated and simulated rows are missing; the command of the campaign makes them"
     ]
 
 

@@ -210,9 +210,9 @@ def _folder(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix=".stretto-export-", dir=parent)
     except OSError as error:
         raise StrettoError(
-            f"cannot make a directory for small files that all hosts see: {error.strerror}",
+            f"cannot create a directory that all hosts share: {error.strerror}",
             parent,
-            "name one in which you may write: --times DIR",
+            "give a writable directory: --times DIR",
         ) from error
 
 

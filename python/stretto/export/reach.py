@@ -38,16 +38,15 @@ def shortage(rule: Rule) -> str | None:
 def refused(what: str, short: str) -> str:
     """Return the sentence where rows are left out that would reach too far."""
     return (
-        f"{what} would hold for all sizes, and {short}: measure from {SMALLEST} bytes or fewer to "
-        f"{ENOUGH}, at most {GAP} times apart (stretto bench --bytes), or say that yours are of "
-        f"the sizes that were measured ({SWITCH})"
+        f"{what} would apply to all sizes, but {short}: measure from {SMALLEST} bytes or fewer to "
+        f"{ENOUGH}, at most {GAP} times apart (stretto bench --bytes), or accept this ({SWITCH})"
     )
 
 
 def held(
     rules: Iterable[Rule], sizeless: Collection[str], beyond: bool
 ) -> tuple[list[Rule], list[str]]:
-    """Return rules, the native decision in the place of those that would reach too far."""
+    """Return rules, the native selection in the place of those that would reach too far."""
     out: list[Rule] = []
     lost: list[str] = []
     for rule in rules:
@@ -64,7 +63,7 @@ def held(
 def said(rows: Iterable[Rule], sizeless: Collection[str]) -> list[str]:
     """Return a sentence for each row that holds for all sizes: at which it was measured."""
     return [
-        f"{r.collective} on {r.layout.words}: its row holds for all sizes, and was measured at "
+        f"{r.collective} on {r.layout.words}: its row applies to all sizes; measured at "
         + _words(_sizes(r))
         for r in rows
         if _for_all(r, sizeless)

@@ -126,8 +126,8 @@ class Results:
             for collective, (rules, sentences) in found.items():
                 if (layout, collective) in by_place:
                     sentences = [
-                        f"{collective} on {layout.words}: several files have it, and the last of "
-                        "them alone counts",
+                        f"{collective} on {layout.words}: several files have it; only the last "
+                        "one is used",
                         *sentences,
                     ]
                 by_place[layout, collective], lost[layout, collective] = rules, sentences
@@ -144,7 +144,7 @@ def layout_of(bench: Bench, path: Path) -> RankLayout:
     measured = {s.launch for s in bench.samples}
     found = {RankLayout(r.nodes, r.ppn, r.nranks) for r in bench.launches if r.launch in measured}
     if len(found) != 1:
-        words = ", ".join(sorted(x.words for x in found)) or "no launch that measured anything"
+        words = ", ".join(sorted(x.words for x in found)) or "no launch with a measurement"
         raise StrettoError(
             f"results of one layout are needed, this file has {words}",
             path,
@@ -172,25 +172,25 @@ def read_results(paths: Sequence[Path]) -> Results:
                 f"these results are of {bench.header.mpi.family} {bench.header.mpi.version}, the "
                 f"others of {mpi.family} {mpi.version}: one export is for one MPI",
                 path,
-                "export each MPI's results by themselves",
+                "export the results of each MPI separately",
             )
         built = bench.header.mpi.library
         if mpi is not None and built and mpi.library and built != mpi.library:
             raise StrettoError(
                 f"these results are of another build, {built!r}, the others of {mpi.library!r}: "
-                "builds are never mixed", path, "export each build's by themselves",
+                "builds cannot be mixed", path, "export the results of each build separately",
             )  # fmt: skip
         mpi = bench.header.mpi
         hosts.append(bench.header.host)
         if any(other_cpu(hosts[-1], other) for other in hosts):
             raise StrettoError(
                 f"these results are of {hosts[-1].cpu}, the others of {hosts[0].cpu}: kinds of "
-                "nodes are never mixed", path,
-                f"export each kind's by themselves: name {path.parent}, say",
+                "nodes cannot be mixed", path,
+                f"export the results of each kind separately: for example, {path.parent}",
             )  # fmt: skip
         if any(s.source != "measured" for s in bench.samples):
             raise StrettoError(
-                "these results are simulated, and native files are made of measurements", path,
+                "these results are simulated; an export needs measurements", path,
                 "measure them: stretto bench --candidates 'bare;native:all'",
             )  # fmt: skip
         need_baseline(bench, path)
@@ -198,7 +198,7 @@ def read_results(paths: Sequence[Path]) -> Results:
     if mpi is None:
         raise StrettoError("no results were given", None, "name files of stretto bench")
     read = [(path, bench) for path, (_, bench) in zip(paths, benches, strict=True)]
-    cold = all_cold(read, "export each kind by itself, into directories of their own: --out")
+    cold = all_cold(read, "export each kind separately, into different directories: --out")
     return Results(mpi, tuple(benches), cold)
 
 
@@ -290,21 +290,21 @@ def _alone(
         if found and base not in found:
             sizes[cell.collective].add(cell.bytes)
     return {
-        c: f"{c} of {', '.join(map(str, sorted(s)))} bytes on {layout.words}: the baseline is "
-        "missing, the MPI by itself was not measured there, and nothing can be compared"
+        c: f"{c} of {', '.join(map(str, sorted(s)))} bytes on {layout.words}: the baseline "
+        "(native or bare) is missing there, so nothing can be compared"
         for c, s in sizes.items()
     }
 
 
 def _not_by_size(collective: str, layout: RankLayout) -> str:
     """Return the sentence where something is faster at some sizes, and one row is for all."""
-    what, remedy = "these files do not look at its size", ""
+    what, remedy = "these files ignore its size", ""
     if collective in OWN_SIZE:
-        what = "in legal calls ranks differ in the size that they look up, which hangs"
+        what = "in legal calls, ranks may look up different sizes, and the call hangs"
         remedy = "; --plain-calls writes rows by size"
     return (
-        f"{collective} on {layout.words}: {what}, and nothing that is faster at some is as fast at "
-        f"all others: the MPI decides{remedy}"
+        f"{collective} on {layout.words}: {what}, and no algorithm that is faster at some "
+        f"sizes is as fast at all others: the MPI decides{remedy}"
     )
 
 
@@ -326,8 +326,8 @@ def _lost(
         f"the next best that is has x {min(others):.2f}" if others else "nothing else is faster"
     )
     return (
-        f"{collective} of {counted(size, 'byte')} on {layout.words}: {name} is not for these files "
-        f"(time x {best.ratio.median:.2f}): {unsaid[best.candidate]}; {instead}"
+        f"{collective} of {counted(size, 'byte')} on {layout.words}: {name} cannot be used in "
+        f"these files (time x {best.ratio.median:.2f}): {unsaid[best.candidate]}; {instead}"
     )
 
 
@@ -356,11 +356,11 @@ def settings_of(choice: str) -> tuple[tuple[str, str], ...]:
 #: what an MPI's files know of a layout beside its number of ranks, with words for it
 Known = tuple[Callable[[RankLayout], object], str]
 RANKS: Known = (lambda layout: None, "only")
-ONE_NODE: Known = (lambda layout: layout.nodes == 1, "and whether they lie on one node")
+ONE_NODE: Known = (lambda layout: layout.nodes == 1, "and by whether they are on one node")
 #: the ranks a node on average, rounded up
 AVERAGE: Known = (
     lambda layout: 0 if layout.nodes == 1 else -(-layout.nranks // layout.nodes),
-    "and how many each node has",
+    "and by the ranks on each node",
 )
 
 
@@ -381,10 +381,10 @@ def for_layouts(
         wanted = [x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)]
         chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
         kept.add((collective, chosen))
-        taken = f"{chosen.nranks} ranks are taken to lie on {chosen.nodes} x {chosen.ppn}"
+        taken = f"{chosen.nranks} ranks are assumed to be on {chosen.nodes} x {chosen.ppn}"
         lost += [
-            f"{collective} on {x.words}: this MPI's files tell communicators apart by their number "
-            f"of ranks {known[1]}, and {taken}"
+            f"{collective} on {x.words}: the files of this MPI distinguish communicators by their "
+            f"number of ranks {known[1]}, and {taken}"
             for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
         ]
     return [r for r in rules if (r.collective, r.layout) in kept], lost
@@ -433,7 +433,7 @@ def chosen_results(
     if below and not kept and not named:
         there = ", ".join(sorted({f"{m.family} {m.version}" for m in mpis.values()}))
         raise StrettoError(
-            f"there are no results of {family} in this directory, but of {there}",
+            f"this directory has no results of {family}, only of {there}",
             next(p for p in paths if p.is_dir()),
             "name another target (--to), or the results",
         )

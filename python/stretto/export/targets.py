@@ -94,7 +94,7 @@ def _summed(rule: Rule, version: str) -> str | None:
     """
     sized = rule.low > 0 or rule.high is not None
     if rule.collective == "allgatherv" and version.startswith("4.0.") and sized:
-        return "rows of Open MPI 4.0 look at the sum of its blocks"
+        return "rows of Open MPI 4.0 use the sum of its blocks"
     return None
 
 
@@ -121,8 +121,8 @@ def _mpich(
     found = mpi if isinstance(mpi, MPIInstallation) else find_installation(mpi or "mpich")
     if (found.family, found.version) != ("mpich", version):
         raise StrettoError(
-            f"measured with {version}, and this is {found.name}: the files are made from the "
-            "trees of one release, and replace them whole",
+            f"measured with {version}, but this is {found.name}: the files replace the trees of "
+            "exactly one release",
             found.libmpi,
             "name the MPI that was measured: --mpi PREFIX",
         )
@@ -130,7 +130,7 @@ def _mpich(
     def write(rules: list[Rule]) -> Export:
         export = mpich.trees(rules, found, wishes.prefer)
         if target == "mvapich":
-            export.lost.append("unproven: no MVAPICH has loaded these files")
+            export.lost.append("not verified: no MVAPICH has loaded these files")
         return export
 
     within = _within_reach(write, mpich.SIZELESS, wishes.beyond)

@@ -64,8 +64,8 @@ def too_few(points: Sequence[TestedPoint]) -> list[str]:
     most = max(p.launches for p in few)
     where = "" if len(few) == len(points) else f" at {len(few)} of {counted(len(points), 'point')}"
     return [
-        f"at most {counted(most, 'launch')}, too few for a test (at least {FEWEST}){where}: "
-        f"nothing can be called faster there; {few[0].remedy}"
+        f"at most {counted(most, 'launch')}, too few for a test (at least {FEWEST}){where}: no "
+        f"algorithm can count as faster there; {few[0].remedy}"
     ]
 
 
@@ -74,7 +74,7 @@ def nothing(points: Sequence[TestedPoint], what: str) -> str | None:
     tested = sum(p.tested for p in points)
     if points and not tested:
         return None
-    words = f"{what} was significantly faster than what the MPI does by itself"
+    words = f"{what} was significantly faster than native"
     if tested < len(points):
         words += f" at the {counted(tested, 'point')} where a test can be made"
     return words

@@ -44,7 +44,7 @@ CALLED_AT_TIMES = {"coll_tuned_reduce_algorithm": ("allreduce",)}
 #: own count; of 2, 3, 5, 6 and 7 (and gather's linear_sync) only with segments; sparbit, which
 #: takes each rank's own send count for that of the blocks received, in place, too, where it is
 #: ignored.
-#: HAN's algorithms need no place here: on several nodes they are the native decision, which does
+#: HAN's algorithms need no place here: on several nodes they are the native selection, which does
 #: the same, or get through more than that (tests/mpi/test_export_han.py)
 CUTS = {
     "coll_tuned_allgather_algorithm": {"7": "sparbit"},
@@ -86,8 +86,8 @@ def reason(rule: Rule, keep_order: bool, plain_calls: bool) -> str | None:
     """Return in words why a rule is left out; None: it is not."""
     if not plain_calls and cuts(rule) is not None:
         return (
-            "it hangs, ends the job or gives wrong data where ranks give the same data by other "
-            f"counts and types, which is legal; {PLAIN_CALLS} takes it"
+            "it fails in legal calls whose ranks use different counts and datatypes for the "
+            f"same data; {PLAIN_CALLS} allows it"
         )
     if keep_order and loses(rule) is not None:
         return f"it does not keep the order of operands ({KEEP_ORDER})"
@@ -102,9 +102,8 @@ def warnings(rules: Sequence[Rule]) -> list[str]:
 def described(rules: Sequence[Rule]) -> list[str]:
     """Return such a sentence on calls that ranks describe differently."""
     out = [
-        f"{collective}: {names}: hangs, ends the job or gives wrong data in a program whose ranks "
-        f"give the same data by other counts and types; without {PLAIN_CALLS} no such row is "
-        "written"
+        f"{collective}: {names}: fails (hangs, aborts or gives wrong data) if ranks use different "
+        f"counts and datatypes for the same data; without {PLAIN_CALLS} no such row is written"
         for collective, names in _named(rules, cuts).items()
     ]
     by_size = (r.collective for r in rules if r.low > 0 or r.high is not None)

@@ -17,10 +17,10 @@ Status = Literal["proven", "unproven", "wrong"]
 Seen = Sequence[tuple[list[CheckCase], Prints]]
 
 #: how a reason ends where evidence is missing without which nothing is proven
-UNSEEN = "is not known: what shows it was not seen, or not the same twice (is the machine busy?)"
+UNSEEN = "is unknown: no evidence was found, or it changed between two launches (busy machine?)"
 _ANOTHER = "another algorithm"
 #: the files do as they should, and so does the MPI without them
-_ALIKE = "the MPI by itself does the same here, as far as can be seen"
+_ALIKE = "native does the same here, as far as can be observed"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def verdicts_of(
     for index in dict.fromkeys(c.row for c in cases):
         found = _found([c for c in cases if c.row == index], seen, strongest)
         if index is not None and _compound(manifest, index):
-            words = "it calls other collectives, and those have rows, too"
+            words = "it calls other collectives, which also have rows"
             found = [
                 (c, "unproven", words) if s == "wrong" and why.startswith(_ANOTHER) else (c, s, why)
                 for c, s, why in found
@@ -90,11 +90,11 @@ def _joined(
     # end may be one of which nothing is known, or at which something else was seen.
     open_ = [f"{c.words}: {why}" for c, why in inside if c not in proven and why != _ALIKE]
     if open_ or not any(c.inside for c in proven):
-        reasons = open_ or [why for _, why in inside] or ["nothing to see"]
+        reasons = open_ or [why for _, why in inside] or ["nothing observable"]
         return RowCheck(index, words, "unproven", reasons[0])
     sizes = ", ".join(str(c.bytes) for c in proven if c.inside)
     beside = sum(not c.inside for c in proven)
-    why = f"it holds at {sizes} {'byte' if sizes == '1' else 'bytes'}"
+    why = f"it applies at {sizes} {'byte' if sizes == '1' else 'bytes'}"
     if beside:
         verb = "is" if beside == 1 else "are"
         why += f", and {counted(beside, 'call')} beside it {verb} untouched"
@@ -115,7 +115,7 @@ def _one(
 ) -> tuple[Status, str]:
     call = case.call
     if call in default.failed:
-        return "unproven", f"the MPI by itself fails here: {default.failed[call]}"
+        return "unproven", f"native fails here: {default.failed[call]}"
     if call in files.failed:
         return "wrong", f"with the files {files.failed[call]}"
     if call not in files.seen or call not in default.seen:
@@ -124,12 +124,12 @@ def _one(
     if not case.inside:
         as_default = ours.same(own)
         if as_default is False:
-            return "wrong", "the files change it, and it is to be the native decision"
+            return "wrong", "the files change it, although its row is native"
         if as_default is None:
-            return "unproven", f"whether the files leave it alone {UNSEEN}"
+            return "unproven", f"whether the files change it {UNSEEN}"
         return "proven", "untouched"
     if call in forced.failed:
-        return "unproven", f"the algorithm by itself fails here: {forced.failed[call]}"
+        return "unproven", f"the forced algorithm fails here: {forced.failed[call]}"
     if call not in forced.seen:
         return "unproven", "it was not reached"
     return _inside(own, ours, forced.seen[call], strongest)
@@ -137,12 +137,12 @@ def _one(
 
 def _inside(own: Print, ours: Print, forced: Print, strongest: str) -> tuple[Status, str]:
     if ours.same(forced) is False:
-        what = "the native decision" if ours.same(own) else _ANOTHER
-        return "wrong", f"{what} runs instead of the row's"
+        what = "the native selection" if ours.same(own) else _ANOTHER
+        return "wrong", f"{what} runs instead of the algorithm of the row"
     if not ours.told_by(strongest, forced):
         return "unproven", f"whether the row's algorithm runs {UNSEEN}"
     if own.same(forced) is False:
         return "proven", "as when forced"
     if not own.told_by(strongest, forced):
-        return "unproven", f"whether the MPI by itself does otherwise {UNSEEN}"
+        return "unproven", f"whether native differs {UNSEEN}"
     return "unproven", _ALIKE

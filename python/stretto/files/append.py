@@ -38,11 +38,11 @@ class LineDocument(Generic[H]):
         complete, _, rest = text.rpartition("\n")
         if not complete:
             if text.strip() and not text.lstrip().startswith("{"):
-                raise StrettoError(f"{self.what} expected, but this is something else", place)
+                raise StrettoError(f"this is not {self.what}", place)
             raise StrettoError(
-                f"{self.what} expected, but the file ends before its first line does",
+                f"{self.what} expected, but the first line is cut off",
                 place,
-                "it was cut off at the very start; remove it and measure again",
+                "the file is empty or cut off; remove it and measure again",
             )
         head, *lines = complete.split("\n")
         body = parse_body(head, place, self.what.rpartition(" ")[0], self.schema)

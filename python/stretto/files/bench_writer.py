@@ -31,9 +31,9 @@ class BenchWriter(LineFile):
         self._launches: dict[int, Launch] = {}
         if path.exists() and not resume and path.stat().st_size > 0:
             raise StrettoError(
-                "there are results in this file already, and they are not overwritten",
+                "this file already has results, and they are never overwritten",
                 path,
-                "go on with them (--resume), or name another file",
+                "continue with --resume, or give another file",
             )
         super().__init__(path, "another campaign", "a result")
         try:
@@ -50,7 +50,7 @@ class BenchWriter(LineFile):
         facts = (("MPI", *mpis), ("CPU", old.host.cpu, new.host.cpu))
         self.go_on(
             text, self.previous.truncated, facts,
-            "results of different systems are never mixed; name another file",
+            "results of different systems cannot be mixed; give another file",
         )  # fmt: skip
         self._launches = {r.launch: r for r in self.previous.launches}
 

@@ -13,13 +13,13 @@ from stretto.errors import StrettoError
 from stretto.files.bench import Bench
 
 KINDS = {
-    True: "of buffers that are in no cache (bench --cold, -off_cache)",
-    False: "of buffers that are used again",
+    True: "for buffers that are not in a cache (bench --cold, -off_cache)",
+    False: "for reused buffers",
 }
 #: what is to be said of anything that rests on such results
 COLD = (
-    f"the results are {KINDS[True]}: what is fast there need not be so where an application uses "
-    "its buffers again, as most do"
+    f"the results are {KINDS[True]}: the fastest algorithm may differ for applications that "
+    "reuse their buffers, as most do"
 )
 
 
@@ -32,7 +32,7 @@ def all_cold(files: Iterable[tuple[Path, Bench]], remedy: str) -> bool:
             mine = bench.header.cold
             raise StrettoError(
                 f"these results are {KINDS[mine]}, those of {first[not mine]} are {KINDS[not mine]}"
-                ": the two are never mixed",
+                ": they cannot be mixed",
                 cold,
                 remedy,
             )

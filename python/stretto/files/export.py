@@ -32,7 +32,7 @@ NAME = "stretto-native.json"
 class ExportPoint:
     """A call at which a row was measured.
 
-    `ratio`: the algorithm's time / that of the native decision there; None where no gain is
+    `ratio`: the algorithm's time / that of the native selection there; None where no gain is
     promised: a row that stands in for that decision, which the files have no words for.
     """
 
@@ -131,7 +131,7 @@ def _problems(value: ExportManifest) -> Iterator[str]:
         for point in row.measured:
             inside = row.covers(row.collective, row.nranks, point.bytes)
             if not inside or point.root < 0 or (point.ratio is not None and point.ratio <= 0):
-                yield f"what was measured is not of the row: {row.words}"
+                yield f"a measurement does not belong to the row: {row.words}"
 
 
 _COMMAND = "stretto export --to TARGET --out DIR RESULTS"

@@ -64,7 +64,7 @@ def write_together(files: Mapping[Path, str], what: str) -> None:
         for path in files:  # what a rename would fail at, or what must not be given another name
             if path.exists() and not path.is_file():
                 raise StrettoError(
-                    f"cannot write {what}: something of this name is there that is not a file",
+                    f"cannot write {what}: this name exists, but is not a file",
                     path, "name another directory",
                 )  # fmt: skip
         for path, text in files.items():
@@ -140,14 +140,14 @@ def read_text(path: Path, what: str, remedy: str | None = None, most: int = MOST
         raise from_oserror(error, f"cannot read {what}", path) from error
     except UnicodeDecodeError as error:
         raise StrettoError(
-            f"this is not {what}: byte {error.start} is not text",
+            f"this is not {what}: it is not text (byte {error.start})",
             path,
             "give a file that Stretto wrote; this one is damaged or of another kind",
         ) from error
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number that a file may hold")
+    raise ValueError(f"{name} is not a valid number")
 
 
 def _finite(text: str) -> float:
@@ -181,7 +181,7 @@ def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
         ) from error
     except ValueError as error:
         raise StrettoError(
-            f"{what} was expected, but the file holds something impossible ({error})",
+            f"{what} was expected, but the file holds an invalid value ({error})",
             f"{place}:{first_line}",
             "the file is damaged; make it again",
         ) from error

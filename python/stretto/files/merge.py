@@ -50,7 +50,7 @@ def _refuse_other_systems(tables: Sequence[tuple[Path, Table]]) -> None:
     for path, table in tables if len(tables) > 1 else ():
         if cpu_slug(table.cpu) == UNKNOWN_CPU:
             raise StrettoError(
-                "the table does not name its processor, so it may be for another one",
+                "the table does not name its processor, so it may be for another processor",
                 path,
                 f'write the model in its "created" line, in place of cpu "{table.cpu}"',
             )

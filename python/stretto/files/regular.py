@@ -75,7 +75,9 @@ def open_to_write(path: Path, flags: int, alone: bool = False) -> int:
 
 def linked(path: Path) -> OSError:
     """Return the error of a symbolic link where a file is to be written."""
-    return OSError(errno.ELOOP, "it is a symbolic link, which is not written through", str(path))
+    return OSError(
+        errno.ELOOP, "it is a symbolic link, which Stretto does not follow when writing", str(path)
+    )
 
 
 def _regular(handle: int, path: Path) -> int:
@@ -85,7 +87,7 @@ def _regular(handle: int, path: Path) -> int:
     os.close(handle)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, and no file", str(path))
+    raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, not a file", str(path))
 
 
 def _too_large(path: Path, most: int) -> OSError:

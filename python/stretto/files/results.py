@@ -20,7 +20,7 @@ def results_below(directory: Path) -> list[Path]:
             if found:
                 return found
     except OSError as error:
-        raise from_oserror(error, "cannot look into the directory", directory) from error
+        raise from_oserror(error, "cannot read the directory", directory) from error
     return []
 
 

@@ -16,7 +16,7 @@ from stretto.files.verdict import Metric
 
 WHAT = "measured scaling"
 Kind = Literal["native", "tuned"]
-_ANEW = "begin again with --restart (the old file is kept), or name another --out"
+_ANEW = "start again with --restart (the old file is kept), or give another --out"
 
 
 @dataclass
@@ -116,7 +116,7 @@ class ScaleWriter(LineFile):
         other = changed(old.programs, mine) if old.programs else None
         if other is not None:
             raise StrettoError(
-                f"{other} has changed since {old.created}, and these results are of the old one",
+                f"{other} has changed since {old.created}, but these results are of the old one",
                 f"{self.path}:1", _ANEW,
             )  # fmt: skip
 

@@ -85,7 +85,7 @@ class SettingsFile:
 def _problems(found: SettingsFile) -> Iterator[str]:
     names = {t.name: t for t in found.tried}
     if len(names) != len(found.tried) or NATIVE in names:
-        yield "a setting stands in it twice, or is called native"
+        yield "a setting occurs twice, or is called native"
     for run in found.runs:
         for name in (run.setting, run.beside):
             if name not in (None, NATIVE, *names):
@@ -94,7 +94,7 @@ def _problems(found: SettingsFile) -> Iterator[str]:
             yield "a run has a negative wall time"
     for t in found.tried:
         if not names.keys() >= set(t.parts):
-            yield f"{t.name!r} puts together what was not tried"
+            yield f"{t.name!r} combines settings that were not tried"
     if min(found.nodes or 1, found.ppn or 1) < 1:
         yield "nodes and ppn must be at least 1"
     chosen = names.get(found.setting or "")

@@ -143,7 +143,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
     raise StrettoError(
         "the table is truncated: it does not end in 'end N'",
         f"{place}:{len(lines)}",
-        "nothing of it is used; copy it again, or make it again with: stretto tune",
+        "it is not used; copy it again, or make it again with: stretto tune",
     )
 
 

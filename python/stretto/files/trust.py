@@ -26,7 +26,7 @@ def distrust(path: Path) -> str | None:
         try:
             found = [place.lstat(), place.stat()]
         except OSError as error:
-            return f"{place} cannot be looked at: {error.strerror}"
+            return f"{place} cannot be checked: {error.strerror}"
         for one in found:
             if one.st_uid not in (os.geteuid(), 0):
                 return f"{place} belongs to {_user(one.st_uid)}"

@@ -17,10 +17,10 @@ from stretto.imports.templates import default_for
 
 #: names of directories that differ from launch to launch
 _RUNS = re.compile(r"(?<![A-Za-z])(?:run|rep|job|trial|tmp|launch|iter)[\w.-]*")
-_SIZES = "give the tables of each layout in a file of their own, and say it by --pattern"
+_SIZES = "put the tables of each layout into a separate file, and name the layout with --pattern"
 _SAME = (
-    "give the tables of each in a file of their own, and say by --pattern what differs; if they "
-    "are launches of the MPI by itself, all alike: --algorithm default"
+    "put the tables of each into a separate file, and name the difference with --pattern; if "
+    "all are launches of native: --algorithm default"
 )
 
 
@@ -38,8 +38,8 @@ def refuse_unlike(items: Sequence[Item]) -> None:
     for group in groups.values():
         free = [i for i in group if not i.said]
         _check("the algorithm", [i for i in group if not i.named], lambda c: c.algorithm,
-               f"--setting '{default_for(group[0].layout.mpi)}' says which setting chose it; if "
-               "all are of the MPI by itself: --algorithm default", alone=True)  # fmt: skip
+               f"--setting '{default_for(group[0].layout.mpi)}' gives the setting that selected "
+               "it; if all are native: --algorithm default", alone=True)  # fmt: skip
         _check("the set of the launcher's options", free, _options, _SAME)
         _check("the launcher's or the program's directory", free, _paths, _SAME)
         by_file: dict[str, list[Item]] = defaultdict(list)
@@ -94,7 +94,7 @@ def _check_lines(group: Sequence[Item]) -> None:
 def _differs(what: str, item: Item, found: Sequence[Said], remedy: str) -> StrettoError:
     one, two = found[:2]
     return StrettoError(
-        f"{what} differs between tables that would be launches of one candidate of "
+        f"{what} differs between tables that count as launches of one candidate of "
         f"{item.collective} ({item.candidate}): {one.value} ({one.place}), {two.value} "
         f"({two.place})", one.place, next((s.remedy for s in found if s.remedy), remedy),
     )  # fmt: skip

@@ -81,8 +81,8 @@ def chosen_by(
         elif decides:
             if re.search(r"[$`]", said.value):
                 raise StrettoError(
-                    f"{name}={said.value} stands for a value that the log does not show",
-                    said.place, "give each algorithm's tables in a file of their own, and "
+                    f"{name}={said.value} has a value that the log does not show",
+                    said.place, "put the tables of each algorithm into a separate file, and "
                     "{algorithm} in --pattern",
                 )  # fmt: skip
             place = place or said.place

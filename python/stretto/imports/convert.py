@@ -28,7 +28,7 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
     missing = [file_of(place) for place, x in lines if _time(x, value) is None]
     if missing and len(missing) == len(lines):
         raise StrettoError(
-            f"no file has a column of the {WORDS[value]}", missing[0],
+            f"no file has a column for the {WORDS[value]}", missing[0],
             f"import the {WORDS['avg' if value == 'max' else 'max']}"
             + (", or run OSU's programs with -f, which prints it" if value == "max" else ""),
         )  # fmt: skip
@@ -54,7 +54,7 @@ def of_no_bytes(items: Sequence[Item]) -> str | None:
     if not found:
         return None
     return (
-        f"lines of 0 bytes, at which nothing is sent, are left out: {len(found)} "
+        f"lines of 0 bytes are left out, because they send nothing: {len(found)} "
         f"({', '.join(dict.fromkeys(found))})"
     )
 
@@ -67,8 +67,8 @@ def found_wrong(items: Sequence[Item]) -> list[str]:
             if not line.correct and not _sends_nothing(item, line):
                 places.setdefault((item.layout, item.collective, item.candidate), line)
     return [
-        f"{collective}, {line.bytes} B: the benchmark found wrong results ({line.place}); that "
-        f"candidate ({candidate}) decides nothing for {collective} on {layout.nodes} x "
+        f"{collective}, {line.bytes} B: the benchmark found wrong results ({line.place}); "
+        f"candidate {candidate} is excluded for {collective} on {layout.nodes} x "
         f"{layout.ppn}, at any size"
         for (layout, collective, candidate), line in places.items()
     ]
@@ -85,7 +85,7 @@ def collect(
     if items and not groups:
         raise StrettoError(
             "there was nothing to import: all sizes are 0 bytes", items[0].table.place,
-            "measure sizes at which something is sent",
+            "measure sizes above 0 bytes",
         )  # fmt: skip
     refuse_two_builds((i.layout, i.called) for group in groups.values() for i in group)
     out: dict[FileLayout, Bench] = {}

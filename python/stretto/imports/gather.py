@@ -94,11 +94,11 @@ def _read_all(
         other = seen.setdefault(path.resolve(), path)
         facts = match(asked.patterns, path) if asked.patterns else FileFacts()
         if other is not path:  # as a second launch it would make chance look like significance
-            left_out.append(f"{path}: the same file as {other}, which counts once")
+            left_out.append(f"{path}: the same file as {other}; it is used once")
         elif facts is None:
             unfit.append(path)
         elif path.is_file() and path.stat().st_size > MOST_BYTES:
-            left_out.append(f"{path}: too large to be what a benchmark printed")
+            left_out.append(f"{path}: too large to be the output of a benchmark")
         else:
             try:
                 reading = read(text_of(path), str(path))
@@ -116,7 +116,7 @@ def _read_all(
             left_out += reading.problems
             file = _File(path, facts, (reading.tables, reading.messages))
             if not file.every:
-                left_out.append(f"{path}: there is no table of a collective or of messages in it")
+                left_out.append(f"{path}: it contains no table of a collective or of messages")
             found.append(file)
     for (message, remedy), (first, *more) in unread.items():
         if not any(file.every for file in found):
@@ -129,10 +129,10 @@ def _read_all(
         raise UsageError(
             f"no file fits --pattern ({counted(len(unfit), 'file')}): {unfit[0]} does not end in "
             f"{end!r}", f"--pattern {asked.patterns[0].text!r}",
-            "let the pattern say what stands there; {nodes}, {ppn}, {nranks} and {launch} are "
+            "correct the pattern; {nodes}, {ppn}, {nranks} and {launch} are "
             "numbers, * is anything within one name",
         )  # fmt: skip
-    left_out += [f"{path}: its name has not the form of any --pattern" for path in unfit]
+    left_out += [f"{path}: its name matches no --pattern" for path in unfit]
     if found:
         _check_names(asked.by_name, {f.facts.mpi for f in found if f.facts.mpi})
     return found
@@ -163,7 +163,7 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
     if others and not any(file.every for file in found):
         titles = ", ".join(dict.fromkeys(str(t.collective) for t in others))
         raise StrettoError(
-            f"no table is of {wanted}: the title of each says {titles}", others[0].place,
+            f"no table is of {wanted}: their titles are {titles}", others[0].place,
             "leave out --collective, or name what was measured",
         )  # fmt: skip
     left_out += [
@@ -204,8 +204,8 @@ def _drop_copies(found: Sequence[_File], left_out: list[str]) -> None:
             if mine:
                 which = f"{len(mine)} of its {counted(len(file.kinds[kind]), 'table')}"
                 left_out.append(
-                    f"{file.path}: {which} are the same measurements as in "
-                    f"{file_of(copies[mine[0]])}, which count once"
+                    f"{file.path}: {which} repeat the measurements in {file_of(copies[mine[0]])}, "
+                    "which are used once"
                 )
             file.kinds[kind][:] = [t for t in file.kinds[kind] if t.place not in copies]
 
@@ -217,7 +217,7 @@ def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
         return items
     left_out.append(
         f"{cold[0].table.place}: of buffers that are in no cache (-off_cache), as are "
-        f"{counted(len(cold), 'table')}; the others are of buffers used again, and the two are "
-        "never mixed: left out, import them by themselves"
+        f"{counted(len(cold), 'table')}; the others are of buffers used again, and the two cannot "
+        "be mixed: left out, import them separately"
     )
     return [i for i in items if not i.table.cold]

@@ -54,7 +54,7 @@ _SINCE = 2019
 _SYNC = re.compile(r"\s-sync\s+(\S+)")
 _SHIFT = re.compile(r"\s-root_shift\s+(\S+)")
 _MAP = re.compile(r"\s-map\s+(\d+)x(\d+)")
-_ORDER = "its ranks are not node after node (-map)"
+_ORDER = "its ranks do not fill one node after another (-map)"
 _ROOTED = ("bcast", "reduce", "gather", "scatter", "gatherv", "scatterv")
 _REORDERED = "rank order (rowwise)"
 _CONTIGUOUS = re.compile(r"\s-contig_type\s+(\S+)")
@@ -220,15 +220,15 @@ def _why_not(collective: str, facts: dict[str, str], words: str) -> str | None:
         return "of buffers in no cache (-off_cache)"
     if collective in _ROOTED and _last(_SHIFT, words, "on" if _year(facts) < _SINCE else "off"):
         return (
-            "its root moves from call to call (-root_shift, or an IMB before 2019), and a result "
-            "here is of one root"
+            "its root changes from call to call (-root_shift, or IMB before 2019), but a "
+            "result needs one root"
         )
     if any("1" not in grid for grid in _MAP.findall(words)[-1:]):
         return _ORDER
     if any(kind.lower() != "base" for kind in _CONTIGUOUS.findall(words)[-1:]):
         return "of a derived datatype (-contig_type), whose packing is in the times"
     if _GPU.search(words) and [m.lower() for m in _MEMORY.findall(words)[-1:]] != ["cpu"]:
-        return "of device memory, which is the MPI's"
+        return "of device memory, which Stretto leaves to the MPI"
     return None
 
 

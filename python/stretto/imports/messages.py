@@ -133,9 +133,9 @@ def _refuse_unlike(members: Sequence[_Placed], asked: Asked) -> None:
             ways = (other.form, member.form)
         if ways[0] != ways[1]:
             raise StrettoError(
-                f"{member.program} was measured in two ways ({ways[0]}; {ways[1]}), and all its "
-                "tables would be launches of one", f"{other.table.place}, {member.table.place}",
-                "import each file by itself, with its own --out; if only their names differ: "
+                f"{member.program} was measured in two ways ({ways[0]}; {ways[1]}), which cannot "
+                "be launches of one measurement", f"{other.table.place}, {member.table.place}",
+                "import each file separately, with a different --out; if only their names differ: "
                 "--pattern '*'",
             )  # fmt: skip
 

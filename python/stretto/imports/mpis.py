@@ -132,9 +132,9 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
     # what stands behind --mpi is the MPI itself; only a name in a file's place is given another
     called = "" if place.startswith("--mpi") else f"{name or 'NAME'}="
     raise UsageError(
-        f"{words!r} is not an MPI that Stretto knows",
+        f"{words!r} is not an MPI that Stretto supports",
         place,
-        f"say which one it is: --mpi {called}openmpi@4.0.1 (or mpich@..., mvapich@..., intel@...)",
+        f"name it: --mpi {called}openmpi@4.0.1 (or mpich@..., mvapich@..., intel@...)",
     )
 
 
@@ -147,7 +147,8 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
         mpi = plainly(words)
         if name in by_name if equals else everywhere is not None:
             raise UsageError(
-                f"--mpi says twice what {f'{name} is' if equals else 'the MPI of all files is'}",
+                "--mpi gives two values for what "
+                f"{f'{name} is' if equals else 'the MPI of all files is'}",
                 f"--mpi {text}",
                 "say it once; of some of the files, by the name that stands at {mpi} in their "
                 "places: --mpi NAME=openmpi@4.0.1",

@@ -47,8 +47,8 @@ def algorithm_in(name: str, path: Path) -> Said | None:
     pattern = "{algorithm}".join(re.sub(r"\d+", "*", part) for part in (before, behind))
     return Said(
         mark[group].lower(), str(path),
-        f"say where it stands, as in --pattern {shlex.quote(pattern)}; if all are of the MPI by "
-        "itself: --algorithm default",
+        f"give its position, as in --pattern {shlex.quote(pattern)}; if all are native: "
+        "--algorithm default",
     )  # fmt: skip
 
 
@@ -58,8 +58,8 @@ def size_in(name: str, path: Path) -> Said | None:
     size = " ".join([*_LAYOUT.findall(name), sizes_in(words)]).strip()
     return Said(
         size, str(path),
-        "say where it stands by {nodes}, {ppn} or {nranks} in --pattern; if it is something else: "
-        "--pattern '*'",
+        "mark it as {nodes}, {ppn} or {nranks} in --pattern; if it is something else: --pattern "
+        "'*'",
     ) if size else None  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Naming:
     ) -> str:
         """Return the candidate for an algorithm.
 
-        `algorithm`: ``7``, ``knomial``; None or ``default``: the native decision, which is
+        `algorithm`: ``7``, ``knomial``; None or ``default``: the native selection, which is
         ``bare``, as is Open MPI's 0. Intel MPI's 0 is a preset like any other. Raises
         NoSuchAlgorithm: where the MPI that is asked has none of that name.
         """
@@ -58,7 +58,7 @@ class Naming:
         if mpi.family == "openmpi" and algorithm == "0" and (not template or template.of_tuned):
             # It means "ignore": coll/tuned goes on to its own decision. As a forced choice, what
             # people measured as the default would be a candidate, and the baseline be missing.
-            self.note("Open MPI's algorithm 0 is its own decision (bare)")
+            self.note("algorithm 0 of Open MPI is its native selection (bare)")
             return BARE
         if template is not None:
             return PREFIX + self._by_template(template, collective, algorithm)
@@ -70,8 +70,7 @@ class Naming:
                 return a.candidate
         has = ", ".join(dict.fromkeys(f"{a.value} {a.name}" for a in mine))
         raise NoSuchAlgorithm(
-            f"{_words(mpi)} as it is installed here has no algorithm {algorithm!r} for "
-            f"{collective}",
+            f"{_words(mpi)} , as installed here, has no algorithm {algorithm!r} for {collective}",
             None,
             f"it has {has or 'none'}; or give the settings: --setting '{default_for(mpi)}'",
         )
@@ -83,7 +82,7 @@ class Naming:
         """Refuse settings that are of no result: their files would be counted as something else."""
         if self.templates and not self.named:
             raise UsageError(
-                "--setting says what chooses an algorithm, but no file's algorithm is known",
+                "--setting needs the algorithm of each file, and none is known",
                 "--setting", "name it: {algorithm} in --pattern, or --algorithm",
             )  # fmt: skip
         for t in self.templates:
@@ -114,11 +113,11 @@ class Naming:
             only = self._used[template] = self._used[template] or algorithm
             if algorithm != only:  # whose times would be those of one candidate
                 raise UsageError(
-                    f"--setting {template.text} stands for one algorithm, and these are several: "
+                    f"--setting {template.text} selects one algorithm, but there are several: "
                     f"{only}, {algorithm}",
                     "--setting",
-                    "put {algorithm} where its number or name stands, or import each algorithm's "
-                    "files by themselves, each with its own --out",
+                    "put {algorithm} where its number or name stands, or import the files of each "
+                    "algorithm separately, with a different --out",
                 )
         return template.filled(collective, algorithm)
 
@@ -141,8 +140,8 @@ class Naming:
             name = f"{called}=" if called else ""
             say = f", and say its version: --mpi {name}{product(mpi)}@VERSION"
             raise StrettoError(
-                f"{_words(mpi)} is not installed here{have}, so that nobody can be asked what its "
-                "algorithms' numbers mean", None,
+                f"{_words(mpi)} is not installed here{have}, so Stretto cannot ask it for the "
+                "names of its algorithms", None,
                 "put its bin directory on PATH (or load its module), or give the settings that "
                 f"chose them: --setting '{default_for(mpi)}'"
                 f"{say if mpi.version == UNKNOWN else ''}",

@@ -103,7 +103,11 @@ class _Reader(StreamReader):
         test = _TESTS.get(" ".join(name.lower().split())) if library == "MPI" else None
         if test is None:
             device = library.startswith("MPI-")
-            why = "of device memory, which is the MPI's" if device else f"not one of {_KNOWN}"
+            why = (
+                "of device memory, which Stretto leaves to the MPI"
+                if device
+                else f"not one of {_KNOWN}"
+            )
             self._skip(place, f"{title.group(0).lstrip('# ')}: {why}; left out")
             return
         program, kind = test

@@ -35,7 +35,7 @@ from stretto.mpi.algorithms.base import PREFIX
 
 Which = Literal["max", "avg"]
 Pairs = tuple[tuple[str, str], ...]
-_APART = "give each algorithm's tables in a file of their own, and {algorithm} in --pattern"
+_APART = "put the tables of each algorithm into a separate file, and {algorithm} in --pattern"
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ def refuse_two_builds(found: Iterable[tuple[FileLayout, str | None]]) -> None:
         names = sorted({n for n in (name, called) if n is not None})
         say = " ".join(f"--mpi {n}={written(layout.mpi)}" for n in names)
         raise StrettoError(
-            f"{' and '.join(builds)} would both be {layout.name}; builds are never mixed", None,
-            f"if they are one MPI, say so: {say}; otherwise import them by themselves, each with "
-            "its own --out",
+            f"{' and '.join(builds)} would both be {layout.name}; builds cannot be mixed", None,
+            f"if they are one MPI, say so: {say}; otherwise import them separately, with a "
+            "different --out",
         )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ class Placing:
     def add(self, table: Printed, own: FileFacts) -> None:
         everywhere = self._asked.facts
         if own.algorithm is None and everywhere.algorithm is None:
-            refuse_unclear(table, f"{_APART}; if all are of the MPI by itself: --algorithm default")
+            refuse_unclear(table, f"{_APART}; if all are native: --algorithm default")
         collective = _collective(table, own, everywhere)
         facts, layout = placed(table, own, self._asked)
         try:
@@ -149,8 +149,8 @@ class Placing:
         for said, setting in self._uncounted[:1]:
             more = f" and {len(self._uncounted) - 1} more" if len(self._uncounted) > 1 else ""
             self._naming.note(
-                f"{said.place}{more}: algorithm {said.value} is named, and this counts as what the "
-                f"MPI does by itself; say what chose it: --setting '{setting}', or --algorithm "
+                f"{said.place}{more}: algorithm {said.value} is named, but this counts as native; "
+                f"give the setting that selected it: --setting '{setting}', or --algorithm "
                 "default"
             )
         around: dict[MPIIdentity, list[set[tuple[str, str]]]] = defaultdict(list)
@@ -184,13 +184,13 @@ class Placing:
         if chosen.candidate is not None:
             if chosen.ignored is not None:
                 self._naming.note(
-                    f"{chosen.place}: coll_tuned_use_dynamic_rules is not shown to be set; without "
-                    f"it Open MPI ignores {chosen.ignored}"
+                    f"{chosen.place}: coll_tuned_use_dynamic_rules does not appear in the log; "
+                    f"without it Open MPI ignores {chosen.ignored}"
                 )
             if said is not None and said.value in DEFAULT_WORDS and chosen.algorithm is not None:
                 raise StrettoError(
-                    f"{chosen.candidate.removeprefix(PREFIX)} was set before, and this line says "
-                    f"{said.value}: whether it still held is not shown", said.place, _APART,
+                    f"{chosen.candidate.removeprefix(PREFIX)} was set earlier, but this line "
+                    f"gives {said.value}: the log does not show which applied", said.place, _APART,
                 )  # fmt: skip
             return chosen.candidate, chosen.around, False
         named = self._naming.has_settings(mpi, facts.mpi)
@@ -211,7 +211,7 @@ def _refuse_other(chosen: Chosen, candidate: str, algorithm: str) -> None:
     raise StrettoError(
         f"the log shows {chosen.pairs[0][0]}={shown}, and the given algorithm is {algorithm}",
         chosen.place,
-        "leave out --algorithm: the settings in the log say which it is; or correct --pattern",
+        "leave out --algorithm (the log has the settings), or correct --pattern",
     )
 
 
@@ -231,7 +231,7 @@ def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
     names = [n.lower().removeprefix("osu_") for n in (table.collective, given) if n is not None]
     if not names:
         raise StrettoError(
-            "this table does not say of which collective it is", table.place,
+            "the collective of this table is unknown", table.place,
             "name it: --collective allreduce, or {collective} in --pattern",
         )  # fmt: skip
     if names[0] != names[-1]:
@@ -255,7 +255,8 @@ def placed(table: Printed, own: FileFacts, asked: Asked) -> tuple[FileFacts, Fil
             raise StrettoError(
                 f"the log shows a command with {words!r} for {kind}, and not its value",
                 table.context.place,
-                "give the tables of each layout in a file of their own, and say it by --pattern",
+                "put the tables of each layout into a separate file, and name the layout with "
+                "--pattern",
             )
         if not re.fullmatch(r"[1-9]\d{0,8}", words):
             continue
@@ -278,14 +279,14 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
 
     zero = [n for n in ("nodes", "ppn", "nranks") if getattr(facts, n) == 0]
     if zero:  # a name that gives 0 is wrong; one without a number only lacks it
-        raise refuse(f"{' and '.join(zero)} of 0, as the file's name says, is not a layout")
+        raise refuse(f"{' and '.join(zero)} of 0, from the name of the file, is not a layout")
     if table.exchange is not None and table.tool.startswith("OSU") and table.nranks == 2:
         nodes = 2 if facts.nodes is None and facts.ppn == 1 else facts.nodes
         if nodes not in (1, 2):  # such a job says nothing of its nodes
             raise refuse(
                 f"the number of nodes of osu_{table.collective} is not known" if nodes is None
                 else f"osu_{table.collective} has 2 ranks, and {nodes} nodes are given",
-                "say it: --nodes 2, or --nodes 1 for two ranks on one node (or {nodes} in "
+                "give --nodes 2, or --nodes 1 for two ranks on one node (or {nodes} in "
                 "--pattern)",
             )  # fmt: skip
         return nodes, 2 // nodes, 2
@@ -301,9 +302,9 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
         given = ", ".join(f"{n} {v}" for n, v in (("nodes", nodes), ("ranks per node", ppn),
                                                   ("ranks", nranks)) if v)  # fmt: skip
         raise refuse(
-            "on how many nodes and ranks this was measured is not known"
+            "the nodes and ranks of this measurement are unknown"
             + (f" ({given})" if given else ""),
-            "say it: --nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks} in --pattern",
+            "give --nodes 8 --ppn 36, or {nodes}, {ppn}, {nranks} in --pattern",
         )
     if nodes and nranks > nodes * ppn:
         raise refuse(
@@ -325,23 +326,23 @@ def _mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
     named = _distinct(table.context.mpis)
     if said is None and not named:
         raise UsageError(
-            f"with which MPI this was measured is not known ({table.place})", "--mpi",
-            "say it: --mpi openmpi@4.0.1, or {mpi} in --pattern",
+            f"the MPI of this measurement is unknown ({table.place})", "--mpi",
+            "give --mpi openmpi@4.0.1, or {mpi} in --pattern",
         )  # fmt: skip
     if said is None:
         if len(named) > 1:
             words = ", ".join(s.value for s in named)
             raise StrettoError(
                 f"before {table.place} the log names several MPIs: {words}", named[0].place,
-                f"say which one was used: --mpi {named[-1].value}",
+                f"give the one that was used: --mpi {named[-1].value}",
             )  # fmt: skip
         return plainly(named[0].value)
     if named and not any(agree(identity_of(s.value), said) for s in named):
         raise StrettoError(
             f"the log names {named[0].value}, and the given MPI is {written(said)}",
             named[0].place,
-            "leave out --mpi: each table then counts for the MPI that is named before it; or "
-            "correct it",
+            "leave out --mpi, so that each table belongs to the MPI named before it; or correct "
+            "--mpi",
         )
     if len(named) == 1:
         version = agreed(said.version, identity_of(named[0].value).version)
@@ -379,7 +380,7 @@ def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
         return mpi
     raise StrettoError(
         f"the file's name says {written(mpi)}, --mpi {written(asked.mpi)}", place,
-        f"correct --mpi, or say what the name means: --mpi {facts.mpi}={written(asked.mpi)}",
+        f"correct --mpi, or give the MPI of that name: --mpi {facts.mpi}={written(asked.mpi)}",
     )  # fmt: skip
 
 
@@ -392,6 +393,6 @@ def _of(mpi: MPIIdentity, facts: FileFacts, place: str) -> MPIIdentity:
     if version is None:
         raise StrettoError(
             f"the file's name says version {said}, and the MPI is {written(mpi)}", place,
-            "say the version in one place",
+            "give the version only once",
         )  # fmt: skip
     return versioned(mpi, version)

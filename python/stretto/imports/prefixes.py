@@ -108,8 +108,8 @@ def _prefixes(
             )
         if not found[form] and unknown is None:
             unknown = (
-                f"{place}:{at}: {before.strip()[:60]!r} stands before a title, and is not known as "
-                "a prefix of lines: take it off all lines first"
+                f"{place}:{at}: {before.strip()[:60]!r} precedes a title, but is not a "
+                "known line prefix: remove it from all lines"
             )
     forms = [form for form, is_prefix in found.items() if is_prefix]
     if unknown and not forms:

@@ -201,8 +201,8 @@ class StreamReader:
         if self.ended and found is not None and not self.told:
             self.told = True
             self.problem(
-                place, "the table before it has ended (by an empty line, or as the sizes no longer "
-                f"rise); this and what follows is left out: {line.strip()[:60]}",
+                place, "the table ended before this line (empty line, or sizes that do not "
+                    f"increase); the rest is left out: {line.strip()[:60]}",
             )  # fmt: skip
 
     def end(self) -> None:

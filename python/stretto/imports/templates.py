@@ -24,7 +24,7 @@ BESIDE: dict[Family, tuple[str, str]] = {
     "openmpi": ("coll_han_priority=0", "on several nodes HAN decided, from Open MPI 5 on"),
     "mpich": (
         "MPIR_CVAR_DEVICE_COLLECTIVES=percoll,MPIR_CVAR_{COLLECTIVE}_DEVICE_COLLECTIVE=0",
-        "the device's own collectives decided where they had something for the call",
+        "the collectives of the device were used where available",
     ),
     "intel": ("", ""),
 }
@@ -142,7 +142,7 @@ def _family(text: str, mpi: MPIIdentity | None) -> Family | None:
         raise UsageError(
             f"{text!r} are settings of {whose}{but}",
             _OPTION,
-            f"give each MPI's by themselves: {_OPTION} openmpi=... {_OPTION} mpich=...",
+            f"give the settings of each MPI separately: {_OPTION} openmpi=... {_OPTION} mpich=...",
         )
     return mpi.family if mpi else next(iter(found), None)
 

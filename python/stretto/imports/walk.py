@@ -84,7 +84,9 @@ def text_of(path: Path) -> str:
 def _unpacked(data: bytes, path: Path) -> bytes:
     for magic, (name, tool) in _PACKED.items():
         if data.startswith(magic):
-            raise Packed(f"compressed by {name}, which is not read here", path, f"{tool} it first")
+            raise Packed(
+                f"compressed with {name}, which Stretto cannot read", path, f"{tool} it first"
+            )
     if not data.startswith(_GZIP):
         return data
     try:
@@ -92,9 +94,9 @@ def _unpacked(data: bytes, path: Path) -> bytes:
             out = stream.read(MOST_BYTES + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise StrettoError(
-            f"the compressed file is broken ({error}), and what it holds is not taken", path,
-            "copy it again, or unpack by gunzip what can be saved",
+            f"the compressed file is damaged ({error}) and was not read", path,
+            "copy it again, or recover a part with gunzip",
         ) from error  # fmt: skip
     if len(out) > MOST_BYTES:
-        raise StrettoError("too large, once unpacked, to be what a benchmark printed", path)
+        raise StrettoError("too large, once unpacked, to be the output of a benchmark", path)
     return out

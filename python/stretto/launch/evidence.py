@@ -66,13 +66,13 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
     ours = [line for line in said.splitlines() if line.startswith("stretto: ")]
     if found.loaded < nranks:
         raise CommandFailedError(
-            f"{found.loaded} of {counted(nranks, 'rank')} loaded Stretto in the tuned run, so it "
-            "was not tuned, and no verdict is given",
+            f"{found.loaded} of {counted(nranks, 'rank')} loaded Stretto in the tuned run, so the "
+            "run was not tuned and does not count",
             command,
-            "see that LD_PRELOAD and the STRETTO_ variables reach the ranks: `env -i`, sudo, "
-            "containers and scripts that set LD_PRELOAD themselves drop them (put the lines of "
-            "`stretto env` right before mpirun), programs linked statically cannot load it, and "
-            "all nodes must see this directory",
+            "check that LD_PRELOAD and the STRETTO_ variables reach the ranks: `env -i`, sudo, "
+            "containers and scripts that set LD_PRELOAD drop them (then put the lines of `stretto "
+            "env` right before mpirun). Static programs cannot load Stretto. All nodes must see "
+            "this directory",
         )
     if found.active < found.loaded:
         why = f": {ours[-1].removeprefix('stretto: ')}" if ours else ""
@@ -80,13 +80,13 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
             f"Stretto was loaded but left everything to the MPI on {found.loaded - found.active} "
             f"of {counted(found.loaded, 'rank')}, so the run was not tuned{why}",
             command,
-            "see that STRETTO_TABLE reaches the ranks, and that its file can be read there",
+            "check that STRETTO_TABLE reaches the ranks, and that its file is readable there",
         )
     if found.finished and not found.calls:
         why = f" ({ours[-1].removeprefix('stretto: ')})" if ours else ""
         raise CommandFailedError(
             f"Stretto was on {counted(found.loaded, 'rank')}, but executed none of the calls{why}, "
-            "so the run was not tuned, and no verdict is given",
+            "so the run was not tuned and does not count",
             command,
             "run it with `stretto run --verbose`, which prints why for each call",
         )
@@ -96,8 +96,8 @@ def require_native(found: Evidence, command: str) -> None:
     """Refuse a run that was to be native, and in which ranks had Stretto."""
     if found.active:
         raise CommandFailedError(
-            f"{counted(found.active, 'rank')} had Stretto in the run that was to be native, so "
-            "runs with and without it cannot be compared",
+            f"{counted(found.active, 'rank')} loaded Stretto in the native run, so runs with and "
+            "without it cannot be compared",
             command,
-            "take the lines of `stretto env` out of the script",
+            "remove the lines of `stretto env` from the script",
         )

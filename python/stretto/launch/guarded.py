@@ -97,7 +97,7 @@ class Guarded:
         while b"\n" not in self._text:
             piece = os.read(self._status, 256)
             if not piece:
-                raise _cannot_start(argv, "the process that guards it ended at once")
+                raise _cannot_start(argv, "its guard process ended at once")
             self._text += piece
         line, _, self._text = self._text.partition(b"\n")
         word, _, number = line.partition(b" ")

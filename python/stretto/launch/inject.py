@@ -57,14 +57,15 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     for name, value in out.items():
         if ";" in value or "\n" in value:
             raise StrettoError(
-                f"{name} holds a semicolon or a line feed, which no launcher passes to the ranks",
+                f"{name} holds a semicolon or a line feed, which launchers cannot pass to the "
+                "ranks",
                 value,
-                "write it without",
+                "remove it",
             )
     for lib in libs:
         if any(c in ":;," or c.isspace() for c in str(lib)):
             raise StrettoError(
-                "a library to preload cannot lie in a path with a blank, colon, semicolon or comma",
+                "the path of a preloaded library cannot contain a blank, colon, semicolon or comma",
                 lib,
                 "install Stretto in another directory",
             )
@@ -130,9 +131,9 @@ def _refuse_lost(command: Command) -> None:
     lost = next((o.words for o in obstacles(command) if o.certain), None)
     if lost is not None:
         raise StrettoError(
-            f"Stretto cannot reach the program: `{lost}` in front of it takes LD_PRELOAD away",
+            f"Stretto cannot reach the program: `{lost}` in front of it removes LD_PRELOAD",
             " ".join(command.words),
-            f"leave `{lost}` out, or start stretto behind it",
+            f"leave `{lost}` out, or start stretto after it",
         )
 
 

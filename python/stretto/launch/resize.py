@@ -75,15 +75,15 @@ def resize(
     command = parse_command(words, environ, cwd)
     if command.launcher_at is None or command.kind is None:
         raise UsageError(
-            "this command shows no launcher, so its number of ranks cannot be set",
+            "this command shows no launcher, so Stretto cannot set its number of ranks",
             " ".join(words),
-            "say where the numbers go: -- ./job.sh {n} (also {nodes}, {ppn}, {threads})",
+            "mark the numbers in the command: -- ./job.sh {n} (also {nodes}, {ppn}, {threads})",
         )
     if len(command.applications) != 1:
         raise UsageError(
-            "several programs are started (A : B), so which gets more ranks is not known",
+            "several programs are started (A : B), so Stretto cannot change their number of ranks",
             " ".join(words),
-            "say where the numbers go: mpirun -n {n} ./a : -n 1 ./b (one node)",
+            "mark the numbers in the command: mpirun -n {n} ./a : -n 1 ./b (one node)",
         )
     change = _Change(command, point)
     several = len(find_layout(command, environ, cwd).hosts) > 1
@@ -158,7 +158,7 @@ def _openmpi(change: _Change, several: bool, cores: int | None) -> None:
         if found is None:
             raise UsageError(
                 f"--map-by {mapping.values[0]} is not understood", None,
-                "say where the numbers go: {n}, {nodes}, {ppn} and {threads} in the command",
+                "mark the numbers in the command with {n}, {nodes}, {ppn} and {threads}",
             )  # fmt: skip
         policy, rest = found.group("policy"), found.group("rest")
     wide = point.threads is not None and point.threads > 1 and binding is None

@@ -48,8 +48,8 @@ class Tool:
             else ("part of the program", "link the program without it")
         )
         return (
-            f"{self.name} ({how}) exports MPI functions: Stretto does not see the calls that it "
-            f"takes; {remedy} while Stretto records or tunes"
+            f"{self.name} ({how}) exports MPI functions: Stretto does not see the calls that "
+            f"it intercepts; {remedy} while Stretto records or tunes"
         )
 
 

@@ -42,12 +42,12 @@ def need_baseline(bench: Bench, path: Path) -> None:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(
             f"these results hold no measurement{cut}", path,
-            "measure on with the same stretto bench command; it goes on where it was",
+            "repeat the stretto bench command; it continues where it stopped",
         )  # fmt: skip
     if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:
         raise StrettoError(
             "these results lack the baseline: neither native nor bare was measured", path,
-            "measure it: stretto bench --candidates bare; of imported results, add a run without "
+            "measure it: stretto bench --candidates bare; for imported results, add a run without "
             "{algorithm}, or with the name default (Open MPI: 0)",
         )  # fmt: skip
 

@@ -129,7 +129,8 @@ def recorded_pattern(profile: Profile, collective: str, place: str) -> str:
     if not kinds:
         raise StrettoError(
             f"{collective} is not in this profile", place,
-            "name with --collective what it holds, or record with: stretto profile -- CMD",
+            "name a collective of the profile with --collective, or record with: stretto profile "
+            "-- CMD",
         )  # fmt: skip
     rows = max(kinds, key=lambda rows: sum(sum(row.time_s) for row in rows))
     if collective in NEIGHBORHOODS and rows[0].graph is None:

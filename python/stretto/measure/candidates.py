@@ -110,8 +110,8 @@ def by_itself(family: Family, environ: Mapping[str, str]) -> list[str]:
     if ours:
         names = " ".join([*ours, *(n for n in [mark_of(family)] if n in environ)])
         raise StrettoError(
-            "an export of Stretto's is in force here (its script was sourced, or its module "
-            "loaded), and would be measured as the MPI by itself",
+            "an export of Stretto is active (its script was sourced, or its module loaded), so "
+            "native would be measured with it",
             ", ".join(f"{n}={environ[n]}" for n in ours),
             f"measure in a new shell, or unload the module; in this shell: unset {names}",
         )
@@ -119,7 +119,7 @@ def by_itself(family: Family, environ: Mapping[str, str]) -> list[str]:
     if not found:
         return []
     are = "is set here, and is" if len(found) == 1 else "are set here, and are"
-    return [f"{', '.join(found)} {are} part of what is measured as the MPI by itself"]
+    return [f"{', '.join(found)} {are} included in the measurement of native"]
 
 
 def _unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
@@ -143,8 +143,8 @@ def _refuse_rules(installation: MPIInstallation) -> None:
     )
     if found:
         raise StrettoError(
-            f"{found[0]} names a file of rules, which Open MPI obeys, release 4 whatever algorithm "
-            "is set: algorithms would be measured under each other's names",
+            f"{found[0]} names a file of rules that overrides the selected algorithm (always in "
+            "Open MPI 4): times would get the name of the wrong algorithm",
             os.environ[found[0]],
             f"measure without it: unset {' '.join(found)}, or unload the module that sets it",
         )

@@ -361,7 +361,7 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
     """Return at how many calls the result is open, with a reason; None where there is none."""
     found, calls = open_points(comparisons)
     if not calls:
-        return "inconclusive: nothing was compared; missing: launches, or more --budget"
+        return "inconclusive: nothing was compared; missing: more launches, or more --budget"
     if not found:
         return None
     c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))

@@ -42,8 +42,9 @@ def idle_warning(share: float | None = None) -> str | None:
     if found is None or found <= MOST_BUSY:
         return None
     return (
-        f"{100 * found:.0f}% of this machine's processor time is in use by others; figures will be "
-        "too high and intervals wide: end other work (top shows it), or take a node of your own"
+        f"{100 * found:.0f}% of the processor time of this machine is used by other processes; "
+        "times will be too high and intervals wide: end them (top lists them), or use an "
+        "exclusive node"
     )
 
 
@@ -56,7 +57,7 @@ def busy_before(shares: Sequence[float | None]) -> str | None:
     share = statistics.median(known) if known else 0.0
     if share <= MOST_BUSY_RUNS:
         return None
-    return f"others used {100 * share:.0f}% of its processors before the runs"
+    return f"other processes used {100 * share:.0f}% of its processors before the runs"
 
 
 def _disturbed(bench: Bench) -> dict[int, Usage]:
@@ -104,7 +105,7 @@ def threads() -> int:
 
 #: warnings before anything is measured
 MORE_RANKS = (
-    "more ranks than cores: only throughput is measured, and the scheduler has a large part in it"
+    "more ranks than cores: only throughput is measured, and it depends strongly on the scheduler"
 )
 HYPERTHREADS = "ppn uses hyperthreads: ranks share cores; only throughput is measured"
 

@@ -33,7 +33,7 @@ class Ledger:
 
     A candidate that gives wrong results, is refused or is silently left to the MPI is out for good.
     A crash may have come from outside: the launch is repeated once with the candidate. Candidates
-    that crashed or hung are tried again when the same command goes on (`again`), until they have
+    that crashed or hung are tried again when the same command continues (`again`), until they have
     been excluded twice. `ended`: launches that came to their end.
     """
 
@@ -150,8 +150,8 @@ def require_layout(bench: Bench, nodes: int, ppn: int, path: Path) -> None:
                 f"the ranks of launch {launch} were on {where} (nodes x ranks), not on "
                 f"{nodes} x {ppn}, so no table for that layout can be made of it",
                 path,
-                "name as many nodes as are meant (--hosts), and see with `stretto check -- mpirun "
-                "...` where the launcher puts the ranks",
+                "name the correct number of nodes (--hosts), and check the placement of the ranks "
+                "with `stretto check -- mpirun ...`",
             )
 
 
@@ -162,7 +162,7 @@ def check_same(settings: Settings, previous: Bench, path: Path) -> None:
         if key in old and old[key] != value:
             differing, again = f"{key} {old[key]}, and now it is {value}", "give "
             if key == "variants":
-                differing = "other candidates, or another choice of --separate-launches"
+                differing = "other candidates, or another --separate-launches"
                 again += "--candidates and --separate-launches as before, or "
             raise StrettoError(
                 f"these results were measured with {differing}",

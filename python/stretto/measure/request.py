@@ -78,9 +78,9 @@ def split_candidates(text: str) -> list[str]:
     for part in parts:
         if part.count("(") != part.count(")") or ("=" in part and not part.startswith(PREFIX)):
             raise UsageError(
-                f"{part!r} is part of a candidate with a comma of its own, at which this was cut",
+                f"{part!r} is only a part of a candidate: its comma was read as a separator",
                 "--candidates",
-                "separate candidates by ';', and write one behind a single one, too: "
+                "separate candidates by ';', and write one after a single candidate: "
                 "--candidates 'native:A=1,B=2;'",
             )
     return parts
@@ -164,7 +164,7 @@ def announce(
         f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
     )
     say(
-        f"stretto: cost: about {duration(seconds)}{partly}; results go to {path} as they come "
+        f"stretto: cost: about {duration(seconds)}{partly}; results are appended to {path} "
         "(Ctrl-C keeps them)"
     )
     if settings.launches < 6:
@@ -194,4 +194,4 @@ def ask(seconds: float, agreed: bool) -> None:
         return
     print("stretto: go on? [Y/n] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
-        raise Interrupted("nothing was measured; --budget 5m, say, makes it shorter")
+        raise Interrupted("nothing was measured; --budget limits the time, for example --budget 5m")

@@ -47,7 +47,7 @@ from stretto.progress import Progress
 TRIES = 2
 #: of the budget: a launch that lasts so much longer is ended
 SLACK = 0.03
-RETRY = "the same command tries it again, once; {anew} measures all anew"
+RETRY = "the same command tries it once more; {anew} measures everything again"
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Campaign:
         for record in self.ledger.again:
             self.say(
                 f"stretto: note: {record.candidate} for {record.collective} had {record.reason} "
-                f"({record.detail}); it is tried once more"
+                f"({record.detail}); retried once"
             )
 
     def pending(self, launch: int) -> list[Case]:
@@ -87,7 +87,7 @@ class Campaign:
         if not cells:
             return
         begun = time.monotonic()
-        kept = f"measurements so far are in {self.writer.path}; the same command goes on"
+        kept = f"measurements so far are in {self.writer.path}; the same command continues"
         with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
@@ -96,7 +96,7 @@ class Campaign:
                     self.note(
                         f"the budget ended after {place} of {counted(len(todo), 'launch')}; "
                         f"missing: about {duration(max(self.ledger.left_s(), pace))} more "
-                        "(--budget; the same command goes on)"
+                        "(--budget; the same command continues)"
                     )
                     break
 
@@ -111,8 +111,8 @@ class Campaign:
             raise StrettoError(
                 f"the first launch measured nothing: {why}",
                 self.settings.variant_of(launch),
-                "run `stretto check`, and the same mpirun with a small MPI program; with several "
-                "nodes, name a results file (-o) on a file system that all nodes see",
+                "run `stretto check`, and a small MPI program with the same mpirun; with several "
+                "nodes, put the results file (-o) on a shared file system",
             )
         progress.update(done_before + total)
         return True
@@ -216,7 +216,7 @@ class Campaign:
             if blamed and (at.collective, at.candidate) not in self.ledger.gone:
                 again = not ended.stopped and self.ledger.strike(at.collective, at.candidate)
                 if again:
-                    detail += "; it is tried once more"
+                    detail += "; retried once"
                 else:
                     self.keep(
                         Excluded(launch, at.collective, at.candidate, at.bytes,

@@ -214,7 +214,7 @@ def parse_counts(text: str, option: str) -> list[int]:
     """Return the numbers in ``64``, ``2,4,6`` or ``2:128`` (doubling, ends included), as typed."""
     example = "write 64, 2,4,8 or 2:128 (doubling)"
     if not text.strip():
-        raise UsageError(f"{option} is empty", option, f"{example}; is a shell variable not set?")
+        raise UsageError(f"{option} is empty", option, f"{example}; is a shell variable unset?")
     found: list[int] = []
     for part in text.split(","):
         low, colon, high = part.strip().partition(":")
@@ -263,7 +263,9 @@ def parse_tunable(text: str | None, option: str = "--collective", near: bool = F
     names = parse_collectives(text, option, near)
     for name in set(names) & set(EXTRA):
         there = f"there are {', '.join(COLLECTIVES)}"
-        raise UsageError(f"Stretto leaves {name} to the MPI, nothing is to be tuned", option, there)
+        raise UsageError(
+            f"Stretto leaves {name} to the MPI, so there is nothing to tune", option, there
+        )
     return names
 
 
@@ -282,7 +284,7 @@ def check_elements(size: int, datatype: str, operation: str, reduces: bool) -> N
         raise UsageError(f"{operation} is not measured", "--operation", f"one of {known}")
     if size % DATATYPES[datatype]:
         raise UsageError(
-            f"{size} bytes are no whole number of {datatype}",
+            f"{size} bytes are not a multiple of the size of {datatype}",
             "--bytes",
             f"use multiples of {DATATYPES[datatype]}, or another --datatype",
         )
@@ -291,8 +293,8 @@ def check_elements(size: int, datatype: str, operation: str, reduces: bool) -> N
         raise UsageError(
             f"MPI does not define {operation} on {datatype}",
             "--operation" if bits else "--datatype",
-            "MPI_LAND and the like are for whole numbers such as MPI_INT, and no operation "
-            "is measured on MPI_BYTE and MPI_CHAR",
+            "MPI_LAND, LOR, BAND and BOR need an integer type such as MPI_INT; reductions of "
+            "MPI_BYTE and MPI_CHAR are not measured",
         )
 
 
@@ -320,7 +322,7 @@ def make_case(
     elif datatype is None:
         if size % 4:
             raise UsageError(
-                f"{size} bytes are no whole number of elements to reduce",
+                f"{size} bytes are not a multiple of the element size of a reduction",
                 "--bytes",
                 "use multiples of 4 for reductions",
             )

@@ -102,7 +102,7 @@ def table_lines(
         out += columns(rows)
     if comparisons:
         out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
-        out += ["= no such difference, ? inconclusive; x = time / native's"]
+        out += ["= no such difference, ? inconclusive; x = time / time of native"]
         out += _missing(comparisons)
     return out
 

@@ -56,7 +56,7 @@ def judge(
     more = launches_missing(raw, q, number)
     why = f"a difference of {percent:.0f}% is not significant (p={q:.2g})"
     if raw < ALPHA <= q:
-        why += f": of so many comparisons, one by itself (p={raw:.2g}) proves nothing"
+        why += f" after correction for the number of comparisons (p={raw:.2g} before it)"
     if small:
         why = f"no significant difference (p={q:.2g})"
         more = 0

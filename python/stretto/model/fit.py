@@ -224,7 +224,7 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
     for what, kinds, members in groups:
         own = [s for s in curves if s.kind in kinds]
         if not own:
-            notes.append(f"nothing was measured of the {what}: as {base.name}")
+            notes.append(f"no measurement of {what}: value of {base.name}")
             continue
         link, gap, byte, found = fit_level(own, base, what == "network")
         residuals += found

@@ -81,7 +81,7 @@ def work_of(profile: Profile, priced: Iterable[str]) -> Work:
     if not profile.complete:
         raise StrettoError(
             f"the profile is not complete (ranks {profile.incomplete_ranks[:4]})",
-            remedy="record a run that comes to its end: stretto profile -- CMD",
+            remedy="record a complete run: stretto profile -- CMD",
         )
     compute = [
         max(0.0, w - m - i)

@@ -74,7 +74,7 @@ def read_series(path: Path, kind: str | None, column: str | None, pairs: int | N
     text = read_text(path, WHAT)
     if kind is not None and kind not in KINDS:
         raise StrettoError(
-            f"{kind!r} is no kind of measurement", path, f"kinds: {', '.join(KINDS)}"
+            f"{kind!r} is not a kind of measurement", path, f"kinds: {', '.join(KINDS)}"
         )
     if path.name.endswith(".jsonl"):
         return _from_bench(path, kind, column)
@@ -92,17 +92,17 @@ def _make(
     software: str = "",
 ) -> Series:
     if not points:
-        raise StrettoError("there is no measured value", place, "give a file that holds some")
+        raise StrettoError("there is no measured value", place, "give a file with measured values")
     if kind in ("multi_pair", "node_bcast", "node_allreduce") and pairs is None:
         raise StrettoError(
-            f"how many {'pairs' if kind == 'multi_pair' else 'ranks'} took part is not known",
+            f"the number of {'pairs' if kind == 'multi_pair' else 'ranks'} is unknown",
             place,
             "add :NUMBER behind the file (multi_pair=FILE:COLUMN:36)",
         )
     points = sorted(points)
     sizes = [n for n, _ in points]
     if len(set(sizes)) != len(sizes):
-        raise StrettoError("a message size stands there twice", place, "give one run a file")
+        raise StrettoError("a message size occurs twice", place, "give one run a file")
     return Series(kind, tuple(points), pairs or 1, window, place, software)  # type: ignore[arg-type]
 
 
@@ -149,7 +149,7 @@ def _from_osu(
         )  # fmt: skip
     if found is None and kind is None:
         raise StrettoError(
-            "this does not say which OSU benchmark it is from",
+            "the OSU benchmark of this file is unknown",
             f"{path}:1",
             f"name the kind: KIND=FILE, with one of {', '.join(KINDS)}",
         )
@@ -171,7 +171,7 @@ def _from_csv(
 ) -> Series:
     if kind is None:
         raise StrettoError(
-            "a table does not say what its numbers are",
+            "the kind of the numbers in a table must be given",
             path,
             f"write KIND=FILE:COLUMN, with KIND one of {', '.join(KINDS)}",
         )
@@ -244,7 +244,7 @@ def read_net_series(path: Path) -> list[Series]:
     result = read_net(path)
     if result.ranks is None:
         raise StrettoError(
-            "there are no messages through an MPI in it", path,
+            "it has no MPI messages", path,
             "measure some: stretto net mpi -o NAME.net.json",
         )  # fmt: skip
     hosts = result.ranks.hosts

@@ -87,5 +87,7 @@ def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbyte
         )
     choice = BASELINES[baseline](collective, nranks, nodes, nbytes)
     if choice is None:
-        raise StrettoError(f"the MPI's way of {collective} is not described", remedy="leave it out")
+        raise StrettoError(
+            f"the model has no native algorithm for {collective}", remedy="leave it out"
+        )
     return choice

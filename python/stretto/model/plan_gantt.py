@@ -249,7 +249,7 @@ def _legend(c: _Canvas, shown: set[str], levels: set[str]) -> None:
             c.line(x, y - 4, x + 16, y - 4, level, 'stroke-width="2"')
             x = c.legend(x + 22, y, words)
     c.line(x, y - 4, x + 16, y - 4, "end", 'stroke-width="2.4"')
-    c.legend(x + 22, y, "critical path: what the end rests on")
+    c.legend(x + 22, y, "critical path: determines the end time")
 
 
 def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
@@ -283,7 +283,7 @@ def gantt(p: Price, hosts: Sequence[int], nbytes: int) -> str:
     ranks = counted(p.nranks, "rank")
     note = f"{ranks} on {counted(p.nnodes, 'node')}, {size}, on {p.platform}: simulated"
     if p.nranks > MOST_LANES:
-        note += "; of each node the busiest rank and the last of the others"
+        note += "; for each node, its busiest rank and the last of the other ranks"
     if c.left_out:
         note += f"; {counted(c.left_out, 'node')} {'is' if c.left_out == 1 else 'are'} not shown"
     if hidden:

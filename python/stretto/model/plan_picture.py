@@ -208,7 +208,7 @@ def picture(plan: dict[str, Any]) -> str:
         f"{counted(len(t.messages), 'message')}"
     )
     if t.messages:
-        note += "; drawn as if each message took one step and a rank sent one at a time"
+        note += "; drawn with one step per message and one message at a time per rank"
     if label:
         note += "; numbers are blocks"
     c.width = max(c.width, LEFT - 60 + 6.6 * len(note))

@@ -93,7 +93,7 @@ def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm
         assert collective is not None
         canonical(collective, choice)  # says what there is
         raise StrettoError(
-            f"{choice!r} is no algorithm of its own, so there is nothing to prove",
+            f"{choice!r} is not an algorithm of Stretto, so there is nothing to verify",
             remedy="name one of those that stretto plan list shows",
         )
     if "(" not in choice:

@@ -117,7 +117,7 @@ class _Run:
                 break
             self._place(min(self.waiting, key=self._key))
         if any(rank.at < len(rank.actions) for rank in self.ranks):
-            raise ValueError("the plans do not come to an end; stretto plan verify says why")
+            raise ValueError("the plans do not end; stretto plan verify gives the reason")
         t = self.timeline
         ends = [m.start + 1 for m in t.messages] + [p.start + 1 for p in t.phases]
         t.steps = max(ends, default=0)

@@ -92,7 +92,7 @@ def load(name: str) -> Platform:
 
 def read_platform(path: Path) -> Platform:
     """Read a file, or raise a `StrettoError` that names file, line, key and remedy."""
-    remedy = "stretto platform list shows those that there are"
+    remedy = "stretto platform list shows all platforms"
     return parse_platform(read_text(path, WHAT, remedy, MOST_SMALL_BYTES), str(path))
 
 
@@ -195,7 +195,7 @@ def _value(
     source = raw.get("source")
     if not isinstance(source, str) or not _SOURCE.match(source):
         raise StrettoError(
-            f"{key} does not say where its value is from", where,
+            f"{key} has no source for its value", where,
             'add source = "KIND: words", KIND being publication, measurement, fitted or assumed',
         )  # fmt: skip
     return value, source
@@ -205,7 +205,7 @@ def _check_together(platform: Platform, place: _Place) -> None:
     if platform.cores_cache > platform.cores_numa or platform.cores_numa > platform.cores:
         raise StrettoError(
             "cores_cache <= cores_numa <= cores does not hold", place.of(NODE, "cores"),
-            "a cache's cores share a memory, and a memory's cores a node",
+            "cores of a cache must share a memory, and cores of a memory a node",
         )  # fmt: skip
     if platform.rails > 1 and "rails" in platform.sources and platform.nic_gap_byte == 0:
         raise StrettoError(

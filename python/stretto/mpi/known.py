@@ -52,7 +52,7 @@ def check_settings(
             doubts.append(
                 f"{installation.name} does not list {plain}"
                 + (f" (it has {other})" if other else "")
-                + ": where it does not know it, it changes nothing"
+                + ": if unknown, it has no effect"
             )
     return doubts
 
@@ -123,8 +123,8 @@ def _check_value(installation: MPIInstallation, variable: Variable, value: str, 
         low, high = variable.limits
         if not low <= amount <= high:
             raise UsageError(
-                f"{variable.name} takes whole numbers from {low} to {high}, and {value!r} is "
-                "outside: the MPI would make another of it",
+                f"{variable.name} accepts integers from {low} to {high}, not {value!r}: "
+                "the MPI would change it",
                 place,
                 "correct the value",
             )

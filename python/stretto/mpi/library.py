@@ -79,7 +79,7 @@ def parse_library_version(text: str, abi: Abi | None, place: str) -> MPIIdentity
             own: Abi = "openmpi" if family == "openmpi" else "mpich"
             return MPIIdentity(family, abi or own, found.group(1), " ".join(first.split()))
     raise StrettoError(
-        f"this MPI library is of a family that Stretto does not know: {first or 'it says nothing'}",
+        f"Stretto does not know the family of this MPI library: {first or 'no version text'}",
         place,
         "Stretto knows Open MPI 4 and 5, MPICH and its derivatives, and Intel MPI",
     )

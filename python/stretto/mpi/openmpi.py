@@ -40,9 +40,9 @@ def env_list(variables: Mapping[str, str], delimiter: str = ";") -> str:
     for name, value in listed.items():
         if delimiter in value:
             raise StrettoError(
-                f"{name} holds {delimiter!r}, which ends a variable in Open MPI's list here",
+                f"{name} holds {delimiter!r}, which separates variables in the Open MPI list here",
                 DELIMITER.removeprefix("OMPI_MCA_"),
-                "leave the delimiter as it is, a semicolon",
+                "use the default delimiter, a semicolon",
             )
     return delimiter.join(f"{name}={value}" for name, value in listed.items())
 

@@ -172,7 +172,7 @@ class Agents:
             found = self.take(end - time.monotonic())
             if found is None:
                 raise StrettoError(
-                    f"no agent did {doing} within {limit_s:g} s", ", ".join(missing[:8]),
+                    f"no agent completed {doing} within {limit_s:g} s", ", ".join(missing[:8]),
                     f"try by hand: {shlex.join(self.starter(missing[0], ['hostname'])[0])}",
                 )  # fmt: skip
             agent, message = found

@@ -245,9 +245,9 @@ def cores_findings(node: NodeCores) -> list[CoreFinding]:
                 "far",
                 tuple((pair.a, pair.b) for pair in listed),
                 f"the system lists one last-level cache for {one.a} and {one.b}, but the flag takes"
-                f" {three(_flag(one))} ns: they are as far apart as cores of different caches",
-                "the virtual machine hides its topology: figures of this node are those of far"
-                " cores; a later run, or a bare-metal node, may be near",
+                f" {three(_flag(one))} ns: they are as slow as cores with different caches",
+                "the virtual machine hides its topology: results on this node are for distant "
+                "cores; a later run, or a bare-metal node, may give lower latencies",
             )
         )
     for share, pairs in _classes(node):
@@ -259,8 +259,8 @@ def cores_findings(node: NodeCores) -> list[CoreFinding]:
                     ((near.a, near.b), (far.a, far.b)),
                     f"{_words(share, node)} differ: the flag takes {three(_flag(near))} ns from "
                     f"{near.a} to {near.b} and {three(_flag(far))} ns from {far.a} to {far.b}",
-                    "the system may hide caches or sockets (virtual machines do), or other "
-                    "processes ran: repeat on an idle node with --all-pairs",
+                    "a virtual machine may hide caches or sockets, or other processes ran: repeat "
+                    "on an idle node with --all-pairs",
                 )
             )
     moved = [pair for pair in node.pairs if max(pair.flag_ns) > FAR * min(pair.flag_ns)]
@@ -273,7 +273,7 @@ def cores_findings(node: NodeCores) -> list[CoreFinding]:
                 f"{counted(len(moved), 'pair')} changed between runs: from {worst.a} to {worst.b} "
                 f"the flag took {three(min(worst.flag_ns))} to {three(max(worst.flag_ns))} ns",
                 "other processes ran, or the host moves virtual cores: repeat on an idle node; if "
-                "it stays, no placement by distance is reliable",
+                "it changes again, do not place ranks by distance",
             )
         )
     return out

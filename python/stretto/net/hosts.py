@@ -18,7 +18,7 @@ from stretto.launch.layout import read_hostfile
 def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
     """Return the hosts: named, of a file, or of the batch job; each once, at least two."""
     if named is not None and hostfile is not None:
-        raise UsageError("both name hosts", "--hosts, --hostfile", "give one of them")
+        raise UsageError("both give hosts", "--hosts, --hostfile", "give one of them")
     batch = os.environ.get("PBS_NODEFILE")
     if named is not None:
         found = [name.strip() for name in named.split(",") if name.strip()]
@@ -32,8 +32,8 @@ def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
         ]
         if not found:
             raise UsageError(
-                "no hosts are named, and this is not a job of Slurm or PBS", "--hosts",
-                "stretto net tcp --hosts a,b   (or give it inside salloc or sbatch)",
+                "no hosts were given, and this is not a Slurm or PBS job", "--hosts",
+                "stretto net tcp --hosts a,b   (or run it inside salloc or sbatch)",
             )  # fmt: skip
     hosts = list(dict.fromkeys(found))
     if len(hosts) < 2:
@@ -69,7 +69,7 @@ def _chosen(
         has = ", ".join(f"{one['name']} {one['address']}" for one in interfaces) or "none"
         raise StrettoError(
             f"{name} has no interface {wanted} that is up and has an address", name,
-            f"name one of its own: {has}",
+            f"use one of {has}",
         )  # fmt: skip
     addresses = _resolved(name)
     for one in interfaces:
@@ -111,7 +111,7 @@ Pair = tuple[str, str]
 def chosen_pairs(hosts: Sequence[str], words: Sequence[str], every: bool) -> list[Pair]:
     """Return pairs, source first: those named ``a:b``, all, or each host and the next one."""
     if words and every:
-        raise UsageError("both name pairs", "--pairs, --all-pairs", "give one of them")
+        raise UsageError("both give pairs", "--pairs, --all-pairs", "give one of them")
     if every:
         return [(a, b) for a in hosts for b in hosts if a != b]
     if not words:

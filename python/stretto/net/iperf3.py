@@ -46,10 +46,10 @@ def unfit(plan: Plan, versions: Mapping[str, tuple[int, int] | None]) -> str | N
     """
     for host, version in versions.items():
         if version is None or version < FIRST:
-            return f"{host} has none" if version is None else f"that of {host} is too old"
+            return f"{host} has none" if version is None else f"the iperf3 of {host} is too old"
     threaded = {version is not None and version >= THREADED for version in versions.values()}
     if len(threaded) > 1:
-        return "some have a thread for each stream, others one for all"
+        return "the iperf3 versions differ: one thread per stream, or one thread for all"
     for setting in (s for s in plan.settings if not s.latency):
         if setting.threads != (setting.streams if True in threaded else 1):
             rule = "a thread for each stream" if True in threaded else "one thread for all streams"
@@ -59,7 +59,7 @@ def unfit(plan: Plan, versions: Mapping[str, tuple[int, int] | None]) -> str | N
     if plan.at_once or plan.both:
         return "it does not measure several pairs, or both directions, at once"
     if plan.device is not None:
-        return "it is not bound to an interface"
+        return "iperf3 cannot be bound to an interface here"
     return None
 
 

@@ -158,7 +158,8 @@ def _slow_hosts(points: Sequence[Streams]) -> Iterator[NetFinding]:
             "host", (host,), tuple(point.pair for point in own),
             f"{host} is slow {word}: its pairs have {rate_words(median(bad))}, the others "
             f"{rate_words(median(good))} ({found.ratio.median:.2f}x)",
-            f"leave {host} out, or look at its card: ethtool INTERFACE (speed), tc qdisc show, "
+            f"leave {host} out, or check its network card: ethtool INTERFACE (speed), tc qdisc "
+            "show, "
             "its switch port, its instance type",
         )  # fmt: skip
 
@@ -189,10 +190,10 @@ def _pair_remedy(result: NetFile, pair: Pair, slow: set[Pair]) -> str:
     too = [" -> ".join(one) for one in _beside(result, pair) if one in slow]
     if too:
         return (
-            f"with other hosts they are slow, too ({', '.join(too)}): look at what these pairs "
-            "share (a host's card, a switch port, a route)"
+            f"with other hosts they are also slow ({', '.join(too)}): check what these pairs "
+            "share (network card, switch port, route)"
         )
-    return "both are fast with other hosts: look at the path (cables, switch ports, routes)"
+    return "both are fast with other hosts: check the path (cables, switch ports, routes)"
 
 
 def _beside(result: NetFile, pair: Pair) -> list[Pair]:
@@ -226,8 +227,8 @@ def _far(latencies: Sequence[Latency]) -> Iterator[NetFinding]:
                 "latency", pair, (pair,),
                 f"{pair[0]} -> {pair[1]} is far: {three(median(found))} us one way, other pairs "
                 f"{three(median(near))} us ({one.ratio.median:.2f}x)",
-                "place hosts that talk much near to each other (placement group, same switch); a "
-                "busy core or a sleeping one is slow, too",
+                "choose hosts close to each other (placement group, same switch); busy or "
+                "sleeping cores also add latency",
             )  # fmt: skip
 
 
@@ -248,8 +249,8 @@ def _lossy(points: Sequence[Streams]) -> Iterator[NetFinding]:
             "loss", (source, *found), pairs,
             f"{source} -> {to} loses packets: {100 * share:.2g} % of the segments sent were "
             f"retransmissions ({count}, with {counted(streams, 'stream')})",
-            "look at the drops: ethtool -S INTERFACE, ip -s link, tc -s qdisc; a shaper or a full "
-            "switch queue drops, a bad cable does, too",
+            "look at the drops: ethtool -S INTERFACE, ip -s link, tc -s qdisc; causes are traffic "
+            "shaping, a full switch queue, or a bad cable",
         )  # fmt: skip
 
 
@@ -277,10 +278,11 @@ def _busy(points: Sequence[Streams]) -> Iterator[NetFinding]:
                 gain = f"; {counted(best.threads, 'thread')}: {found.ratio.median:.2f}x"
         yield NetFinding(
             "cpu", (host,), (point.pair,),
-            f"the {word} thread on {host} has no time left: {used:.2f} cores at "
+            f"the {word} thread on {host} is saturated: {used:.2f} cores at "
             f"{rate_words(point.rate)} with {counted(point.streams, 'stream')}{gain}",
-            "threads, not streams: more ranks per node, or an MPI with a progress thread for each "
-            "link; measure with --threads 1,4; larger MTU and messages cost fewer cores, too",
+            "use more threads, not more streams: more ranks per node, or an MPI with a progress "
+            "thread per link; measure with --threads 1,4; a larger MTU and larger messages also "
+            "need fewer cores",
         )  # fmt: skip
 
 
@@ -314,8 +316,8 @@ def _buffers(points: Sequence[Streams], asked: int | None) -> Iterator[NetFindin
         )
         yield NetFinding(
             "buffer", point.pair, (point.pair,),
-            f"{point.source} -> {point.target}: the {side} buffer of {sized(held)} holds "
-            f"each stream back for {100 * waits:.0f} % of the time (bandwidth = buffer / round "
+            f"{point.source} -> {point.target}: the {side} buffer of {sized(held)} limits each "
+            f"stream for {100 * waits:.0f} % of the time (bandwidth = buffer / round "
             f"trip of {three(rtt)} us)",
             "leave --buffer out, or give more" if asked else remedy,
         )  # fmt: skip
@@ -335,7 +337,7 @@ def _one_way(points: Sequence[Streams], explained: set[Pair]) -> Iterator[NetFin
                 "asymmetry", there.pair, (there.pair, back.pair),
                 f"{there.source} -> {there.target} has {rate_words(there.rate)}, and back "
                 f"{rate_words(back.rate)} ({max(ratio, 1 / ratio):.2f}x)",
-                "look for a limit of one direction: shaping, the link's duplex, unequal routes",
+                "look for a limit in one direction: traffic shaping, duplex mode, different routes",
             )  # fmt: skip
 
 
@@ -348,7 +350,7 @@ def _mtus(result: NetFile) -> Iterator[NetFinding]:
         yield NetFinding(
             "mtu", tuple(name for names in mtus.values() for name in names), (),
             f"the hosts differ in MTU ({words})",
-            "give all interfaces of a network one MTU: ip link set INTERFACE mtu N (root)",
+            "set the same MTU on all interfaces of a network: ip link set INTERFACE mtu N (root)",
         )  # fmt: skip
     of = {host.name: host.mtu for host in result.hosts}
     for pair, mtu in {
@@ -357,7 +359,7 @@ def _mtus(result: NetFile) -> Iterator[NetFinding]:
         if 0 < mtu < min(of[pair[0]], of[pair[1]]):
             yield NetFinding(
                 "mtu", pair, (pair,),
-                f"{pair[0]} -> {pair[1]}: packets are cut to {mtu} bytes on the way; the "
+                f"{pair[0]} -> {pair[1]}: packets are fragmented to {mtu} bytes on the path; the "
                 f"interfaces have an MTU of {min(of[pair[0]], of[pair[1]])}",
                 "raise the MTU of the switches or tunnels between the two, or lower the hosts'",
             )  # fmt: skip
@@ -448,8 +450,8 @@ def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) 
     if not found[enough].differs or found[enough].ratio.median < 1:
         words = rate_words(max(rate[n] for n in others))
         return NetAnswer(
-            f"{first}; more streams bring no more (at most {words}): the path or the host is the "
-            "limit, not the stream",
+            f"{first}; more streams do not help (at most {words}): the limit is the path or the "
+            "host, not the stream",
             None, application,
         )  # fmt: skip
     each = rate[fewest] / fewest
@@ -458,18 +460,18 @@ def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) 
     held = any(_waits(p) >= WAITS for p in by_streams[fewest])
     why = "one stream does not fill the path" if fewest == 1 else "a few streams do not fill it"
     if held:
-        why = "the socket buffer holds each stream back"
+        why = "the socket buffer limits each stream"
     elif kept and not busy:
         why = f"each stream is capped at about {rate_words(each)}"
     following = application
     if kept and max(kept) == max(others):
-        why += "; the limit of all together was not reached"
+        why += "; the total limit was not reached"
         wider = f"{fewest},{enough},{4 * enough}"
         following = f"{_again(result, '--streams', wider)}   (where it ends); {application}"
     return NetAnswer(
         f"{first}{more} ({found[enough].ratio.median:.1f}x): {why}.",
         f"Use more connections per pair; Open MPI over TCP: --mca btl_tcp_links {enough} "
-        f"{_SPREAD} (stretto net rails measures it). An application with many connections already "
-        "gains nothing from it: test it.",
+        f"{_SPREAD} (stretto net rails measures it). An application that already has many "
+        "connections gains nothing: test it.",
         following,
     )  # fmt: skip

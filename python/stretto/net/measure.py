@@ -22,13 +22,13 @@ EACH_S = 0.15
 LATENCY_S = (0.05, 0.2)
 
 REMEDIES = {
-    "refused": "a firewall refuses it, or another port is open: --port N, --interface NAME",
-    "unreachable": "no route leads there: --interface NAME chooses another network",
-    "timeout": "a firewall drops it, or the host has gone; try: ping, nc -z HOST PORT; --port N",
-    "closed": "the other host's agent was ended, or lost its network; look at its log",
+    "refused": "a firewall rejects it: try --port N, --interface NAME",
+    "unreachable": "no route to the host: select another network with --interface NAME",
+    "timeout": "a firewall drops it, or the host is down; try: ping, nc -z HOST PORT; --port N",
+    "closed": "the agent on the other host ended, or lost its network; check its log",
     "version": "install the same Stretto on all hosts",
-    "foreign": "another run of stretto net, or another program, has this port: leave --port out",
-    "system": "look at the limits there: ulimit -n, ulimit -u, free memory",
+    "foreign": "another run of stretto net, or another program, uses this port: leave out --port",
+    "system": "check the limits there: ulimit -n, ulimit -u, free memory",
 }
 
 

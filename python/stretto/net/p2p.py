@@ -124,9 +124,9 @@ def placement(hosts: Sequence[str], pairs: int) -> str:
         i = between.index(False)
         raise StrettoError(
             f"{between.count(True)} of {counted(pairs, 'pair')} are on two nodes, ranks {i} and "
-            f"{i + half} are both on {ends[i][0]}: the figures would mix network and memory",
+            f"{i + half} are both on {ends[i][0]}: the results would mix network and shared memory",
             "the placement of the ranks",
-            "place half of the ranks on each side: --hosts a,b --ppn RANKS/2",
+            "place half of the ranks on each node: --hosts a,b --ppn RANKS/2",
         )
     nodes = len(set(hosts))
     where = "between nodes" if all(between) else "within a node"
@@ -149,7 +149,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
             values = json_value(line)
         except ValueError as error:
             raise StrettoError(
-                "the output of the ranks is mixed up in a line",
+                "the output of several ranks is mixed in one line",
                 place,
                 "leave out options that tag or merge output (srun --label, --tag-output)",
             ) from error
@@ -169,7 +169,7 @@ def read_launch(output: str, place: str) -> P2PLaunch:
             else:
                 batches.setdefault(point, []).append(Batch(**values))
     if not head:
-        raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
+        raise StrettoError("the launch measured nothing", place, "run it by hand to see the error")
     return P2PLaunch(
         head["asked"],
         str(head["library"]),
@@ -263,7 +263,7 @@ def launch(
         raise StrettoError(
             "a launch reached its time limit before anything was measured",
             argv[0],
-            "ask for fewer and smaller --bytes",
+            "use fewer and smaller --bytes",
         )
     placement(found.hosts, max(p.pairs for p in wanted))
     return found

@@ -58,14 +58,15 @@ def mpi_page(ranks: Ranks) -> list[str]:
                 out.append(f"  MPI_THREAD_{level.upper()}: {_words(value(ping))}")
         out += [
             f"  {m.threads} {_THREADS[m.test]} (MPI_THREAD_{m.level.upper()}): "
-            f"{_words(value(m))} until each has had one round trip"
+            f"{_words(value(m))} until each thread completed one round trip"
             for m in threads
         ]
     out += overlap_lines(ranks)
     runs = max(len(m.launches) for m in ranks.messages)
     out += [
         "",
-        f"Medians of {counted(runs, 'launch')}; MB/s are 10^6 bytes a second, of all pairs.",
+        f"Medians of {counted(runs, 'launch')}; MB/s are 10^6 bytes a second, summed over all "
+        "pairs.",
     ]
     return out
 
@@ -94,7 +95,7 @@ def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterat
     yield f"{titled(ranks.mpi)}: {', '.join(words)}."
     if pairs == 1:
         yield (
-            "  One pair need not show what a node can do. next: the same with more ranks a node "
+            "  One pair may not saturate a node. next: repeat with more ranks per node "
             "(-n 8 --ppn 4)"
         )
 
@@ -185,11 +186,17 @@ def progress_answer(ranks: Ranks) -> list[str]:
     ]
     less = [text for what, text, ratio in words if ratio > 1 and what != "latency of 8 B"]
     more = [text for _, text, ratio in words if ratio < 1]
-    pays = "it pays" if less and not more else "it pays for some" if less else "it does not pay"
-    out = [f"{name}: {pays}. Time that a transfer costs beside a computation:"]
+    pays = (
+        "it speeds up transfers"
+        if less and not more
+        else "it helps some transfers"
+        if less
+        else "it slows transfers"
+    )
+    out = [f"{name}: {pays}. Time of a transfer that a computation does not hide:"]
     out += [f"    less: {', '.join(less)}"] if less else []
     out += [f"    more: {', '.join(more)}"] if more else []
-    return out if less or more else [f"{name}: it changes nothing that was measured."]
+    return out if less or more else [f"{name}: it changes no measured value."]
 
 
 def _costs(messages: Messages) -> list[float]:
@@ -221,8 +228,8 @@ def overlap_lines(ranks: Ranks) -> list[str]:
         rows.append(row)
     return [
         "",
-        "Overlap: part of a transfer that goes on while its rank computes as long as the transfer "
-        "alone takes",
+        "Overlap: share of a transfer that proceeds while its rank computes for the time of the "
+        "transfer alone",
         *in_columns(rows, left=1),
     ]
 

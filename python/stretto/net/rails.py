@@ -31,7 +31,7 @@ _LONGER, _LONGER_S = 5.0, 20.0
 
 
 def rows(size: int, pairs: int) -> list[Point]:
-    """Return what each launch measures; the first is the bandwidth of all pairs."""
+    """Return what each launch measures; the first is the bandwidth summed over all pairs."""
     return [
         Point("bandwidth", size, pairs, IN_FLIGHT),
         Point("bandwidth", RATE_BYTES, pairs, WINDOW),
@@ -111,7 +111,7 @@ def measure(
                 if one is native and down:
                     raise StrettoError(
                         f"{down}, and {where.installation.name} waits for it: {error.message}",
-                        error.place, "mend it, or leave it out as the MPI's settings allow "
+                        error.place, "repair it, or exclude it by a setting of the MPI "
                         "(Open MPI: export OMPI_MCA_btl_tcp_if_exclude=lo,INTERFACE)",
                     ) from error  # fmt: skip
                 if one is native:
@@ -162,7 +162,7 @@ def cost_s(tried: Sequence[Setting], wanted: Sequence[Point], launches: int) -> 
 def refuse_nothing(tried: Sequence[Setting], where: Where) -> None:
     if not tried:
         raise StrettoError(
-            f"{where.installation.name} has no setting of links or rails for these nodes, or the "
-            "environment decides them all", "the settings",
-            "name some: --candidates 'NAME=VALUE;NAME=VALUE'",
+            f"{where.installation.name} has no setting for links or rails on these nodes, or the "
+            "environment sets all of them", "the settings",
+            "give some: --candidates 'NAME=VALUE;NAME=VALUE'",
         )  # fmt: skip

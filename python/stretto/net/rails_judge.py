@@ -122,9 +122,9 @@ def pulled_findings(traffic: Sequence[RailBytes]) -> list[NetFinding]:
     return [
         NetFinding(
             "rail", tuple(hosts), (),
-            f"{name} is down on {', '.join(hosts)}, and up on other hosts: messages take the other "
+            f"{name} is down on {', '.join(hosts)}, but up on other hosts: messages use the other "
             "rails, or fail",
-            f"look at it there: ip link show {name}, ethtool {name}; its cable and switch port",
+            f"check it there: ip link show {name}, ethtool {name}; its cable and switch port",
         )
         for name, hosts in pulled(traffic).items()
     ]  # fmt: skip
@@ -170,10 +170,10 @@ def ignored(rails: Rails, setting: RailSetting, verdict: ComparedRates | None = 
         return None
     values = {v for value in setting.environment.values() for v in value.split(",")}
     if values & {n for n, share in before.items() if share > 1 - SAME}:
-        return f"{setting.name} is what the MPI does without it"
+        return f"{setting.name} is the default of the MPI"
     number = connections(setting)
     seen = f"{counted(int(number), 'connection')} per pair as before, " if number else ""
-    return f"{setting.name} is ignored: {seen}the same shares ({share_words(after)})"
+    return f"{setting.name} is ignored: {seen}unchanged shares ({share_words(after)})"
 
 
 def rails_findings(rails: Rails) -> list[NetFinding]:
@@ -187,7 +187,7 @@ def rails_findings(rails: Rails) -> list[NetFinding]:
             (s for s in others if s.traffic and len(shares_of(rails, s)) > 1
              and not unused(shares_of(rails, s))), None,
         )  # fmt: skip
-        remedy = "no setting tried here uses all of them: check that each subnet leads to all hosts"
+        remedy = "no tried setting uses all of them: check that each subnet reaches all hosts"
         if best is not None:
             remedy = f"{shlex.join(options(rails.mpi.family, best.environment))} uses all"
         text = f"{' and '.join(idle)} carries nothing by default: {share_words(found)}"
@@ -209,7 +209,7 @@ def _remedy(setting: RailSetting) -> str:
             "Open MPI puts large messages over one connection unless "
             f"{shlex.join(options('openmpi', dict(SPREAD))[1:])} is set as well"
         )
-    return "leave it out: it decides nothing on this network"
+    return "leave it out: it has no effect on this network"
 
 
 def rails_answer(rails: Rails) -> NetAnswer:
@@ -243,8 +243,8 @@ def rails_answer(rails: Rails) -> NetAnswer:
         f"{title}: {best.name} moves most, {ratio:.2f}x the default ({three(rate[best.name])} and "
         f"{three(base)} MB/s). {_rails_words(shares_of(rails, best))}. Type: "
         f"{shlex.join(options(rails.mpi.family, best.environment))} ...",
-        "A setting that helps this test need not help an application, which may have many "
-        "connections already: test it.",
+        "A setting that helps this test may not help an application, which may already have many "
+        "connections: test it.",
         f"stretto settings --candidates {candidate} -- mpirun -n N ./app",
     )
 
@@ -252,7 +252,7 @@ def rails_answer(rails: Rails) -> NetAnswer:
 def _rails_words(found: Mapping[str, float]) -> str:
     idle = unused(found)
     if not found:
-        return "The bytes of its rails are not known"
+        return "The bytes per rail are unknown"
     if idle:
         return f"{' and '.join(idle)} carries nothing: {share_words(found)}"
     if len(found) == 1:
@@ -282,9 +282,9 @@ def rails_page(rails: Rails) -> list[str]:
     runs = max(len(s.sockets) for s in rails.settings)
     out += [
         "",
-        f"Medians of {counted(runs, 'launch')}, settings in turn; messages of "
+        f"Medians of {counted(runs, 'launch')}, settings interleaved; messages of "
         f"{sized(first.bytes)}, latency of 8 B; messages/s are of {sized(RATE_BYTES)}. "
-        "Bytes are those of the interfaces, with those of other programs.",
+        "Bytes are interface counters and include other programs.",
     ]
     return out
 

@@ -167,8 +167,8 @@ def _notes(result: NetFile) -> Iterator[str]:
         f"{counted(runs, 'run')} each, new connections in each run, median and range of the runs."
     )
     yield (
-        "cores: CPU time of the program's threads; interrupts of the card are not in it. Not "
-        "measured: RDMA (InfiniBand, EFA), and what an MPI adds."
+        "cores: CPU time of the program's threads; without network interrupts. Not measured: RDMA "
+        "(InfiniBand, EFA) and the overhead of an MPI."
     )
 
 

@@ -154,9 +154,9 @@ def systems(paths: Sequence[Path]) -> list[NetSystem]:
     """Read a system from each path: a file, or a directory with one for each of its launches."""
     if len(paths) > 2:
         raise UsageError(
-            f"{len(paths)} network results were given, and two are compared",
+            f"{len(paths)} network results were given; give two",
             ", ".join(map(str, paths[:4])),
-            "put the files of the launches of each system into a directory: stretto compare A B",
+            "put the launch files of each system into a separate directory: stretto compare A B",
         )
     out = []
     for path in paths:
@@ -174,12 +174,12 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
     if len(kinds) > 1 or len({r.imported is None for r in results}) > 1:
         raise StrettoError(
             "the results in this directory have several MPIs, placements or sources", place,
-            "give each system a directory of its own",
+            "use a separate directory for each system",
         )  # fmt: skip
     if len([r for r in results if r.rails is not None]) > 1:
         raise StrettoError(
             "this directory has several results of net rails", place,
-            "give each of them alone: its launches are in one file",
+            "give one file; it contains all launches",
         )  # fmt: skip
     hosts = {host.name: host for result in results for host in result.hosts}
     ranks = next((r.ranks for r in results if r.ranks is not None), None)
@@ -275,7 +275,8 @@ def compared(a: NetSystem, b: NetSystem) -> NetCompared:
     shared = [figure for figure in one if figure in two]
     if not shared:
         raise StrettoError(
-            f"the two share no measurement: {a.name} has {_kinds(one)}, {b.name} {_kinds(two)}",
+            f"the systems have no measurement in common: {a.name} has {_kinds(one)}, {b.name} "
+            f"{_kinds(two)}",
             ", ".join(map(str, (*a.paths[:1], *b.paths[:1]))),
             "measure both with the same command: stretto net mpi -o NAME.net.json",
         )  # fmt: skip
@@ -398,8 +399,8 @@ def _notes(
     if untested:
         fewest = min(v.n for r in untested for v in r.values)
         yield (
-            f"not tested: {counted(len(untested), 'figure')}; a system has "
-            f"{counted(fewest, 'launch')} of some, and {FEWEST} are needed"
+            f"not tested: {counted(len(untested), 'figure')}; some have only "
+            f"{counted(fewest, 'launch')} in a system, but {FEWEST} are needed"
         )
     for i in (0, 1):
         only = [f for f in found[i] if f not in found[1 - i]]

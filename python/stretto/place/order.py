@@ -81,9 +81,9 @@ def traffic_of(profile: Profile) -> RankTraffic:
     cells = cells[cells[:, 0] != cells[:, 1]]
     if not cells[:, 3].any():
         raise StrettoError(
-            "no rank sent a message to another one in this run, so no order of ranks is better",
+            "no rank sent a message to another rank in this run, so no order of ranks is better",
             " ".join(profile.command),
-            "collectives are placed by the MPI: stretto tune -- CMD",
+            "for collectives, use: stretto tune -- CMD",
         )
     ends = cells[:, :2].astype(np.int64)
     return RankTraffic(profile.nranks, ends[:, 0], ends[:, 1], cells[:, 2], cells[:, 3])

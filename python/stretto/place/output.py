@@ -52,7 +52,11 @@ class LaunchOptions:
 def need_names(site: JobNodes) -> JobNodes:
     """Refuse to write files for nodes without names."""
     if not site.names:
-        raise UsageError("the files name the nodes", "--out", "give their names: --hosts A,B,C")
+        raise UsageError(
+            "the files need the names of the nodes",
+            "--out",
+            "give the names of the nodes: --hosts A,B,C",
+        )
     return site
 
 

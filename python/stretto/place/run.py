@@ -101,11 +101,11 @@ def _refuse(job: Job) -> None:
     if command.launcher_at is None or command.kind is None:
         raise UsageError(
             "this command shows no launcher, so its ranks cannot be placed",
-            " ".join(command.words), "give the launcher's line: -- mpirun -n 64 ./app",
+            " ".join(command.words), "write the command with its launcher: -- mpirun -n 64 ./app",
         )  # fmt: skip
     if len(command.applications) != 1 or command.multi_prog:
         raise UsageError(
-            "several programs are started, and only one can be placed", " ".join(command.words)
+            "several programs are started, but only one can be placed", " ".join(command.words)
         )
     if command.kind != "mpich" or command.launcher is None:
         return
@@ -165,7 +165,7 @@ def _both_ways(
         if trial is None:
             return None
         require_native(trial.evidence, " ".join(session.o.words))
-        run = finished(session, draft, trial, f"try by hand what {directory} is for")
+        run = finished(session, draft, trial, f"run the commands in {directory} by hand")
         after = _sent(job) if count else {}
         if before and before.keys() == after.keys():
             sent[kind] = sum(after[key] - before[key] for key in before)
@@ -175,7 +175,7 @@ def _both_ways(
         text = text.replace("this table", "this order").replace("when tuned", "in this order")
         if len(sent) == 2:
             text += (
-                f". Cards sent {sized(sent['native'])} in a run, in the best order "
+                f". Network cards sent {sized(sent['native'])} in a native run, in the best order "
                 f"{sized(sent['tuned'])} (interface counters)"
             )
         return text

@@ -32,7 +32,7 @@ def seats_lines(
         f"{counted(len(used), 'socket')}; "
     )
     if not cards:
-        first += "the NUMA domain of no network card is known"
+        first += "the NUMA domains of the network cards are unknown"
     elif far:
         first += f"{far} of them on another socket than the nearest card"
     else:
@@ -50,12 +50,12 @@ def seats_lines(
         written = dict(launch_lines(directory, site, placement("block", block(site.sizes))))
     for kind, title in TITLES.items():
         text = options(kind, seats) or written.get(title)
-        text = text or "needs a rank file: add --hosts A,B,... -o DIR"
+        text = text or "this placement needs a rank file: add --hosts A,B,... -o DIR"
         out.append(f"{title + ':':12} {text}")
     return [
         *out, "",
-        "rank: on its node. cores: as Open MPI and hwloc number them; hardware threads: as the "
-        "kernel does.",
+        "rank: number on the node. cores: numbers of Open MPI and hwloc; hardware threads: "
+        "numbers of the kernel.",
     ]  # fmt: skip
 
 
@@ -114,10 +114,12 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
         out.append(
             "These lines bind ranks to cores. If your job does not bind: Open MPI: mpirun "
             f"--map-by seq --hostfile {directory / 'hosts'} --bind-to none; other launchers: "
-            "leave out the list of cores"
+            "omit the list of cores"
         )
     else:
-        out.append("ranks are not bound: there are fewer cores than ranks, or they are not known")
+        out.append(
+            "ranks are not bound to separate cores: there are too few, or the cores are unknown"
+        )
     return out
 
 

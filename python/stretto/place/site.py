@@ -165,7 +165,7 @@ def like_recorded(profile: Profile, facts: Facts) -> str | None:
         return None
     return (
         f"the recorded nodes have {max(known)} processors, and {facts.name} has {facts.threads}: "
-        "without --machine the order ends at the nodes, not at their cores"
+        "without --machine only nodes are assigned, not cores"
     )
 
 

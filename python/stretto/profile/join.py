@@ -101,7 +101,8 @@ def load_runs(directory: Path) -> list[RawRun]:
     for lost in all_runs:
         if not lost:
             runs[0].problems.append(
-                f"of another MPI program of this command nothing could be read: {lost.problems[0]}"
+                "the records of another MPI program of this command cannot be read: "
+                f"{lost.problems[0]}"
             )
     return runs
 
@@ -434,25 +435,27 @@ def _notes(
     if unrecorded:
         notes.append(
             f"nothing was recorded on {len(unrecorded)} of {nranks} ranks "
-            f"({rank_words(unrecorded)}): the profile is of the others, and their collectives with "
-            "these ranks cannot be joined"
+            f"({rank_words(unrecorded)}): the profile covers the other ranks; their collectives "
+            "with these ranks are not split into waiting and transfer"
         )
     notes += samples.notes
     if lost:
         notes.append(
-            f"{counted(lost, 'message')} {'is' if lost == 1 else 'are'} not in the matrix: sent "
-            "to more ranks than one rank's table holds, or to another MPI_COMM_WORLD"
+            f"{counted(lost, 'message')} {'is' if lost == 1 else 'are'} not in the matrix: the "
+            "receivers exceed the table of a rank, or belong to another MPI_COMM_WORLD"
         )
     paused = [raw.rank for raw in run if raw.paused_s > 0]
     if paused:
         longest = max(raw.paused_s for raw in run)
         notes.append(
-            f"MPI_Pcontrol(0) kept the recording switched off on ranks {rank_words(paused)}, for "
-            f"{longest:.3g} s at most: that time is in no number here, nor in the run's length"
+            f"MPI_Pcontrol(0) switched recording off on ranks {rank_words(paused)}, for "
+            f"{longest:.3g} s at most: that time is excluded everywhere, also from the run time"
         )
     dropped = [raw.rank for raw in run if int(raw.header["dropped_calls"])]
     if dropped:
-        notes.append(f"calls of some threads found no room on ranks {rank_words(dropped)}")
+        notes.append(
+            f"calls of some threads were dropped (table full) on ranks {rank_words(dropped)}"
+        )
     return notes
 
 

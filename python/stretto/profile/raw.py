@@ -162,7 +162,7 @@ class RawFile:
         ticks = int(header["last"]["ticks"]) - int(header["first"]["ticks"])
         ns = int(header["last"]["ns"]) - int(header["first"]["ns"])
         if ticks <= 0 or ns <= 0:
-            raise StrettoError("the rate of its clock is not known", self.path, _REMEDY)
+            raise StrettoError("the rate of its clock is unknown", self.path, _REMEDY)
         return ns / ticks
 
     def monotonic_ns(self, ticks: Array) -> Array:
@@ -261,13 +261,13 @@ def read_raw(path: Path) -> RawFile:
     header = np.frombuffer(data, _HEADER, 1)[0]
     if int(header["byte_order"]) != 0x01020304:
         raise StrettoError(
-            "the file was written on a machine of the other byte order", path, "read it there"
+            "the file was written on a machine with another byte order", path, "read it there"
         )
     if int(header["version"]) != VERSION:
         raise StrettoError(
             f"the file has version {int(header['version'])}, this Stretto reads {VERSION}",
             path,
-            "use the Stretto that recorded it, or " + _REMEDY,
+            "use the version of Stretto that recorded it, or " + _REMEDY,
         )
     found: dict[int, list[Array]] = {kind: [] for kind in _ITEMS}
     directory_end = _HEADER.itemsize + int(header["nsections"]) * _SECTION.itemsize
@@ -285,9 +285,7 @@ def read_raw(path: Path) -> RawFile:
         found[kind].append(np.frombuffer(data, dtype, items, offset))
     for kind in (FUNCTIONS, SHAPES, ENTRIES):
         if not found[kind]:
-            raise StrettoError(
-                "the file ends before its tables: the job ended while MPI_Init ran", path, _REMEDY
-            )
+            raise StrettoError("the file is incomplete: the job ended in MPI_Init", path, _REMEDY)
 
     def joined(kind: int) -> Array:
         return np.concatenate(found[kind]) if found[kind] else np.empty(0, _ITEMS[kind])

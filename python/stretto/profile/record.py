@@ -115,7 +115,9 @@ def record(
     `environ`: of the run; the process's own by default.
     """
     if not words:
-        raise UsageError("no command is given", remedy="write it after --: -- mpirun -n 4 ./app")
+        raise UsageError(
+            "no command is given", remedy="write the command after --: -- mpirun -n 4 ./app"
+        )
     job = understand(words, mpi=mpi, environ=environ)
     path = default_path(job) if output is None else output
     _check_writable(path)
@@ -157,7 +159,7 @@ def record(
         else:
             paths.append(_write_new(item.profile, names))
     if interrupted is not None:
-        raise Interrupted(f"what was recorded until then is in {paths[0]}") from interrupted
+        raise Interrupted(f"the recorded part is in {paths[0]}") from interrupted
     return Recorded(job, result, joined, paths)
 
 
@@ -174,7 +176,7 @@ def check_result(recorded: Recorded) -> None:
     raise CommandFailedError(
         f"the command {how}{ranks}",
         " ".join(profile.command),
-        f"what was recorded until then is in {recorded.paths[0]}",
+        f"the recorded part is in {recorded.paths[0]}",
     )
 
 
@@ -212,15 +214,15 @@ def _explain_nothing(job: Job, result: Result) -> None:
         result.require(job.command.words)
     if job.between:
         raise StrettoError(
-            f"the command ended well, but no rank of it was recorded: {', '.join(job.between)} "
-            "kept the recorder from its MPI calls",
+            f"the command succeeded, but no rank was recorded: {', '.join(job.between)} "
+            "prevented the recorder from seeing its MPI calls",
             words,
-            "record it without that, or, of a container or another machine, inside it",
+            "record without it, or run stretto inside the container or on the other machine",
         )
     raise StrettoError(
-        f"the command ended well, but no rank of it was recorded: it did not call MPI_Init of "
-        f"{job.mpi.name}, or the MPI is linked statically, or the recording directory is not on a "
-        "file system that all nodes share",
+        "the command succeeded, but no rank was recorded: it did not call MPI_Init of "
+        f"{job.mpi.name}, the MPI is linked statically, or the recording directory is not shared "
+        "by all nodes",
         words,
         "name the MPI with --mpi if the command is a script; give -o FILE on a shared file system",
         exit_code=EXIT_COMMAND if result.status else 1,

@@ -27,8 +27,8 @@ def tools_note(profile: Profile) -> str | None:
         for tool in profile.tools
     ]
     return (
-        f"{' and '.join(names)} {'takes' if len(names) == 1 else 'take'} MPI calls before the "
-        "recorder does: these calls are missing, and their time counts as computing"
+        f"{' and '.join(names)} {'intercepts' if len(names) == 1 else 'intercept'} MPI calls "
+        "before the recorder: these calls are missing, and their time counts as computing"
     )
 
 
@@ -69,9 +69,8 @@ def threads_note(profile: Profile) -> str | None:
         return None
     who = f"up to {many} threads" if many > 1 else "several threads"
     return (
-        f"{who} of a rank call the MPI, and their times are added up: while one waits there, "
-        "another may compute, so that waiting may cost less and computing take longer than is "
-        "shown here"
+        f"{who} of a rank call the MPI, and their times are summed: one thread may compute "
+        "while another waits, so the true cost of waiting may be lower"
     )
 
 
@@ -188,13 +187,13 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
     if profile.cut_short:
         console.print(
             f"incomplete: ranks {rank_words(profile.cut_short)} did not reach MPI_Finalize; "
-            "their numbers end where the recording did",
+            "their data end with the recording",
             highlight=False,
         )
     if profile.unrecorded_ranks:
         console.print(
             f"incomplete: nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}; "
-            "all numbers are of the others",
+            "all numbers are for the other ranks",
             highlight=False,
         )
     profile = profile.recorded_part()

@@ -275,7 +275,9 @@ def collect_samples(
     for raw in run:
         offset = offsets[raw.rank]
         if offset is None:
-            out.notes.append(f"the clock of rank {raw.rank} cannot be compared: its calls are not")
+            out.notes.append(
+                f"the clock of rank {raw.rank} cannot be synchronised: its calls are left out"
+            )
             continue
         out.clock_error_s[raw.rank] = offset[2]
         events = thinned(raw.events, stride)
@@ -329,8 +331,8 @@ def _join(out: Samples, events: dict[str, Array], communicators: Sequence[Commun
     highest = np.maximum.reduceat(functions, starts)
     if np.any(whole & (lowest != highest)):
         out.notes.append(
-            "some calls did not fit together across ranks and were left out: the program makes "
-            "communicators from several threads, or breaks the order of collectives"
+            "some calls could not be matched across ranks and were left out: several threads "
+            "create communicators, or ranks call collectives in different orders"
         )
     good = (whole & (lowest == highest))[group]
     origin = int(events["enter"].min())

@@ -16,8 +16,8 @@ PARTS = (
     ("compute", "computation", "outside MPI", "compute"),
     ("io", "I/O", "reading and writing files", "io"),
     ("p2p", "point-to-point", "sends, receives and their waits", "p2p"),
-    ("wait", "collectives: waiting", "for the last rank; balance decides it", "wait"),
-    ("transfer", "collectives: transfer", "the algorithm decides it; can be tuned", "blue"),
+    ("wait", "collectives: waiting", "for the last rank; depends on load balance", "wait"),
+    ("transfer", "collectives: transfer", "depends on the algorithm; can be tuned", "blue"),
     ("unsplit", "collectives: not split", "waiting and transfer together", "unsplit"),
     ("other", "other MPI", "windows, communicators, set-up", "other-mpi"),
 )

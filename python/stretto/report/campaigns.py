@@ -50,8 +50,8 @@ def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]
         return [(directory, list(found))]
     if len(places) > 2:
         raise StrettoError(
-            f"this campaign has results of {len(places)} systems (MPI and processor), and a "
-            "report is about one, or compares two",
+            f"this campaign has results of {len(places)} systems (MPI and processor), but a "
+            "report covers one system, or compares two",
             directory,
             f"name them: stretto report {places[0]} {places[1]}",
         )

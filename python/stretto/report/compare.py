@@ -74,8 +74,8 @@ def build(a: System, b: System) -> SystemsCompared:
     if pairs and not same:
         notes.append(
             f"The layouts differ: {a.name} was measured on {fmt.layout(pairs[0][0].layout)}, "
-            f"{b.name} on {fmt.layout(pairs[0][1].layout)}. Their times are those of different "
-            "numbers of ranks."
+            f"{b.name} on {fmt.layout(pairs[0][1].layout)}. Their times are for different numbers "
+            "of ranks."
         )
     notes += [
         f"{p.collective}: {a.name} was measured with {p.variant or 'no data'}, "

@@ -53,19 +53,20 @@ def method(system: System) -> list[str]:
         times = sum(p.estimate.observations for p in points)
         out.append(
             f"{fmt.plural(times, 'time')} from {fmt.plural(launches, 'launch', 'launches')} of the "
-            "measuring program. A time is the largest over the ranks, per call; a point is the "
-            "median over launches of each launch's median."
+            "measuring program. A time is the maximum over the ranks, per call; a point is the "
+            "median over launches of the median of each launch."
         )
         out += [f"Interval: {text}." for kind, text in KIND_TEXT.items() if kind in kinds]
         modes = {panel.mode for panel in system.panels}
         if "latency" in modes:
             out.append(
-                "Latency: calls start together, in time windows; the time is until the last rank "
+                "Latency: calls start together, in time windows; the time ends when the last rank "
                 "is done."
             )
         if "throughput" in modes:
             out.append(
-                "Throughput: calls follow one another in a loop; the time is the loop's, per call."
+                "Throughput: calls follow one another in a loop; the time is that of the loop, "
+                "per call."
             )
         errors = [q.clock_error_us for b in system.benches for q in b.launches if q.clock_error_us]
         if errors:
@@ -75,14 +76,14 @@ def method(system: System) -> list[str]:
     rows = system.rows
     if any(r.source == "measured" for r in rows):
         out.append(
-            "A measured row of the table takes another algorithm than native only where it is "
-            "faster with significance (rank test, control of the false discovery rate) and by more "
+            "A measured row selects an algorithm other than native only if it is significantly "
+            "faster (rank test, control of the false discovery rate) and by more "
             "than the threshold."
         )
     if any(r.simulated for r in rows):
-        out.append("Simulated rows of the table rest on a model: nothing was tested there.")
+        out.append("Simulated rows come from a model: they were not tested.")
     if any(r.choice != NATIVE and "source" not in r.evidence for r in rows):
-        out.append("Rows of the table without a source were not measured: somebody wrote them.")
+        out.append("Rows without a source were written by hand: they were not measured.")
     if system.verdict is not None and {r.kind for r in system.verdict.runs} >= {"native", "tuned"}:
         m = system.verdict.metric
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
@@ -94,8 +95,8 @@ def method(system: System) -> list[str]:
     if p is not None:
         joined, error = sum(c.sampled for c in p.calls), max(p.clock_error_s)
         out.append(
-            "Profile: waiting is the time from a rank's entry until the last rank entered (bcast, "
-            "scatter: until the root did), from "
+            "Profile: waiting is the time from the entry of a rank to the entry of the last rank "
+            "(bcast, scatter: of the root), from "
             f"{fmt.plural(joined, 'joined sample')} of collective calls; transfer is the rest. "
             + (f"Clocks agree within {fmt.seconds(error)}." if error > 0 else "")
         )

@@ -51,7 +51,7 @@ def headline(system: System) -> tuple[str, str]:
         done = "simulated" if model else "measured"
         return (
             f"{fmt.plural(len(names), 'collective')} {done} ({', '.join(names)}); "
-            "nothing is decided yet.",
+            "no table was made yet.",
             "open",
         )
     if system.profile is not None:
@@ -61,7 +61,7 @@ def headline(system: System) -> tuple[str, str]:
         return f"{applications} at other scales, by a model; nothing was measured there.", "open"
     if system.settings:
         return sentence(system.settings[0].conclusion or "settings were tried"), "open"
-    return "The files hold nothing that a report could show.", "open"
+    return "The files contain nothing to report.", "open"
 
 
 def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
         why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
         return f"Inconclusive for {program}: {why}.", "none"
     if v.measured is None or v.outcome == "same":
-        return f"Nothing to gain for {program} by other algorithms.", "none"
+        return f"Other algorithms cannot make {program} faster.", "none"
     word = "less" if v.metric.better == "lower" else "more"
     gained = v.measured.median
     if v.outcome == "slower":
@@ -171,7 +171,7 @@ def _table_sentence(rows: Sequence[Row]) -> str:
     faster = [r for r in rows if r.choice != NATIVE]
     if not faster:
         return (
-            "Nothing is proven faster than what the MPI does by itself in any of the "
+            "No algorithm is significantly faster than native in any of the "
             f"{fmt.plural(len(rows), 'row')} of the table."
         )
     text = (
@@ -206,13 +206,13 @@ def where_time_goes(parts: Breakdown, program: str = "the run") -> str:
     text = f"Collectives take {fmt.percent(total)} of {program}"
     if parts.sampled:
         text += (
-            f": {fmt.percent(transfer)} moving data, which the algorithm decides, and "
-            f"{fmt.percent(wait)} waiting for the last rank, which it does not"
+            f": {fmt.percent(transfer)} transfer, which depends on the algorithm, and "
+            f"{fmt.percent(wait)} waiting for the last rank, which does not"
         )
         if unsplit > 0.0005:
             text += f" ({fmt.percent(unsplit)} could not be split)"
     else:
-        text += "; how much of that is waiting for the last rank is not known"
+        text += "; the part spent waiting for the last rank is unknown"
     return text + "."
 
 
@@ -222,13 +222,13 @@ def bound(parts: Breakdown) -> str:
     if parts.share("wait") + reach == 0:
         return ""
     text = (
-        f"Were every collective's transfer free, the run would be at most {fmt.percent(reach)} "
-        "shorter: that is the limit of tuning their algorithms."
+        "If the transfer of all collectives took no time, the run would be "
+        f"{fmt.percent(reach)} shorter. Tuning cannot gain more."
     )
     if parts.share("wait") > 0.01 and parts.imbalance > 0.03:
         text += (
-            f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the mean; "
-            "part of the waiting may be for it."
+            f" Rank {parts.slowest} computes {fmt.percent(parts.imbalance)} longer than the "
+            "mean; other ranks may wait for it."
         )
     return text
 
@@ -273,14 +273,14 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
     if ranks and calls:
         words = f"{fmt.count(calls[0])} a tuned run at least, on {fmt.plural(min(ranks), 'rank')}"
-        out.append(("calls carried out by Stretto", words))
+        out.append(("calls executed by Stretto", words))
     return out
 
 
 def _test(p: float | None) -> str:
     if p is None:
-        return "could not be made (it needs at least six runs of each kind)"
-    words = "significant" if p <= ALPHA else "not significant: it may be chance"
+        return "not done (it needs at least six runs of each kind)"
+    words = "significant" if p <= ALPHA else "not significant"
     return f"p = {fmt.pvalue(p)}, {words}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {words}"
 
 
@@ -318,7 +318,7 @@ def notes(system: System) -> list[str]:
     if profile is not None and profile.unrecorded_ranks:
         out.append(
             f"Nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}: the figures "
-            "are of the others."
+            "are for the other ranks."
         )
     if profile is not None and not profile.recorded_part().complete:
         who = ", ".join(str(r) for r in profile.cut_short[:12])
@@ -336,8 +336,8 @@ def notes(system: System) -> list[str]:
         few = {p.estimate.launches for q in system.panels for p in q.points}
         if min(few) < 6:
             out.append(
-                f"Some points rest on {fmt.plural(min(few), 'launch', 'launches')}: differences "
-                "there cannot be significant, because a rank test needs at least six."
+                f"Some points have only {fmt.plural(min(few), 'launch', 'launches')}: they cannot "
+                "show a significant difference, because a rank test needs at least six."
             )
     failed: dict[str, set[str]] = {}
     for panel in system.panels:

@@ -33,7 +33,7 @@ def saved_sentence(rows: Sequence[Row]) -> str:
     if best is None or best.ratio is None:
         if any(r.choice != NATIVE for r in rows):
             return "Faster algorithms were chosen, but not yet compared with native again."
-        return "Native stays: nothing that was tried in the run is faster."
+        return "Native is kept: no algorithm tried in the run is faster."
     mean, low, high = map(fmt.seconds, saved(rows))
     text = f"Learning saved {mean} ({low} to {high}) while the job ran"
     if saved(rows)[1] <= 0:

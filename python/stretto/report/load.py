@@ -181,13 +181,13 @@ def load(paths: Sequence[Path]) -> list[System]:
     directories = [p for p in paths if p.is_dir()]
     if directories and len(directories) != len(paths):
         raise UsageError(
-            "directories and single files cannot be mixed",
+            "directories and files cannot be mixed",
             remedy="give one directory, two directories to compare, or the files of one system",
         )
     if len(directories) > 2:
         raise UsageError(
             f"{len(directories)} directories were given",
-            remedy="one directory gives its report, two are compared",
+            remedy="give one directory for a report, or two to compare",
         )
     if not directories:
         return [_system("files", [(kind_of(p), p) for p in paths])]
@@ -212,10 +212,10 @@ def _in_directory(directory: Path) -> list[File]:
         ]
         found += campaigns.below(directory, found)
     except OSError as error:
-        raise from_oserror(error, "cannot look into the directory", directory) from error
+        raise from_oserror(error, "cannot read the directory", directory) from error
     if not found:
         raise StrettoError(
-            f"the directory holds none of Stretto's files ({_PATTERNS})",
+            f"the directory contains no files of Stretto ({_PATTERNS})",
             directory,
             "make them with: stretto tune -- CMD",
         )
@@ -233,7 +233,7 @@ def kind_of(path: Path) -> str:
         if f'"stretto-{kind}"'.encode() in head:
             return kind
     raise StrettoError(
-        f"this is none of Stretto's files ({_PATTERNS})",
+        f"this is not a file of Stretto ({_PATTERNS})",
         path,
         "give a directory that stretto tune made, or files of these kinds",
     )
@@ -258,7 +258,7 @@ def _distinct(files: list[File]) -> tuple[list[File], list[str]]:
         if kind == "bench":
             first = contents.setdefault(hashlib.sha256(_bytes(path)).digest(), path)
             if first != path:
-                notes.append(f"{path.name} is a copy of {first.name}: it counts once.")
+                notes.append(f"{path.name} is a copy of {first.name}; it is used once.")
                 continue
         out.append((kind, path))
     return out, notes
@@ -271,9 +271,9 @@ def _system(name: str, files: list[File]) -> System:
         same = [f.path for f in out.files if f.kind == kind and kind in ("profile", "verdict")]
         if same:
             raise StrettoError(
-                f"there are two {kind} files, and a report is about one run",
+                f"there are two {kind} files, but a report covers one run",
                 f"{same[0]}, {path}",
-                "name the files that belong together one by one",
+                "list the files that belong together",
             )
         out.files.append(LoadedFile(kind, path, KINDS[kind][1](path)))
     by_kind = {kind: [f.content for f in out.files if f.kind == kind] for kind in KINDS}
@@ -303,7 +303,7 @@ def _same_mpi(system: System) -> None:
             raise StrettoError(
                 f"these files are of different MPIs: {_family(first)} and {_family(file)}",
                 f"{first.path}, {file.path}",
-                "put each MPI's files into a directory of its own, and compare them with: "
+                "put the files of each MPI into a separate directory, and compare:  "
                 "stretto report A B",
             )
 
@@ -318,7 +318,7 @@ def _family(file: LoadedFile) -> str:
 def _same_caches(systems: Sequence[System]) -> None:
     """Refuse times of buffers in no cache beside others; where all are such, say so."""
     read = [(f.path, f.content) for s in systems for f in s.files if f.kind == "bench"]
-    remedy = "put each kind's files into a directory of its own, and report on each by itself"
+    remedy = "put the files of each kind into a separate directory, with one report for each"
     if all_cold(read, remedy) and len(systems) == 1:
         systems[0].notes.append(sentence(COLD))
 
@@ -336,9 +336,9 @@ def _same_layout(system: System) -> None:
         names = ", ".join(f"{a} x {b}" for a, b in other)
         raise StrettoError(
             f"the profile is of {nodes} x {ppn} (nodes x ranks per node), "
-            f"and what was measured is of {names}: they do not belong together",
+            f"but the measurements are for {names}: they do not belong together",
             next(f.path for f in system.files if f.kind == "profile"),
-            "give the files of one campaign, or profile and measure in the same layout",
+            "give files of one layout",
         )
 
 

@@ -33,7 +33,7 @@ REMARKS = 2
 LABEL = 36
 METHOD = (
     "Medians over launches (messages through an MPI) or runs with new connections (TCP), with 95 % "
-    "intervals where there are six or more. A ratio stands only where both systems have six, and "
+    "intervals where there are six or more. A ratio is shown only if both systems have six and "
     "the rank test, adjusted for all comparisons of this page, was made. A difference counts only "
     "if it is significant (5 %) and above 3 %. MB/s are 10^6 bytes a second."
 )

@@ -37,7 +37,7 @@ Kind = Literal["default", "own", "stretto"]
 #: why a default is the best, where there is no other reason
 NOTHING_FASTER = "nothing measured was faster"
 #: and why its own algorithms cannot be compared
-NONE_OF_ITS_OWN = "none of its own algorithms was measured"
+NONE_OF_ITS_OWN = "none of its algorithms was measured"
 #: settings that stand beside an algorithm's own in a candidate
 _ENABLING = re.compile(r"DEVICE_COLLECTIVES?=|use_dynamic_rules=|coll_han_priority=0$")
 
@@ -351,6 +351,6 @@ def _gap(
         most = max((e.common for e in others), default=default.common)
         return Gap(best, 1.0, judge(ratio, None, most))
     if faster:
-        why = f"nothing with at least {FEWEST} launches beside it was faster"
+        why = f"nothing with at least {FEWEST} common launches was faster"
         return Gap(best, 1.0, Verdict("same", why))
     return Gap(best, 1.0, Verdict("same", NOTHING_FASTER))

@@ -93,8 +93,7 @@ def distance_lines(ranking: Ranking) -> list[str]:
         are = "launch is" if e.common == 1 else "launches are"
         few = f", {e.common} {are} too few" if e.few else ""
         out.append(
-            f"  {mpi}: what it does by itself was not measured; "
-            f"fastest: {e.label}, {us(e.time.median)} us{few}"
+            f"  {mpi}: native was not measured; fastest: {e.label}, {us(e.time.median)} us{few}"
         )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
     return out
@@ -161,7 +160,7 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
         )
         if any(e.few for r in rankings for e in r.entries):
             out.append(
-                f"? fewer than {FEWEST} of these: the best only where nothing else has as many"
+                f"? fewer than {FEWEST} of these: shown as best only if no candidate has {FEWEST}"
             )
     return out
 

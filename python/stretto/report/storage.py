@@ -16,10 +16,10 @@ from stretto.storage.show import about, answer, cache_words, change_lines, rows_
 
 ENDING = ".io.json"
 METHOD = (
-    "Medians over launches, with 95 % intervals where there are six or more. All ways are measured "
-    "in turn in each launch, which begins with another one. A sample lasts until the last rank is "
-    "done. A ratio stands only where the rank test of the launches, adjusted for all comparisons "
-    "of this page, was made. A difference counts only if it is significant (5 %) and above 3 %."
+    "Medians over launches, with 95 % intervals where there are six or more. All methods are "
+    "measured in turn in each launch, in rotating order. A sample lasts until the last rank is "
+    "done. A ratio is shown only if the rank test over launches, adjusted for all comparisons of "
+    "this page, was made. A difference counts only if it is significant (5 %) and above 3 %."
 )
 
 

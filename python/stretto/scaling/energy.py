@@ -37,17 +37,17 @@ def counters(root: Path = POWERCAP) -> list[Package]:
         except PermissionError:
             raise UsageError(
                 f"only root may read {zone / 'energy_uj'}", "--energy",
-                "let the administrator make it readable, or leave --energy out",
+                "ask the administrator to make it readable, or leave out --energy",
             ) from None  # fmt: skip
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"{zone} cannot be read: {error}", "--energy", "leave --energy out"
+                f"{zone} cannot be read: {error}", "--energy", "leave out --energy"
             ) from error
         found.append(counter)
     if not found:
         raise UsageError(
-            f"this kernel shows no energy counters of processors ({root}/intel-rapl:*), as in most "
-            "virtual machines", "--energy", "leave it out, or measure on the bare machine",
+            f"this kernel has no energy counters of processors ({root}/intel-rapl:*), as in most "
+            "virtual machines", "--energy", "leave out --energy, or measure on a physical machine",
         )  # fmt: skip
     return found
 

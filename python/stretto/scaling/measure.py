@@ -152,12 +152,12 @@ class Measuring:
             others = len(writer.previous.runs) - len(self.runs)
             if others:
                 self.say(
-                    f"stretto: note: {counted(others, 'tuned run')} left out: not made with the "
-                    "table and settings that are applied there now"
+                    f"stretto: note: {counted(others, 'tuned run')} left out: made with another "
+                    "table or other settings"
                 )
             self._say_tables()
             plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
-            kept = f"runs so far are in {self.w.path}; the same command goes on"
+            kept = f"runs so far are in {self.w.path}; the same command continues"
             with keeping(kept), Progress("scaling", len(plan)) as progress:
                 plan = self._first(plan, writer)
                 progress.update(progress.done + 1)
@@ -208,7 +208,7 @@ class Measuring:
         how_long = (
             f"about {duration(seconds)} when it scales perfectly"
             if known
-            else ("of which none has succeeded yet, so how long they take is not known")
+            else ("but no run has succeeded yet, so the time per run is unknown")
         )
         self.say(
             f"stretto: cost: {counted(len(plan), 'run')}, {how_long}"
@@ -317,7 +317,7 @@ class Measuring:
             return replace(draft, status=result.status, detail=ended(result)[:500])
         missed = trial.seen.missed(self._variables(step)) if trial.seen else None
         if missed is not None:
-            why = "the command or its script sets it itself, or drops what it has"
+            why = "the command or its script sets or removes it"
             return replace(draft, detail=f"{missed}: {why}")
         if tuned is None or not tuned.libraries:
             require_native(found, command)
@@ -330,7 +330,7 @@ class Measuring:
             sizes = " and ".join(map(str, sorted(trial.sizes)))
             return replace(
                 draft, detail=f"it ran on {sizes} rank{'' if sizes == '1' else 's'}, not on "
-                f"{point.nranks}: the command or its script does not take the number",
+                f"{point.nranks}: the command or its script ignores the number of ranks",
             )  # fmt: skip
         value = find_value(self.w.metric, result)
         if value is None or value <= 0:

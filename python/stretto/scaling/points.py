@@ -52,12 +52,16 @@ def points_of(
     if ranks is None and nodes is None and ppn is None:
         if has_placeholders(words):
             raise UsageError(
-                "on how many ranks?", "--ranks", "say --ranks 1,2,4, or --nodes, --ppn"
+                "no number of ranks was given",
+                "--ranks",
+                "give --ranks 1,2,4, or --nodes and --ppn",
             )
         own = find_layout(parse_command(words, os.environ, Path.cwd()), os.environ)
         if own.nranks is None or own.nodes is None or own.ppn is None:
             raise UsageError(
-                "on how many ranks?", "--ranks", "say --ranks 1,2,4, or --nodes, --ppn"
+                "no number of ranks was given",
+                "--ranks",
+                "give --ranks 1,2,4, or --nodes and --ppn",
             )
         return _doubling(own.nodes, own.ppn, each)
     on = parse_counts(nodes, "--nodes") if nodes is not None else [1]
@@ -66,7 +70,7 @@ def points_of(
     elif ppn is not None:
         per = parse_counts(ppn, "--ppn")
     else:
-        raise UsageError("--nodes needs --ppn: how many ranks on each?", "--ppn", "say --ppn 36")
+        raise UsageError("--nodes needs --ppn, the ranks on each node", "--ppn", "say --ppn 36")
     if threads is not None and len(each) == len(per) > 1:
         shapes = list(zip(per, each, strict=True))  # ranks x threads that fill a node alike
     else:
@@ -83,9 +87,9 @@ def _refuse_shells(words: list[str]) -> None:
         return
     if parse_command(words, os.environ, Path.cwd()).launcher is None:
         raise UsageError(
-            f"{found[0]} is the shell's variable of that name, and stays as it is",
+            f"{found[0]} is a shell variable, which Stretto does not change",
             shlex.join(words),
-            f"write {found[0].removeprefix('$')} where Stretto is to fill in the number",
+            f"write {found[0].removeprefix('$')} for a number that Stretto fills in",
         )
 
 
@@ -132,8 +136,8 @@ def lines_of(
 def _of_several(job: Job, point: RunPoint) -> RunPoint:
     if job.layout.nranks is None or job.layout.nodes != 1 or point.nodes != 1:
         raise UsageError(
-            "several programs are started (A : B), so how many ranks are on each of several nodes "
-            "is not known", shlex.join(job.command.words),
+            "several programs are started (A : B), so the ranks per node are "
+            "unknown", shlex.join(job.command.words),
             "measure it on one node (--ranks), or start one program",
         )  # fmt: skip
     return RunPoint(1, job.layout.nranks, point.threads)
@@ -146,7 +150,7 @@ def _fitting(job: Job, point: RunPoint) -> RunPoint:
         raise StrettoError(
             f"this would run on {counted(job.layout.nranks, 'rank')}, not on {point.nranks}",
             shlex.join(job.command.words),
-            "say where the numbers go: {n}, {nodes} and {ppn} in the command",
+            "mark the numbers in the command with {n}, {nodes} and {ppn}",
         )
     # Hydra puts any number of ranks on the nodes that it has: a point would be another one's.
     if job.layout.nodes is not None and job.layout.nodes != point.nodes:

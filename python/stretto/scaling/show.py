@@ -47,9 +47,11 @@ def answer(found: Findings, program: str) -> str:
     best = turn.best.point
     gains = [g for g in found.gains if g.verdict.outcome == "faster"]
     if len({m.point.cores for m in found.of(turn.kind)}) == 1:
-        text = f"{program} on {best.words}: one number of cores shows no scaling"
+        text = f"{program} on {best.words}: results for one number of cores show no scaling"
     elif turn.certain:
-        text = f"{program} turns round at {counted(best.cores, 'core')}: more make it slower"
+        text = (
+            f"{program} stops scaling at {counted(best.cores, 'core')}: more cores make it slower"
+        )
     elif turn.slower:
         why = turn.slower[0][1].words
         text = f"Inconclusive for {program}: fastest on {counted(best.cores, 'core')}, but {why}"
@@ -113,14 +115,13 @@ def sentences(found: Findings, price: float | None) -> list[str]:
     if found.unverified:
         points = ", ".join(p.words for p in found.unverified)
         out.append(
-            f"not verified: that native runs had these numbers of ranks ({points}); the command "
-            "does not show it, and no rank was seen on this machine"
+            f"not verified: the numbers of ranks of native runs ({points}): the command does not "
+            "show them, and no rank ran on this machine"
         )
     if found.unseen_threads:
         points = ", ".join(p.words for p in found.unseen_threads)
         out.append(
-            f"not verified: that ranks had these numbers of threads ({points}); no rank was seen "
-            "on this machine"
+            f"not verified: the numbers of threads per rank ({points}): no rank ran on this machine"
         )
     return out
 
@@ -134,12 +135,12 @@ def energy_words(found: Findings) -> list[str]:
     least = min(metered, key=lambda m: m.energy_j or 0.0)
     out = [
         f"least energy: {least.point.words}, {least.kind}, {three(least.energy_j or 0.0)} J a run "
-        "(medians, not tested; all that runs on this machine counts)"
+        "(medians, not tested; includes all processes on this machine)"
     ]
     if missing:
         out.append(
-            f"the energy of {counted(missing, 'point')} is not known: --energy --restart measures "
-            "all again"
+            f"the energy of {counted(missing, 'point')} is unknown: --energy --restart measures "
+            "everything again"
         )
     for t in found.turns:
         if t.best.point != least.point and t.best.energy_j:
@@ -161,7 +162,7 @@ def turn_words(turn: Turn, found: Findings) -> str:
         if failed:
             return (
                 f"{where}, the most cores on which a run succeeded ({', '.join(failed)} failed): "
-                f"whether it turns round is not known{_enough_words(turn)}"
+                f"where scaling stops is unknown{_enough_words(turn)}"
             )
         if len(found.of(turn.kind)) == 1:
             return ""
@@ -169,7 +170,7 @@ def turn_words(turn: Turn, found: Findings) -> str:
             return where
         if turn.enough is not None:
             return f"{where}, the most cores that were measured{_enough_words(turn)}"
-        return f"{where}, the most cores that were measured: it has not turned round"
+        return f"{where}, the most cores that were measured: scaling has not stopped"
     where += _enough_words(turn)
     if not turn.slower:
         return f"{where}; more cores are no faster"

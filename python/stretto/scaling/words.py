@@ -17,7 +17,7 @@ from stretto.tune import unchanged
 
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
-_ANEW = "begin again with --restart (the old file is kept), or name another --out"
+_ANEW = "start again with --restart (the old file is kept), or give another --out"
 
 
 def no_figure(metric: Metric, result: Result, value: float | None) -> str:
@@ -29,9 +29,9 @@ def no_figure(metric: Metric, result: Result, value: float | None) -> str:
     found = re.findall(metric.pattern or "", said, re.MULTILINE)
     option = f"--metric {shlex.quote(metric.pattern or '')}"
     if value is not None:
-        return f"{NO_FIGURE}{option} found {value:g} in its output, which is no time or rate"
+        return f"{NO_FIGURE}{option} found {value:g} in its output, which is not a time or rate"
     if found:
-        return f"{NO_FIGURE}{option} found {_short(found[-1])} in its output, which is no number"
+        return f"{NO_FIGURE}{option} found {_short(found[-1])} in its output, which is not a number"
     words = telling(result.stdout, width=300, end=True) or telling(result.stderr, end=True)
     end = f"its output ends with: {words}" if words else "it printed nothing at all"
     return f"{NO_FIGURE}{option} found nothing in its output; {end}"

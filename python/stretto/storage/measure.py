@@ -68,14 +68,14 @@ def target_of(file: Path | None, directory: Path | None, size: int) -> Target:
         try:
             found = file.stat().st_size if file.is_file() else 0
         except OSError as error:
-            raise from_oserror(error, "cannot look at the file", file) from error
+            raise from_oserror(error, "cannot access the file", file) from error
         if not found:
-            raise UsageError(f"{file} is not a file with data", "--file", "name a file to be read")
+            raise UsageError(f"{file} is not a file with data", "--file", "give a file to read")
         return Target(file.absolute(), found, False)
     place = (directory or Path()).absolute()
     if not place.is_dir():
         raise UsageError(
-            f"{place} is not a directory", "--dir", "name one on the file system at hand"
+            f"{place} is not a directory", "--dir", "give a directory on the file system to measure"
         )
     return Target(place, size, True)
 
@@ -166,7 +166,7 @@ def read_launch(output: str, place: str) -> IoLaunch:
             pair = (float(values["seconds"]), float(values["cached"]))
             samples[values["way"]] = (*samples.get(values["way"], ()), pair)
     if head is None or not samples:
-        raise StrettoError("the launch measured nothing", place, "run it by hand to see why")
+        raise StrettoError("the launch measured nothing", place, "run it by hand to see the error")
     hosts = tuple(str(h) for h in head["hosts"])
     system = system_name(int(head["system"]))
     return IoLaunch(

@@ -24,7 +24,7 @@ _CHANGES = {
     "read-bcast": "read it on rank 0, then MPI_Bcast(buffer, n, MPI_BYTE, 0, comm)",
     "read-whole": "MPI_File_open on all ranks, MPI_File_read_at_all of the whole file",
     "read-parts": "MPI_File_open on all ranks, MPI_File_read_at_all of the part of each rank",
-    "write-own": "one file for each rank, put together after the run",
+    "write-own": "one file per rank, merged after the run",
     "write-parts": "MPI_File_open on all ranks, MPI_File_write_at_all of the part of each rank",
 }
 
@@ -114,8 +114,8 @@ def _unproven(verdicts: Sequence[Verdict]) -> str:
         return "nothing else was measured"
     missing = next((v.missing or v.why for v in verdicts if v.outcome == "inconclusive"), None)
     if missing is None:
-        return "no other way with the same result is faster"
-    return f"whether another way with the same result is faster is inconclusive ({missing})"
+        return "no other method with the same result is faster"
+    return f"inconclusive whether another method with the same result is faster ({missing})"
 
 
 def cache_words(result: IoFile) -> str | None:
@@ -123,14 +123,14 @@ def cache_words(result: IoFile) -> str | None:
     held = [c for w in result.ways if w.name in READ for launch in w.cached for c in launch]
     if not held:
         return None
-    servers = "What file servers and disks hold in memory is not known."
+    servers = "Caches of file servers and disks are unknown."
     if min(held) < 0:
         return (
-            "page cache: NOT KNOWN whether it held the file, which belongs to another user: a time "
-            f"below that of the file system is one of memory. {servers}"
+            "page cache: UNKNOWN whether it held the file, which belongs to another user: "
+            f"times faster than the file system are times of memory. {servers}"
         )
     if max(held) > WARM:
-        why = "another user's file is not dropped"
+        why = "the file of another user cannot be dropped"
         if result.own:
             why = "tmpfs is memory" if result.system == "tmpfs" else "the kernel did not drop it"
         return (
@@ -184,8 +184,8 @@ def page(result: IoFile) -> list[str]:
     if cache is not None:
         out += ["", cache]
     last = (
-        f"Medians of {counted(launches, 'launch')}, interleaved; a sample lasts until the last "
-        "rank is done. GB/s: bytes of the file, once."
+        f"Medians of {counted(launches, 'launch')}, interleaved; a sample ends when the last "
+        "rank is done. GB/s: size of the file / time."
     )
     return [*out, *([] if cache is not None else [""]), last]
 

@@ -1,6 +1,6 @@
 """``stretto tune -- CMD``: from one profiled run to a table, and to a verdict on CMD itself.
 
-Every step leaves a file in the output directory; the same command goes on from what is there.
+Every step leaves a file in the output directory; the same command continues from what is there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _steps(session: Tuning) -> TuneResult:
     if reason is not None:
         found = Verdict("same", reason)
         if busy is not None:
-            found = Verdict("inconclusive", busy, "missing: a profile of a quiet machine")
+            found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
             reason = f"inconclusive: {busy}. {reason}"
         return _nothing(session, profile, reason, found)
     for line in needs_lines(needs):
@@ -68,9 +68,9 @@ def _steps(session: Tuning) -> TuneResult:
     table = table_of(collect(session.job.mpi.identity), profile.node_count, profile.ppn, rows)
     write_table(table, session.path("table"))
     if all(row.choice == NATIVE for row in rows):
-        text, words = "native algorithms stay for all that CMD uses", open_words(comparisons)
+        text, words = "CMD keeps native algorithms everywhere", open_words(comparisons)
         if words is None:
-            text += "; nothing measured was faster than native with significance"
+            text += "; no measured algorithm was significantly faster than native"
             return _nothing(session, profile, text, Verdict("same", text), benches)
         missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
         found = Verdict("inconclusive", words, missing)
@@ -82,9 +82,9 @@ def _steps(session: Tuning) -> TuneResult:
         session.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
     if session.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
         text = (
-            f"hardly anything is to be gained on CMD: predicted {gain_words(predicted)} of the "
-            "wall time, too little for any number of runs to show; the table was written, but CMD "
-            "was not run with it (--pairs 6 does that)"
+            f"little can be gained on CMD: predicted {gain_words(predicted)} of the wall time, "
+            "too little to prove with any number of runs; the table was written, but CMD was not "
+            "run with it (--pairs 6 does that)"
         )
         return write_result(
             session, profile, text, benches, table=table, helps=True, predicted=predicted

@@ -89,7 +89,7 @@ def compare_texts(
     fixed = [i for i, line in enumerate(first) if all(t[i] == line for t in native)]
     free = len(first) - len(fixed)
     if not fixed:
-        return "varies", "native runs have no line in common"
+        return "varies", "native runs have no common line"
     known = set(fixed)
     varying = {shape(text[i]) for text in native for i in range(len(first)) if i not in known}
     times: set[int] = set()
@@ -112,11 +112,7 @@ def compare_texts(
         parts.append(f"{free} of {counted(len(first), 'line')} {differ} between native runs too")
     if times:
         example = first[min(times)].strip()[:60]
-        like = (
-            "looks like a time, or has the form of one"
-            if len(times) == 1
-            else ("look like times, or have the form of such")
-        )
+        like = "contains or resembles a time" if len(times) == 1 else ("contain or resemble times")
         parts.append(f"{len(times)} more {like}: {example!r}")
     return "times", "; ".join(parts)
 
@@ -130,5 +126,5 @@ def _where(first: Sequence[str], text: Sequence[str], wrong: Sequence[int]) -> s
     differences = [largest_difference(first[i], text[i]) for i in wrong]
     known = [d for d in differences if d is not None]
     if len(known) == len(differences):
-        words += f"; numbers differ by {max(known):.2g} relatively at most"
+        words += f"; maximum relative difference of numbers: {max(known):.2g}"
     return words

@@ -142,7 +142,7 @@ def say_plan(session: Tuning) -> None:
     budget = "" if session.o.budget_s is None else f", all within about {session.o.budget_s:.0f} s"
     pairs = PAIRS if session.o.pairs is None else session.o.pairs
     session.say(
-        f"stretto: cost: CMD runs once with the recorder, then what it uses is measured, then "
+        "stretto: cost: CMD runs once with the recorder, then its collectives are measured, then "
         f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
         f"({session.o.place.words()}){budget}; Ctrl-C keeps what was measured"
     )

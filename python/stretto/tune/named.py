@@ -76,11 +76,11 @@ def left(
         names = [n for n, _ in s.environment if n in words]
         if names:
             notes.append(
-                f"{words[names[0]]} sets {names[0]} in the command, which stays as it is: "
+                f"{words[names[0]]} sets {names[0]} in the command, which stays unchanged: "
                 f"{s.name} not tried"
             )
         elif _is_there(s, environ):
-            notes.append(f"the environment says {s.name} already: not tried")
+            notes.append(f"the environment already sets {s.name}: not tried")
         else:
             kept.append(s)
     return kept, notes
@@ -101,14 +101,14 @@ def named(
             by = words.get(name) or _placed(name, command)
             if by is not None:
                 raise UsageError(
-                    f"{by} in the command wins over {s.name}, which would not reach the ranks",
+                    f"{by} in the command overrides {s.name}, which would not reach the ranks",
                     "--candidates",
-                    f"take {by} out of the command, or {s.name} out of the candidates",
+                    f"remove {by} from the command, or {s.name} from the candidates",
                 )
         if _is_there(s, environ):
             raise UsageError(
-                f"the environment says {s.name} already, so it is no other run than the native "
-                "ones", "--candidates",
+                f"the environment already sets {s.name}, so native runs have it "
+                "too", "--candidates",
                 "unset it, so that the native value is compared with it, or leave it out",
             )  # fmt: skip
     return found
@@ -138,8 +138,8 @@ def environment_of(family: str, text: str) -> dict[str, str]:
         variable = f"OMPI_MCA_{name}" if plain else name
         if variable in out:
             raise UsageError(
-                f"{text!r} gives {name} two values, and it can have one", "--candidates",
-                "write a semicolon between settings that are to be tried one by one",
+                f"{text!r} gives {name} two values", "--candidates",
+                "separate settings to try one by one with semicolons",
             )  # fmt: skip
         out[variable] = value
     return out

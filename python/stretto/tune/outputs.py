@@ -201,8 +201,8 @@ class Outputs:
         whole = [[t for t in side if t is not None] for side in texts]
         if len(whole[0]) < len(native) or len(whole[1]) < len(tuned):
             if len(set(native)) > 1:
-                return Compared(name, "varies", "native runs differ, and it is no short text")
-            return Compared(name, "differs", "no text, so where cannot be said")
+                return Compared(name, "varies", "native runs differ, and it is not a short text")
+            return Compared(name, "differs", "not a text file, so the position is unknown")
         return _judge(name, whole[0], whole[1], ordered=True)
 
     def _lines(self, digest: str | None) -> list[str] | None:
@@ -231,7 +231,7 @@ def equal(found: Sequence[Compared]) -> bool | None:
 def words(found: Sequence[Compared], rules: Rules) -> str:
     """Say what was compared, and what came of it."""
     if not found:
-        return "nothing was printed or written that could be compared"
+        return "CMD printed and wrote nothing that could be compared"
     by: dict[str, list[Compared]] = {}
     for c in found:
         by.setdefault(c.outcome, []).append(c)

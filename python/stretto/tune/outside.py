@@ -83,8 +83,8 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
             found.append(f"{name}:{number}: {text}")
             continue
         raise StrettoError(
-            f"this script names the directory by its full path ({text}): its runs would "
-            "write here and not into their copies", f"{path}:{number}",
+            f"this script contains the full path of the directory ({text}): its runs would write "
+            "here, not into their copies", f"{path}:{number}",
             "write the path relative to the directory, or give --reset-command or --in-place",
         )  # fmt: skip
     return list(dict.fromkeys(found))
@@ -95,17 +95,14 @@ def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place)
     out = []
     named = full_paths(words, programs, place)
     if found := outside(words, place):
-        out.append(
-            f"outside of the directory, so not copied, and the same for all runs: "
-            f"{', '.join(found)}"
-        )
+        out.append(f"outside the directory, so shared by all runs (not copied): {', '.join(found)}")
     if named:
         out.append(
-            f"an input names the directory by its full path; what CMD writes there is written "
-            f"there, and not into a copy: {', '.join(named)}"
+            "an input contains the full path of the directory: what CMD writes to that path is "
+            f"not in a copy: {', '.join(named)}"
         )
     if lacking := uncopied(place):
-        out.append(f"in no copy (sockets, devices): {', '.join(lacking)}")
+        out.append(f"not copied (sockets, devices): {', '.join(lacking)}")
     return out
 
 

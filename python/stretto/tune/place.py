@@ -92,15 +92,15 @@ def alone_in(directory: Path) -> Iterator[None]:
     if ";" in str(directory) or "\n" in str(directory):
         raise UsageError(
             "a semicolon or a line feed in this name would not reach the ranks", str(directory),
-            "name another directory (--out), or work in one without",
+            "give another directory (--out), or run from another directory",
         )  # fmt: skip
     make_output(directory)
     with hold(directory / LOCK) as who:
         if who is not None:
             raise StrettoError(
-                f"another stretto is at work in this directory ({who or 'just begun'})",
+                f"another stretto uses this directory ({who or 'just begun'})",
                 directory,
-                "wait until it has ended, or name another directory (--out)",
+                "wait until it ends, or give another directory (--out)",
             )
         yield
 
@@ -109,7 +109,7 @@ def check_copy(place: Place) -> None:
     """Refuse to copy a directory that is too large to be one job's, before anything was run."""
     if place.in_place or place.reset is not None:
         return
-    remedy = "give --reset-command, or --in-place when CMD may run again on its own results"
+    remedy = "use --reset-command, or --in-place if CMD can run again on its results"
     if place.base in (Path("/"), home()):
         raise StrettoError("CMD is not run in a copy of this directory", place.base, remedy)
     total = 0
@@ -118,7 +118,7 @@ def check_copy(place: Place) -> None:
             total += path.lstat().st_size
         if total > MOST_COPY_BYTES or files > MOST_COPY_FILES:
             raise StrettoError(
-                f"this directory is too large to be copied for each run "
+                f"this directory is too large to copy for each run "
                 f"(more than {MOST_COPY_BYTES >> 30} GiB or {MOST_COPY_FILES} files)",
                 place.base,
                 remedy,
@@ -229,8 +229,7 @@ def keep_input(silence_s: float = SILENCE_S) -> None:
             if not ready or file.tell() > MOST_INPUT_BYTES:
                 problem = "does not come to an end" if not ready else "is larger than 1 GiB"
                 raise StrettoError(
-                    f"CMD runs several times, each on the same input, but the pipe on its input "
-                    f"{problem}",
+                    f"CMD runs several times with the same standard input, but the pipe {problem}",
                     "standard input",
                     "redirect it from a file (< input), or from /dev/null if CMD reads nothing",
                 )
@@ -279,7 +278,7 @@ def fresh(place: Place) -> Iterator[Path]:
             raise StrettoError(
                 f"the directory cannot be copied: {_why(error)[:300]}",
                 place.base,
-                "free space, or give --reset-command or --in-place",
+                "free some space, or use --reset-command or --in-place",
             ) from error
         yield target
     finally:

@@ -59,12 +59,12 @@ def profile_of(session: Tuning) -> Profile:
                 ("MPI", found.mpi.family, session.job.mpi.family),
                 ("layout", found.asked, found.asked and _asked_layout(session)),
             ),
-            path, "begin again with --restart, or give another directory with --out",
+            path, "start again with --restart, or give another directory with --out",
         )  # fmt: skip
         if found.command_s is not None:
             session.run_s = found.command_s
             session.say(
-                f"stretto: going on with the profile in {path}, of {found.created} "
+                f"stretto: continuing with the profile in {path}, of {found.created} "
                 "(--restart measures again)"
             )
             session.going_on(found.programs, found.created)
@@ -95,7 +95,7 @@ def profile_of(session: Tuning) -> Profile:
         raise CommandFailedError(
             f"{error.message}; its last words: {last or 'none'}",
             error.place,
-            "make it run without Stretto first; if it needs files outside its directory, use "
+            "first make CMD run without Stretto; if it needs files outside its directory, use "
             "--in-place or --reset-command",
         ) from error
     found = recorded.profile
@@ -131,7 +131,7 @@ def _check_metric(session: Tuning, result: Result) -> None:
     raise StrettoError(
         f"the command printed no number that matches --metric {pattern}",
         printed,
-        "try the expression on that file with grep -P; the profile is kept",
+        "test the expression on that file with grep -P; the profile is kept",
     )
 
 

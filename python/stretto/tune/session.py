@@ -37,8 +37,8 @@ def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[st
         names.append("LD_PRELOAD")
     if names:
         raise StrettoError(
-            "Stretto is applied or switched off by the environment (stretto env?), so runs with "
-            "and without it could not be compared",
+            "the environment enables or disables Stretto (stretto env?), so runs with and without "
+            "it cannot be compared",
             ", ".join(names),
             f"unset {' '.join(names)} OMPI_MCA_mca_base_env_list{{,_internal}}",
         )
@@ -118,7 +118,7 @@ class Tuning:
             raise StrettoError(
                 "inconclusive: the budget ended before the first run of CMD did",
                 " ".join(self.o.words),
-                "give more --budget: tuning takes some twenty runs of CMD",
+                "increase --budget: tuning takes about 20 runs of CMD",
             )
 
     def run_words(self, cwd: Path) -> list[str]:
@@ -188,7 +188,7 @@ class Tuning:
         other = changed(self.programs, program_files(self.job))
         if other is None:
             return
-        text = f"{other} has changed since {self.since}, and earlier runs are of the old one"
+        text = f"{other} has changed since {self.since}, but earlier runs used the old one"
         if building:
             self.say(f"stretto: note: {text}; --restart measures again")
             return

@@ -48,10 +48,9 @@ from stretto.tune.unchanged import (
 
 #: rounds after which a setting that was not faster than native gets no more runs
 SCREENING = 3
-_ANEW = "begin again with --restart, or give another directory with --out"
+_ANEW = "start again with --restart, or give another directory with --out"
 _SPENT = (
-    "the budget was spent before all runs were made (missing: more --budget; the same command "
-    "goes on)"
+    "the budget was spent before all runs were made (increase --budget; the same command continues)"
 )
 
 
@@ -70,11 +69,11 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
     if not candidates:
         nodes, ppn = runs.job.layout.nodes, runs.job.layout.ppn
         raise StrettoError(
-            f"nothing to try here: {runs.job.mpi.name} has no setting that can matter on "
-            f"{_layout_words(nodes, ppn)}, or CMD and the environment decide them all (see the "
+            f"nothing to try: {runs.job.mpi.name} has no setting with an effect on "
+            f"{_layout_words(nodes, ppn)}, or CMD and the environment set all of them (see the "
             "notes)",
             " ".join(runs.o.words),
-            "name some: --candidates 'NAME=VALUE;NAME=VALUE'",
+            "give some: --candidates 'NAME=VALUE;NAME=VALUE'",
         )
     rounds = runs.o.pairs or PAIRS
     for s in candidates:
@@ -104,7 +103,7 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
 def _search(
     runs: SettingRuns, candidates: Sequence[Setting], rounds: int, most: int
 ) -> SettingsFile:
-    so_far = f"runs so far are in {runs.path('settings.json')}; the same command goes on"
+    so_far = f"runs so far are in {runs.path('settings.json')}; the same command continues"
     members = {NATIVE: None, **{s.name: dict(s.environment) for s in candidates}}
     with keeping(so_far), Progress(f"trying settings on {runs.name}", most) as progress:
         try:
@@ -123,7 +122,7 @@ def _search(
                 return _end(runs, f"{runs.file.conclusion}; {_SPENT}", "faster")
             return _end(
                 runs,
-                f"inconclusive: {_SPENT}; nothing is set",
+                f"inconclusive: {_SPENT}; no setting is applied",
             )
 
 
@@ -164,8 +163,8 @@ def _around(runs: SettingRuns) -> Around:
     if runs.o.dry_run:
         if runs.job.layout.nodes != 1:
             runs.say(
-                "stretto: note: a dry run does not ask the nodes which interfaces they share: "
-                "those settings come on top"
+                "stretto: note: a dry run does not query the nodes for shared interfaces: the "
+                "real run may try more settings"
             )
         return Around(None, environ, srun)
     try:
@@ -285,14 +284,19 @@ def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
     busy = busy_before([r.others for r in runs.file.runs])
     if open_ones:
         first = max(open_ones, key=lambda t: t.gain.median if t.gain else -1.0)
-        why = f"{len(open_ones)} cannot be told from native ({first.name}: {first.why})"
+        why = (
+            f"{len(open_ones)} do not differ significantly from native ({first.name}: {first.why})"
+        )
     elif dropped and (busy is not None or not tested):
-        why = f"{len(dropped)} looked no faster in {counted(SCREENING, 'round')}, which is no test"
+        why = (
+            f"{len(dropped)} looked no faster in {counted(SCREENING, 'round')} (screening, not "
+            "tested)"
+        )
         why += f" (the machine was busy: {busy})" if busy else ""
     else:
-        return "no setting was faster on CMD with significance, so nothing is set", "same"
+        return "no setting was faster on CMD with significance, so no setting is applied", "same"
     of = counted(len(tried), "setting")
-    return f"inconclusive: of {of} {why}; nothing is set", "inconclusive"
+    return f"inconclusive: of {of} {why}; no setting is applied", "inconclusive"
 
 
 def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
@@ -303,7 +307,7 @@ def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") 
 
 def _layout_words(nodes: int | None, ppn: int | None) -> str:
     if nodes is None and ppn is None:
-        return "a layout that CMD does not show"
+        return "an unknown layout"
     return " x ".join("?" if n is None else str(n) for n in (nodes, ppn)) + " (nodes x ranks)"
 
 

@@ -120,7 +120,7 @@ class SettingRuns(Tuning):
             times = "" if run.status == TIMED_OUT else " twice"
             raise CommandFailedError(
                 f"the native run failed{times}: {run.detail}", " ".join(self.o.words),
-                "run it by hand: it must run many times on equal files",
+                "run it by hand: it must run repeatedly on identical files",
             )  # fmt: skip
         self.say(f"stretto: warning: {run.setting}: {run.detail}")
 
@@ -165,9 +165,9 @@ class SettingRuns(Tuning):
             run.value = find_value(self.o.metric, result)
             if run.value is None or run.value <= 0:
                 run.value, run.status = None, 1
-                run.detail = f"it printed nothing that {as_typed(self.o.metric)} can use"
+                run.detail = f"its output has no match for {as_typed(self.o.metric)}"
         missed = trial.seen.missed(environment) if trial.seen and environment else None
         if missed is not None:
             run.value, run.status = None, UNREACHED
-            run.detail = f"{missed}: the command or its script sets it itself, or drops what it has"
+            run.detail = f"{missed}: the command or its script sets or removes it"
         return run

@@ -44,7 +44,7 @@ def choose(runs: SettingRuns, faster: Sequence[Tried], rounds: int, progress: Pr
             continue
         said.append(_fresh(runs, tried, best, rounds, progress))
         if best is not None and (detail := runs.failed(best.name)) is not None:
-            said[-1] = f"{best.name} fails by now ({detail})"
+            said[-1] = f"{best.name} now fails ({detail})"
             best, found = None, runs.file
             found.setting, found.chosen, found.confirmed = None, {}, None
             found.outputs, found.compared = None, []
@@ -90,10 +90,10 @@ def _fresh(
     against = runs.compared(tried.name, best.name, tried.name) if best else of_native
     detail = failure()
     if detail is not None or of_native is None or against is None:
-        detail = detail or "not one run of it was good"
+        detail = detail or "all of its runs failed"
         if best:
             tried.outcome, tried.why = "failed", detail
-        return f"{tried.name} looked faster, but failed when it was to be confirmed ({detail})"
+        return f"{tried.name} looked faster, but failed in the confirmation runs ({detail})"
     ratio, p, _ = against
     # each combination is another chance to be wrong
     adjusted = p if p is None or best is None else min(1.0, MOST * p)
@@ -111,20 +111,20 @@ def _fresh(
             text = f"{tried.name}: the gain of fresh runs was not tested"
         return f"inconclusive: {text}: {verdict.words}"
     elif verdict.outcome != "faster":
-        return f"{text}: {verdict.words}, so that its first gain was luck"
+        return f"{text}: {verdict.words}, so its first gain was chance"
     compared = runs.outputs(tried.name).compare(
         [Run(kind, i, None, 0.0, 0) for i in range(rounds) for kind in ("native", "tuned")]
     )
     if outputs.equal(compared) is False:
         return (
             f"{text}, but CMD's outputs differ with it ({outputs.words(compared, runs.o.rules)}; "
-            "--ignore and --compare say what counts)"
+            "--ignore and --compare select what is compared)"
         )
     found = runs.file
     found.setting, found.chosen, found.confirmed = tried.name, dict(tried.environment), gain
     found.outputs = outputs.words(compared, runs.o.rules) if compared else None
     found.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
-    text = f"{text}; this is significant, and stretto run sets it for this command"
+    text = f"{text}; this is significant: stretto run applies it to this command"
     # should what follows be interrupted
     found.conclusion, found.outcome = text, "faster"
     return text

@@ -69,8 +69,8 @@ def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
         here, there = bench.header.host, (found[0].bench if found else bench).header.host
         if other_cpu(here, there):
             raise StrettoError(
-                f"these results are of {here.cpu}, the first ones of {there.cpu}: kinds of nodes "
-                "are never mixed in a table", path, "make a table of each",
+                f"these results are of {here.cpu}, the first ones of {there.cpu}: a table is for "
+                "one kind of node", path, "make a table of each",
             )  # fmt: skip
         need_baseline(bench, path)
         nodes, ppn = _layout(bench, path)
@@ -78,11 +78,11 @@ def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
             other = seen.setdefault((nodes, ppn, collective), path)
             if other != path:
                 raise StrettoError(
-                    f"{other} holds {collective} on {nodes} x {ppn} as well", path,
-                    "name one of the two: measurements of two campaigns are not mixed",
+                    f"{other} also has {collective} on {nodes} x {ppn}", path,
+                    "name one of the two: measurements of two campaigns cannot be mixed",
                 )  # fmt: skip
         read.append((path, bench))
-        all_cold(read, "decide from each kind by itself: a table of its own for each")
+        all_cold(read, "decide from each kind separately, with one table for each")
         found.append(decide_bench(bench, nodes, ppn))
     head = found[0].bench.header
     rows = [r for d in found for r in d.rows]
@@ -112,8 +112,8 @@ def _simulated(path: Path) -> StrettoError:
     """Return what to say of simulated results: a model's table is decided when they are made."""
     table = table_beside(path)
     return StrettoError(
-        "these results are simulated, and a table is decided from launches on one layout", path,
-        "take the table that stretto table simulate has written as well"
+        "these results are simulated, but a table needs measured launches of one layout", path,
+        "use the table written by stretto table simulate"
         + (f": stretto run --table {shlex.quote(str(table))}" if table.exists() else ""),
     )  # fmt: skip
 

@@ -62,13 +62,13 @@ def find_value(metric: Metric, result: Result) -> float | None:
 
 def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
     if better not in ("lower", "higher"):
-        raise UsageError(f"--metric-better {better} means nothing", None, "say lower or higher")
+        raise UsageError(f"--metric-better {better} is not valid", None, "use lower or higher")
     if pattern is None:
         for value, option in ((unit, "--metric-unit"), (better != "lower", "--metric-better")):
             if value:
                 raise UsageError(
-                    f"{option} says nothing of wall time, which is taken without --metric", option,
-                    "give --metric EXPRESSION, too, or leave it out",
+                    f"{option} needs --metric: without it, the metric is wall time", option,
+                    "add --metric EXPRESSION, or leave it out",
                 )  # fmt: skip
         return Metric()
     try:

@@ -85,5 +85,5 @@ def refuse_other_environment(
     if words is not None:
         raise StrettoError(
             f"the runs here were made with {words}", place,
-            f"set the environment as it was (load the same modules); or {remedy}",
+            f"use the same environment (load the same modules); or {remedy}",
         )  # fmt: skip

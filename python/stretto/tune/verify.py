@@ -206,7 +206,7 @@ def _take_turns(
             f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
             f"least {PAIRS}); give more --budget, or --pairs"
         )
-    kept = f"runs so far are in {session.path('verdict.json')}; the same command goes on"
+    kept = f"runs so far are in {session.path('verdict.json')}; the same command continues"
     with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
         for kind in plan:
             progress.update(progress.done, kind)
@@ -273,14 +273,14 @@ def finished(session: Tuning, draft: Run, trial: Trial, remedy: str) -> Run:
     if result.status != 0 or result.timed_out:
         how = "it took too long" if result.timed_out else ended(result)
         if draft.kind == "native":
-            remedy = "run it by hand: it must run twice on equal files"
+            remedy = "run it by hand: it must run twice on identical files"
         raise CommandFailedError(f"the {draft.kind} run failed: {how}", command, remedy)
     value = find_value(session.o.metric, result)
     if value is None:
         raise StrettoError(
             f"the command printed nothing that matches {as_typed(session.o.metric)}",
             outputs_of(session).printed(draft),
-            "try the expression on that file with grep -P",
+            "test the expression on that file with grep -P",
         )
     found = trial.evidence
     calls = found.calls if found.finished else None

@@ -28,7 +28,7 @@ def percent(value: float) -> str:
 def ended(result: Result) -> str:
     """Return how a run ended that failed, with what it said of why."""
     last = telling(result.stderr or result.stdout, end=True)
-    said = f"its last words: {last}" if last else "it printed nothing that tells why"
+    said = f"last output: {last}" if last else "no error message was printed"
     return f"it ended with {result.status}; {said}"
 
 
@@ -43,7 +43,7 @@ def no_help(needs: Needs) -> str | None:
         return "the profile holds no time"
     waiting = needs.waiting_s / needs.wall_s
     shares = (
-        f"of {needs.wall_s:.2f} s, collectives that could be made faster take "
+        f"of {needs.wall_s:.2f} s, collectives that can be tuned take "
         f"{percent(needs.bound)}, waiting in them for the last rank {percent(waiting)}, other MPI "
         f"calls {percent(needs.other_s / needs.wall_s)}"
     )
@@ -51,11 +51,11 @@ def no_help(needs: Needs) -> str | None:
         return None
     if waiting > 3 * needs.bound and waiting >= LEAST_BOUND:
         return (
-            f"no algorithm can help: {shares}. The ranks wait for one another: the work is not "
-            "balanced, or one of them is disturbed (stretto diagnose tells which)"
+            f"no algorithm can help: {shares}. Ranks wait for other ranks: the load is "
+            "imbalanced, or a rank is disturbed (stretto diagnose shows which)"
         )
     return (
-        f"no algorithm can help: {shares}. Even if they cost nothing, less than "
+        f"no algorithm can help: {shares}. Without their cost, at most "
         f"{percent(max(needs.bound, 0.001))} would be gained"
     )
 
@@ -78,15 +78,15 @@ def conclude(
             + {
                 "faster": "this is significant",
                 "slower": "CMD is significantly SLOWER when tuned: do not use this table",
-                "same": f"CMD is as fast as before: {found.words}",
+                "same": f"CMD is as fast as native: {found.words}",
             }[found.outcome]
         )
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
         if found.outcome == "faster" and measured.low > SURPRISE * max(predicted.high, 0.0):
             text += (
-                ". The gain is far above the prediction: the measured collectives explain only a "
-                "part of it, and the rest may not come back"
+                ". The gain is far above the prediction: the measured collectives explain "
+                "only part of it; the rest may not be reproducible"
             )
     return text
 
@@ -97,7 +97,7 @@ def start_words(gained_s: float) -> str:
         return ""
     return (
         f". The gain of {1e3 * gained_s:.3g} ms a run is less than starting stretto run costs "
-        f"(about {1e3 * START_S:.0f} ms): longer runs gain, this one does not"
+        f"(about {1e3 * START_S:.0f} ms): only longer runs gain"
     )
 
 
@@ -106,17 +106,17 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
         return ""
-    text = f". In all tuned runs ({len(tuned)}) all ranks ({nranks}) had Stretto"
+    text = f". In all tuned runs ({len(tuned)}) all ranks ({nranks}) loaded Stretto"
     calls = [r.calls for r in tuned if r.calls is not None]
     if not calls:
         return text
-    few = f", and it carried out {min(calls)} of their calls"
-    return text + few + (f" at least, {max(calls)} at most" if min(calls) < max(calls) else "")
+    most = f" to {max(calls)}" if min(calls) < max(calls) else ""
+    return text + f", and it executed {min(calls)}{most} of their calls"
 
 
 def needs_lines(needs: Needs) -> list[str]:
     out = [
-        f"stretto: of {needs.wall_s:.2f} s, collectives that may be made faster take "
+        f"stretto: of {needs.wall_s:.2f} s, collectives that can be tuned take "
         f"{percent(needs.bound)}; waiting in them takes {percent(needs.waiting_s / needs.wall_s)}, "
         "which no algorithm changes"
     ]

@@ -72,7 +72,7 @@ static int done(int64_t id) {
     return 0;
 }
 
-/* Ranks have their buffers at the same addresses: the memory is there already. */
+/* Ranks have their buffers at the same addresses: the memory already exists. */
 static void *attach(stretto_xpmem_address from, size_t bytes, void *at) {
     if (from.apid != 99 || at || bytes % 4096 || from.offset % 4096)
         abort();

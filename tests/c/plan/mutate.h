@@ -109,7 +109,7 @@ static inline bool shift_span(stretto_span *span, int first, int count) {
     return true;
 }
 
-/* Applies the mutation to action i of a rank; false where it means nothing there. */
+/* Applies the mutation to action i of a rank; false where it is not valid there. */
 static inline bool mutate(stretto_plan *plans, int rank, int i, mutation m) {
     stretto_plan *plan = &plans[rank];
     stretto_action *a = &plan->actions[i];

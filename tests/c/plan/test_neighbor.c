@@ -150,7 +150,7 @@ static void try_faults(void) {
                 const stretto_action before[2] = {*send, *recv};
                 *send = *recv = (stretto_action){.kind = STRETTO_COPY};
                 CHECK(stretto_verify(c.plans, 12, c.error, sizeof c.error) != 0);
-                CHECK_MSG(strstr(c.error, "never told the size"), "%s", c.error);
+                CHECK_MSG(strstr(c.error, "never receives the size"), "%s", c.error);
                 *send = before[0];
                 *recv = before[1];
                 untold++;

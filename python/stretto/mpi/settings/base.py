@@ -107,7 +107,9 @@ def without(settings: Sequence[Setting], options: Sequence[str]) -> tuple[list[S
         names = {*s.words, s.name.partition("=")[0]}
         found = sorted(names & set(options))
         if found:
-            notes.append(f"{found[0]} stands in the command and stays as it is: {s.name} not tried")
+            notes.append(
+                f"{found[0]} is set in the command and stays unchanged: {s.name} not tried"
+            )
         else:
             kept.append(s)
     return kept, notes

@@ -17,26 +17,33 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     out = [
         _own("I_MPI_SHM_CMA", ("0", "1"), "single copy within a node: off, on", many=True),
         _own("I_MPI_SHM_EAGER_THRESHOLD", ("16384", "65536"),
-             "largest message within a node that is sent without asking", many=True),
-        _own("I_MPI_FABRICS", ("shm",), "within one node without the network's library", False),
-        _own("I_MPI_THREAD_YIELD", ("0", "2"), "how a rank that waits gives up its core"),
-        _own("I_MPI_WAIT_MODE", ("1",), "a rank that waits sleeps"),
-        _own("I_MPI_PIN", ("0",), "ranks are bound to nothing", None, _BIND),
+             "largest eager message within a node", many=True),
+        _own("I_MPI_FABRICS", ("shm",), "use shared memory only, on one node", False),
+        _own("I_MPI_THREAD_YIELD", ("0", "2"), "how a waiting rank yields its core"),
+        _own("I_MPI_WAIT_MODE", ("1",), "waiting ranks sleep"),
+        _own("I_MPI_PIN", ("0",), "ranks are not bound", None, _BIND),
     ]  # fmt: skip
     if around.ports:
         # by hand from 2021.6, by itself from 2021.12: one of them is the default
-        out.append(_own("I_MPI_MULTIRAIL", ("1", "0"), "messages over several ports, one", True))
+        out.append(_own("I_MPI_MULTIRAIL", ("1", "0"), "use several ports, or one port", True))
     domains = ("core", "numa", "socket") if around.parts else ("core",)
     orders = ("compact", "scatter", "spread") if around.parts else ()
     out += [
         *libfabric(around),
         *providers(around, (), ("mlx", "verbs", "psm3")),
-        _own("I_MPI_PIN_DOMAIN", domains, "what a rank is bound to", None, _BIND),
-        _own("I_MPI_PIN_ORDER", orders, "in which order ranks are placed", None, _BIND, many=True),
+        _own("I_MPI_PIN_DOMAIN", domains, "binding of each rank", None, _BIND),
+        _own("I_MPI_PIN_ORDER", orders, "order in which ranks are placed", None, _BIND, many=True),
     ]
     if not around.srun:
         out.append(
-            _own("I_MPI_PERHOST", ("1",), "ranks take turns among nodes", True, _PLACE, many=True)
+            _own(
+                "I_MPI_PERHOST",
+                ("1",),
+                "ranks are placed round-robin over nodes",
+                True,
+                _PLACE,
+                many=True,
+            )
         )
     return out
 

@@ -22,14 +22,14 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     out = [
         _cvar("CH4_CMA_ENABLE", ("1",), "single copy of large messages within a node", many=True),
         _cvar("CH4_IPC_CMA_P2P_THRESHOLD", ("4096", "65536"),
-              "single copy within a node from so many bytes on", many=True, besides=cma),
+              "smallest message copied once within a node", many=True, besides=cma),
         _cvar("CH4_XPMEM_ENABLE", ("0",), "no mapped memory (XPMEM) within a node", many=True),
         _cvar("CH4_SHM_POSIX_IQUEUE_CELL_SIZE", ("65536",),
-              "larger pieces of messages within a node", many=True, besides=pack),
+              "larger segments of messages within a node", many=True, besides=pack),
         _cvar("CH4_OFI_EAGER_THRESHOLD", ("16384", "65536"),
-              "largest message that is sent without asking", True),
+              "largest eager message", True),
         _cvar("POLLS_BEFORE_YIELD", ("0", "50"),
-              "a rank that waits gives up its core: never, early"),
+              "waiting ranks yield the core: never, early"),
     ]  # fmt: skip
     has_ucx = any(name.startswith(f"{_CVAR}CH4_UCX_") for name in variables)
     out += [*_nics(around), *netmods(around, has_ucx)]
@@ -44,11 +44,11 @@ def _nics(around: Around) -> list[Entry]:
     most = ((f"{_CVAR}CH4_OFI_MAX_NICS", str(number)),)
     return [
         _cvar("CH4_OFI_PREF_NIC", tuple(map(str, range(min(number, MOST)))),
-              "the network port that all ranks use", True),
+              "network port for all ranks", True),
         _cvar("CH4_OFI_ENABLE_MULTI_NIC_STRIPING", ("1",),
-              "a large message over several ports", True, besides=most),
-        _cvar("CH4_OFI_ENABLE_MULTI_NIC_HASHING", ("1",), "messages over several ports", True,
-              besides=most),
+              "stripe large messages over several ports", True, besides=most),
+        _cvar("CH4_OFI_ENABLE_MULTI_NIC_HASHING", ("1",),
+              "distribute messages over several ports", True, besides=most),
     ]  # fmt: skip
 
 
@@ -59,12 +59,13 @@ def _placing(around: Around) -> list[Entry]:
     """
     core = (("HYDRA_BINDING", "core"),)
     parts = ("socket", "numa") if around.parts else ()
-    out = [Entry(None, "HYDRA_BINDING", ("core", *parts[:1]), "what a rank is bound to",
+    out = [Entry(None, "HYDRA_BINDING", ("core", *parts[:1]), "binding of each rank",
                  words=_BIND)]  # fmt: skip
     if parts:
         out.append(
-            Entry(None, "HYDRA_MAPPING", parts, "ranks take turns among sockets, NUMA domains",
-                  None, _BIND, core, True)
+            Entry(None, "HYDRA_MAPPING", parts,
+                  "ranks are placed round-robin over sockets or NUMA "
+                  "domains", None, _BIND, core, True)
         )  # fmt: skip
     return out
 

@@ -31,7 +31,7 @@ def tcp_interfaces(around: Around) -> list[Entry]:
     values = tuple(",".join(sorted(x)) for x in lists if x != native)
     words = ("btl_tcp_if_exclude",)
     return [
-        Entry(_INCLUDE, f"OMPI_MCA_{_INCLUDE}", values, "interfaces that TCP messages take", True,
+        Entry(_INCLUDE, f"OMPI_MCA_{_INCLUDE}", values, "interfaces for TCP messages", True,
               words)
     ]  # fmt: skip
 
@@ -76,7 +76,9 @@ def _ucx(around: Around, names: tuple[str, ...]) -> list[Entry]:
         out.append(_choice("UCX_NET_DEVICES", names[:MOST], around, "what UCX uses"))
     if around.ports:  # by itself it takes two
         values = ("1", str(len(names))) if len(names) > 2 else ("1",)
-        out.append(Entry(None, "UCX_MAX_RNDV_RAILS", values, "ports for a large message", True))
+        out.append(
+            Entry(None, "UCX_MAX_RNDV_RAILS", values, "number of ports for a large message", True)
+        )
     if ports:
         lists = tuple(f"{name},sm,self" for name in ("rc", "dc", "ud", "tcp"))
         out.append(_choice("UCX_TLS", lists, around, "transports that UCX may use"))
@@ -92,7 +94,7 @@ def libfabric(around: Around) -> list[Entry]:
         return []
     provider = next((around.environ[n] for n in _PROVIDER if around.environ.get(n)), "")
     tcp = "tcp" in provider.split(";") if provider else not around.found.ports
-    what = "interface that libfabric takes"
+    what = "interface for libfabric"
     return [_choice("FI_TCP_IFACE", around.interfaces[:MOST], around, what)] if tcp else []
 
 

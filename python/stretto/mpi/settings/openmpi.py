@@ -36,11 +36,11 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
         _mca("btl_tcp_links", ("2", "4"), "TCP connections for each pair of ranks and interface",
              True, besides=SPREAD),
         _mca("btl_tcp_eager_limit", ("16384", "262144"),
-             "largest TCP message that is sent without asking", True),
+             "largest eager TCP message", True),
         _mca(f"{shared}_eager_limit", ("16384", "32768"),
-             "largest message within a node that is sent without asking", many=True),
+             "largest eager message within a node", many=True),
         _mca("coll_han_priority", ("0", "100"), "collectives by nodes (HAN): off, on", True),
-        _mca("mpi_yield_when_idle", ("0", "1"), "a rank that waits gives up its core: off, on"),
+        _mca("mpi_yield_when_idle", ("0", "1"), "waiting ranks yield the core: off, on"),
     ]  # fmt: skip
     single = variables.get("btl_vader_single_copy_mechanism")
     if single is not None and single.items:
@@ -83,16 +83,17 @@ def _placing(old: bool, around: Around) -> list[Entry]:
     package = "socket" if old else "package"
     parts = (package,) if around.parts else ()
     out = [
-        Entry(None, binding, ("core", *parts, "none"), "what a rank is bound to", words=_BIND),
-        Entry(None, mapping, ("core",), "cores are filled one after another", words=_MAP,
+        Entry(None, binding, ("core", *parts, "none"), "binding of each rank", words=_BIND),
+        Entry(None, mapping, ("core",), "ranks fill one core after another", words=_MAP,
               many=True),
-        Entry(None, mapping, ("node",), "ranks take turns among nodes", True, _MAP,
+        Entry(None, mapping, ("node",), "ranks are placed round-robin over nodes", True, _MAP,
               many=True),
     ]  # fmt: skip
     if around.parts:
         out.append(
-            Entry(None, mapping, (package, "numa"), "ranks take turns among sockets, NUMA domains",
-                  words=_MAP, many=True)
+            Entry(None, mapping, (package, "numa"),
+                  "ranks are placed round-robin over sockets or NUMA "
+                  "domains", words=_MAP, many=True)
         )  # fmt: skip
     return out
 

@@ -11,15 +11,15 @@ _BIND = ("cpu-bind", "SLURM_CPU_BIND")
 
 def entries(around: Around) -> list[Entry]:
     out = [
-        Entry(None, "SLURM_DISTRIBUTION", ("cyclic",), "ranks take turns among nodes", True, _PLACE,
-              many=True),
-        Entry(None, "SLURM_CPU_BIND", ("cores", "none"), "what a rank is bound to", words=_BIND),
+        Entry(None, "SLURM_DISTRIBUTION", ("cyclic",),
+              "ranks are placed round-robin over nodes", True, _PLACE, many=True),
+        Entry(None, "SLURM_CPU_BIND", ("cores", "none"), "binding of each rank", words=_BIND),
     ]  # fmt: skip
     if around.parts:
         out += [
             Entry(None, "SLURM_DISTRIBUTION", ("block:block", "block:cyclic"),
-                  "sockets: filled one after another, or taken in turn", words=_PLACE,
+                  "ranks fill one socket after another, or are placed round-robin", words=_PLACE,
                   many=True),
-            Entry(None, "SLURM_CPU_BIND", ("sockets",), "what a rank is bound to", words=_BIND),
+            Entry(None, "SLURM_CPU_BIND", ("sockets",), "binding of each rank", words=_BIND),
         ]  # fmt: skip
     return out

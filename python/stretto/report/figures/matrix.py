@@ -202,7 +202,7 @@ def best_choice(collective: str, number: int, rows: Mapping[tuple[int, int], Row
         fmt.identifier(f"layouts-{collective}-{number}B"),
         f"MPI_{collective.capitalize()}{size}: best choice by layout",
         picture,
-        "times as fast as native; without a number: native stays, or nothing was measured there",
+        "times as fast as native; without a number: native, or not measured",
         any(r.simulated for r in rows.values()),
         light_only=True,
     )
