@@ -88,7 +88,7 @@ def _percent(share: float) -> str:
 def cost_lines(costs: Sequence[Cost]) -> list[str]:
     priced = any(c.priced_s is not None for c in costs)
     head = ("order", "between nodes", "share", "busiest card", "between sockets", "between caches")
-    rows = [(*head, *(["priced"] if priced else []))]
+    rows = [(*head, *(["predicted time"] if priced else []))]
     for c in costs:
         cells = (c.order, sized(c.nodes), _percent(c.share), sized(c.card), sized(c.sockets),
                  sized(c.caches))  # fmt: skip
