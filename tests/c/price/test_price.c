@@ -393,7 +393,7 @@ static void refusals(void) {
     p.collective = STRETTO_BCAST;
     p.write = never_ends;
     CHECK(stretto_price(&p.call, pricing_source, &p, &result, error, sizeof error) == -1);
-    CHECK_MSG(strstr(error, "wait for ever"), "%s", error);
+    CHECK_MSG(strstr(error, "wait without end"), "%s", error);
     const volatile int stop = 1;
     p.call.stop = &stop;
     CHECK(stretto_price(&p.call, pricing_source, &p, &result, error, sizeof error) == -1);
