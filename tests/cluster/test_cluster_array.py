@@ -39,7 +39,7 @@ NAME = "openmpi4"
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2, with_slurm=True) as cluster:
+    with clusters.up(2, with_slurm=True, cpus=4) as cluster:
         yield cluster
 
 

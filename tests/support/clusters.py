@@ -69,12 +69,17 @@ int main(int argc, char **argv)
 
 @contextlib.contextmanager
 def up(
-    nodes: int, with_slurm: bool = False, bandwidth: str | None = None, rails: int = 1
+    nodes: int,
+    with_slurm: bool = False,
+    bandwidth: str | None = None,
+    rails: int = 1,
+    cpus: int = 2,
 ) -> Iterator[testbed.Cluster]:
     """A cluster for the time of the block; every node sees the repository and the MPIs.
 
     With a low `bandwidth` (``50mbit``) it is the links that decide how long a large message takes,
-    whatever else this machine does: algorithms that send less are faster, by factors.
+    whatever else this machine does: algorithms that send less are faster, by factors. `cpus` of a
+    node are what Slurm takes it to have.
     """
     if os.geteuid() != 0:
         missing("the testbed needs root")
@@ -87,7 +92,7 @@ def up(
     cluster = testbed.up(nodes, bandwidth=bandwidth, share=seen, owned=True, rails=rails)
     try:
         if with_slurm:
-            slurm.start(cluster)
+            slurm.start(cluster, cpus)
         yield cluster
     finally:
         cluster.down()
