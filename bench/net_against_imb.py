@@ -7,12 +7,12 @@ Compared are `stretto net mpi` and IMB-MPI1 (PingPong, Uniband, Biband) under In
 two thread levels, and NetPIPE under Open MPI 4. Each figure has pairs of launches, one of each
 program side by side, in random order. Before, between and after the two, the delay of a flag
 between the cores is measured: a virtual machine's cores move, and a pair during which they did is
-left out. Printed is the ratio in a pair (Stretto divided by the other), median and quartiles over
-the pairs, near and far cores apart. Both programs give the best of five batches of about 10 ms:
-IMB prints one mean a size, so it gets the same size several times (``-msglen``), and the first two
-rows are its warm-up. One long mean would have every interruption in it, and a median of batches
-those during which the host moved cores. A ratio is of the best of four pairs: windows of 64 KiB
-differ by 1.5 times between launches of one program, with where its buffers lie in the caches.
+left out. Printed is the ratio (Stretto divided by the other), median and quartiles, near and far
+cores apart. Both programs give the best of five batches of about 10 ms: IMB prints one mean a
+size, so it gets the same size several times (``-msglen``), and the first two rows are its
+warm-up. One long mean would have every interruption in it, and a median of batches those during
+which the host moved cores. A ratio is of the best of four pairs: windows of 64 KiB differ by 1.5
+times between launches of one program, with where its buffers lie in the caches.
 What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
@@ -266,6 +266,9 @@ def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
             pairs = groups(cell, found[cell])
             each = sorted(a / b for a, b in pairs)
             if len(each) < 3:
+                print(
+                    f"  {cell.name:20} left out: {len(found[cell])} pairs, fewer than {3 * GROUP}"
+                )
                 continue
             mine, other = (three(median(values)) for values in zip(*pairs, strict=True))
             low, _, high = quantiles(each, n=4)

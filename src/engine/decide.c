@@ -109,12 +109,12 @@ const char *stretto_choice_refused(stretto_comm *c, stretto_collective collectiv
                                    const stretto_choice *choice, size_t bytes, size_t wire,
                                    bool user_op, bool commutative) {
     static _Thread_local char error[400];
-    static const char no_rings[] = "no shared memory left for long messages";
+    static const char no_rings[] = "no shared memory available for long messages";
     if (choice->kind == STRETTO_CHOICE_NATIVE)
         return NULL;
     if (choice->kind == STRETTO_CHOICE_SHM) {
         if (!c->node_ready)
-            return "no shared memory left for this communicator";
+            return "no shared memory available for this communicator";
         if (user_op)
             return "a user operation cannot be evaluated in shared memory";
         if (c->one_node && !choice->algorithm)

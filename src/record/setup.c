@@ -109,12 +109,11 @@ static void agree(int rank, int failed, const char *directory, const char *reaso
         PMPI_Allreduce(&mine[1], &count, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS)
         return;
     if (failed && worst == -rank - 1)
-        fprintf(
-            stderr,
-            "stretto: cannot record into %s: %s (%d of %d ranks, this is rank %d)\n"
-            "stretto: the application continues without a profile; set STRETTO_PROFILE_DIR to a "
-            "directory that every rank can write\n",
-            directory, reason, count, world_size, rank);
+        fprintf(stderr,
+                "stretto: cannot record into %s: %s (%d of %d ranks, this is rank %d)\n"
+                "stretto: the application continues, and these ranks are not recorded; set "
+                "STRETTO_PROFILE_DIR to a directory that every rank can write\n",
+                directory, reason, count, world_size, rank);
 }
 
 /* By all ranks, also those that cannot record. */

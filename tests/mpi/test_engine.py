@@ -224,7 +224,7 @@ def _running(program: str) -> list[int]:
         ("memfd", True, None),
         ("cma", True, None),
         ("shm", False, "no shared memory on this node"),
-        ("pages", False, "no shared memory left"),
+        ("pages", False, "no shared memory available"),
     ],
 )
 def test_a_machine_that_refuses_something(refuse: str, ours: bool, said: str | None) -> None:

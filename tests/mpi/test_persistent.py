@@ -57,7 +57,7 @@ def test_without_memory_they_are_the_mpis(name: str) -> None:
     """Half of the node's memory is never given to them; all ranks agree who carries out what."""
     done = started(name, "persistent 12 40 2000", "calls", SHM, arena_mb=3)
     assert same(done)
-    assert re.search("a persistent allreduce on 3 ranks stays with the MPI", done.stderr)
+    assert re.search("a persistent allreduce on 3 ranks stays native", done.stderr)
 
 
 @WAYS
@@ -86,7 +86,7 @@ def test_started_while_the_mpi_is_finalized(name: str, mode: str) -> None:
     for ppn, choices in ((0, SHM), (2, HIERARCHY)):
         done = started(name, "at_the_end persistent", mode, choices, ppn, timeout=300)
         assert "at_the_end done" in done.stdout
-        assert "stays with the MPI" not in done.stderr
+        assert "stays native" not in done.stderr
 
 
 def test_the_programs_are_correct() -> None:

@@ -134,7 +134,7 @@ def test_what_tune_left_for_this_job(folder: Path, stretto: Run) -> None:
     assert f"| {mine} |" in stretto("run", "--", *show()).stdout
     table("openmpi4", mine, family="mpich")
     done = stretto("run", "--", *show())
-    assert "is not used: it was made on mpich" in done.stderr
+    assert "is not used: it is for mpich" in done.stderr
     assert done.stdout.splitlines() == [" |  |  |  | "] * 2
 
 
@@ -205,7 +205,7 @@ def test_a_settings_file_sets_names_of_the_catalogue_only(folder: Path, env_of: 
         code, variables, said = env_of()
         assert code == 0 and not variables, name
         (note,) = [line for line in said.splitlines() if "is not used" in line]
-        assert f"it sets {name}, and" in note
+        assert f"it sets {name}, which" in note
         code, variables, said = env_of("--settings", str(path))
         assert code == 1 and f"error: a settings file may not set {name}:" in said, name
         assert len(said.partition("stretto: error")[2].strip().splitlines()) == 3
@@ -273,7 +273,7 @@ def test_a_table_of_another_cpu_is_applied_with_a_note(folder: Path, stretto: Ru
         ("--choice ibcast=shm", 2, "is not COLLECTIVE=CHOICE"),
         ("--table none.table", 1, "no such file"),
         ("--table show.sh", 1, "does not begin with 'stretto-table'"),
-        ("--table mpich.table", 1, "made on mpich, and the job uses Open MPI"),
+        ("--table mpich.table", 1, "for mpich, but the job uses Open MPI"),
     ],
 )
 def test_bad_input(folder: Path, stretto: Run, options: str, code: int, words: str) -> None:

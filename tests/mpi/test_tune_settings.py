@@ -290,7 +290,7 @@ def test_a_dry_run_tells_the_settings_and_a_budget_ends_it(
     assert tune("--dry-run", *job()) == 0
     said = capsys.readouterr().err
     assert f"{EAGER}=16384" in said and "at most" in said
-    assert "bind-to stands in the command" in said and "tcp" not in said
+    assert "bind-to is set in the command" in said and "tcp" not in said
     assert not list(case.glob("stretto-*"))
     assert tune("--budget", "0.001s", *THREE, *script(case)) == 0
     assert "the budget was spent" in capsys.readouterr().out

@@ -242,7 +242,7 @@ def test_exit_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert go(outcome(table=None, complete=False, ended=False)) == EXIT_INTERRUPTED
     lost = outcome(table=None, complete=False, left_out=["2 x 1: it hangs; do so"], remedy="do so")
     assert go(lost, outcome()) == EXIT_INTERRUPTED
-    with pytest.raises(StrettoError, match=r"nothing was measured: 2 x 1: it hangs$") as error:
+    with pytest.raises(StrettoError, match=r"nothing was measured: 2 x 1: it hangs\n") as error:
         go(lost)
     assert error.value.remedy == "do so"
 

@@ -205,7 +205,7 @@ def options() -> Iterator[Case]:
           "allgatherv on 4 ranks on 1 x 4: in legal")),
         (("--plain-calls",), {"bcast": "8", "allreduce": "4", **rest},
          ("bcast: scatter_allgather: fails (hangs, aborts or gives wrong data)",
-          "gather: linear_sync with segments: hangs",
+          "gather: linear_sync with segments: fails (hangs",
           "allgather: rows by size: each rank looks up its own")),
         (("--keep-order", "--plain-calls"), {"bcast": "8", "allreduce": "3", **rest},
          ("the next best that is has x 0.80",)),

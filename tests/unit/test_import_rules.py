@@ -175,7 +175,7 @@ def test_mpich_file_of_few_collectives_names_those_that_it_has() -> None:
         {"collective=allreduce": {"comm_type=intra": {"algorithm=MPIR_Allreduce_intra_ring": {}}}}
     )
     ((_, words),) = read(one, library=Trees(trees, LIBRARY.leaves)).faults
-    assert "aborts a call of any collective but allreduce" in words
+    assert "aborts calls of any collective but allreduce" in words
 
 
 def _json(*entries: dict[str, object]) -> str:

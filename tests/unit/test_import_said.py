@@ -222,7 +222,7 @@ def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
     assert imports(tmp_path / "logs", *WHERE, "--json").code == 0
     (left_out,) = json.loads(imports.printed)["left_out"]
     assert left_out.startswith(f"{tmp_path / 'logs' / 'run0' / 'bush.log'}")
-    lacks = "openmpi 4.1.4 , as installed here, has no algorithm 'bush' for allreduce"
+    lacks = "openmpi 4.1.4, as installed here, has no algorithm 'bush' for allreduce"
     assert f"and 2 more: left out: {lacks}; it has 4 ring; or" in left_out
     assert len(read_bench(imports.out / imports.names[0]).launches) == 3
     for path in (tmp_path / "logs").glob("*/ring.log"):
@@ -254,8 +254,8 @@ def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
             "give the MPI of that name: --mpi openmpi41=openmpi@4.1.4",
         ),
         ("openmpi", ["openmip=openmpi@4.1.4"], "no file has the name 'openmip' at {mpi}"),
-        ("openmpi", ["openmpi@4", "mpich@5"], "gives two values for what the MPI of all files is"),
-        ("openmpi", ["openmpi=openmpi", "openmpi=mpich"], "gives two values for what openmpi is"),
+        ("openmpi", ["openmpi@4", "mpich@5"], "gives two values for the MPI of all files"),
+        ("openmpi", ["openmpi=openmpi", "openmpi=mpich"], "gives two values for openmpi"),
         # MVAPICH is of MPICH's family, and another MPI than MPICH of the same version
         ("mvapich3", [], "mvapich-3-1x4.bench.jsonl"),
         ("mpich3", [], "mpich-3-1x4.bench.jsonl"),

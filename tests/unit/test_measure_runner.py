@@ -480,5 +480,5 @@ def test_sizes_and_times_as_typed() -> None:
             parse_counts(bad, "--nodes")
     with pytest.raises(UsageError, match="allscatter"):
         parse_collectives("allscatter")
-    with pytest.raises(UsageError, match="no whole number"):
+    with pytest.raises(UsageError, match="are not a multiple of"):
         make_case("allreduce", 3, ("native",))

@@ -407,7 +407,7 @@ def test_the_longest_run_of_a_point_tells_what_the_next_one_takes(tmp_path: Path
     [
         (["--ranks", "4:2"], "'4:2' is not a range"),
         (["--ranks", "2", "--metric", "("], "not a regular expression"),
-        (["--ranks", "2", "--price", "nan"], "no number"),
+        (["--ranks", "2", "--price", "nan"], "is not a valid number"),
         (["--ranks", "2", "--budget", "soon"], "not a time"),
     ],
 )

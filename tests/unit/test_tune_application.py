@@ -65,8 +65,7 @@ def test_needs_are_the_costly_classes() -> None:
         call(),
         call("MPI_Bcast", transfer_s=[0.5, 0.5], bytes_min=64, bytes_max=127, bytes=[10000, 10000]),
         call("MPI_Reduce", transfer_s=[0.001, 0.001]),
-        call("MPI_Alltoallw", transfer_s=[5.0, 5.0]),
-        call("MPI_Iallreduce", kind="nonblocking_collective"),
+        call("MPI_Iallreduce", kind="nonblocking_collective", transfer_s=[5.0, 5.0]),
     ]
     needs = find_needs(profile(*rows))
     assert [(n.collective, n.bytes) for n in needs.chosen] == [("allreduce", 8), ("bcast", 100)]

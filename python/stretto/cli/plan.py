@@ -43,8 +43,8 @@ Collective = Annotated[
 ]
 
 
-def only(names: Completer) -> Any:
-    return typer.Argument(help="Show only this choice.", autocompletion=names)
+def only(what: str, names: Completer) -> Any:
+    return typer.Argument(help=f"Only this {what}.", autocompletion=names)
 
 
 Layout = Annotated[
@@ -112,7 +112,7 @@ def _size(number: int) -> str:
 
 @app.command("list")
 def list_algorithms(
-    collective: Annotated[str | None, only(collectives)] = None,
+    collective: Annotated[str | None, only("collective", collectives)] = None,
     as_json: o.Json = False,
 ) -> None:
     """List the algorithms, their parameters and what they need."""
@@ -164,8 +164,8 @@ def show(
 
 @app.command("verify")
 def verify(
-    collective: Annotated[str | None, only(collectives)] = None,
-    choice: Annotated[str | None, only(choices)] = None,
+    collective: Annotated[str | None, only("collective", collectives)] = None,
+    choice: Annotated[str | None, only("choice", choices)] = None,
     ranks: Annotated[
         int, o.option(o.JOB, "Verify all numbers of ranks up to this.", "--ranks", "-n", min=1)
     ] = 16,

@@ -265,7 +265,7 @@ def _forecast(
         raise UsageError("a forecast needs one number of ranks per node", "--ppn", "give one")
     if not compute > 0:
         raise UsageError(
-            "--compute-speed is out of range", "--compute", "1 is the speed of the recorded cores"
+            "--compute is out of range", "--compute", "1 is the speed of the recorded cores"
         )
     rule = ScalingRule("strong" if scaling == "strong" else "weak", _exponent(halo), error)
     profiles = {path: read_profile(path) for path in paths}

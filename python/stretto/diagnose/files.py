@@ -215,8 +215,7 @@ class FileCauses(PatternCauses):
             advice,
             self._measure(use, reads),
             because="no collective algorithm changes how fast a file is "
-            + ("read" if reads else "written")
-            + " faster",
+            + ("read" if reads else "written"),
             steps=self._steps(use, reads, False),
         )
 

@@ -168,10 +168,11 @@ def _where(
         if len(plan.hosts) < row.nodes:
             return f"it needs {row.nodes} nodes: --hosts A,B,..."
         if case.ranks > row.nranks:
-            return "more ranks than cores on the nodes"
+            return "more ranks than the layout of the row has"
         return plan.hosts[: row.nodes], row.ppn
     if case.ranks > plan.most_ranks:
-        return f"{case.ranks} ranks are too many for this machine: use --most-ranks, or --hosts"
+        words = f"{case.ranks} ranks are too many for this machine"
+        return f"{words}: give --most-ranks, or run the check on a compute node"
     return (), None
 
 

@@ -176,7 +176,7 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
         more = f" ({len(slower)} of {len(mine)} calls)" if len(mine) > 1 else ""
         return "slower", f"{f.words}: {c.why}{more}"
     if len(timed) < len(mine) or not mine:
-        return "not timed", "of its calls were not timed with and without the files (see above)"
+        return "not timed", "some calls were not timed with and without the files (see above)"
     gaining = [c for f, c in timed if not f.call.stands_in]
     if not gaining:
         few = next((c for _, c in timed if not c.verdict.tested), None)

@@ -170,9 +170,6 @@ def set_parameters(export: Export, parameters: Mapping[str, str]) -> None:
     export.environment = {f"OMPI_MCA_{n}": v for n, v in parameters.items()}
 
 
-#: the first word of a file whose rows may have a fifth number (5.0.7 and later)
-
-
 def read_classic(text: str, place: str) -> list[NativeRow]:
     """Return the rows of a classic file."""
     words = CountFile(text, place)

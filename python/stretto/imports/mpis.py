@@ -147,11 +147,10 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
         mpi = plainly(words)
         if name in by_name if equals else everywhere is not None:
             raise UsageError(
-                "--mpi gives two values for what "
-                f"{f'{name} is' if equals else 'the MPI of all files is'}",
+                f"--mpi gives two values for {name if equals else 'the MPI of all files'}",
                 f"--mpi {text}",
-                "say it once; of some of the files, by the name that stands at {mpi} in their "
-                "places: --mpi NAME=openmpi@4.0.1",
+                "give one value; for some of the files, use the name that their paths have at "
+                "{mpi}: --mpi NAME=openmpi@4.0.1",
             )
         if equals:
             by_name[name] = mpi

@@ -70,7 +70,7 @@ class Naming:
                 return a.candidate
         has = ", ".join(dict.fromkeys(f"{a.value} {a.name}" for a in mine))
         raise NoSuchAlgorithm(
-            f"{_words(mpi)} , as installed here, has no algorithm {algorithm!r} for {collective}",
+            f"{_words(mpi)}, as installed here, has no algorithm {algorithm!r} for {collective}",
             None,
             f"it has {has or 'none'}; or give the settings: --setting '{default_for(mpi)}'",
         )

@@ -303,7 +303,7 @@ def _same_mpi(system: System) -> None:
             raise StrettoError(
                 f"these files are of different MPIs: {_family(first)} and {_family(file)}",
                 f"{first.path}, {file.path}",
-                "put the files of each MPI into a separate directory, and compare:  "
+                "put the files of each MPI into a separate directory, and compare: "
                 "stretto report A B",
             )
 

@@ -280,7 +280,7 @@ def _gain_of(scale: ForecastScale) -> str:
 
 
 def _outlook(f: ForecastFile) -> str:
-    """Return what a forecast says: where it turns round, and where tuning saves most."""
+    """Return what a forecast says: where it stops scaling, and where tuning saves most."""
     words = []
     for what, tuned in ((NATIVE, False), ("tuned", True)):
         turn = f.turning_point(tuned)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stretto.files.layout import RankLayout
 from stretto.files.profile import Communicator
-from stretto.files.table import TUNABLE, Row
+from stretto.files.table import ROW_OF, TUNABLE, Row
 from stretto.report import format as fmt
 from stretto.report.breakdown import COLLECTIVE, ShapeSum
 from stretto.report.load import System
@@ -59,12 +59,13 @@ def advice(system: System, shape: ShapeSum) -> str:
         return ""
     if shape.wait is not None and shape.wait > 0.9:
         return "waiting: balance the work"
-    if call.kind != "collective" or call.collective is None or call.collective not in TUNABLE:
+    name = ROW_OF.get(call.collective or "", call.collective)
+    if call.kind != "collective" or name is None or name not in TUNABLE:
         return "stays native"
     if not system.tables:
         return "can be tuned"
     found = [
-        table.find(call.collective, comm.nodes, comm.ppn, call.bytes_min)
+        table.find(name, comm.nodes, comm.ppn, call.bytes_min)
         for table in system.tables
         if comm is not None
     ]

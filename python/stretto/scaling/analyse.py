@@ -1,4 +1,4 @@
-"""What runs at several points say: speed-up, efficiency, cost, and where it turns round."""
+"""What runs at several points say: speed-up, efficiency, cost, and where it stops scaling."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def metric_words(metric: Metric, name: str) -> str:
 
 
 def answer(found: Findings, program: str) -> str:
-    """Return where the program turns round, and what tuning gains there, in one sentence."""
+    """Return where the program stops scaling, and what tuning gains there, in one sentence."""
     turn = next((t for t in found.turns if t.kind == "native"), found.turns[0])
     best = turn.best.point
     gains = [g for g in found.gains if g.verdict.outcome == "faster"]

@@ -118,7 +118,7 @@ def check_copy(place: Place) -> None:
             total += path.lstat().st_size
         if total > MOST_COPY_BYTES or files > MOST_COPY_FILES:
             raise StrettoError(
-                f"this directory is too large to copy for each run "
+                "this directory is too large to copy for each run "
                 f"(more than {MOST_COPY_BYTES >> 30} GiB or {MOST_COPY_FILES} files)",
                 place.base,
                 remedy,

@@ -93,7 +93,7 @@ def profile_of(session: Tuning) -> Profile:
         last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
         path.rename(path.with_name(f"{session.name}.failed.profile.json"))
         raise CommandFailedError(
-            f"{error.message}; its last words: {last or 'none'}",
+            f"{error.message}; last output: {last or 'none'}",
             error.place,
             "first make CMD run without Stretto; if it needs files outside its directory, use "
             "--in-place or --reset-command",

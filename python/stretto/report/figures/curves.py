@@ -167,6 +167,8 @@ def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figu
     """
     fullest: dict[int, Panel] = {}
     for panel in sorted(panels, key=lambda p: p.layout.nodes):
+        if not panel.point(NATIVE, number):
+            continue
         fullest.setdefault(panel.layout.nranks, panel)
     panels = list(fullest.values())
     native = [p for q in panels if (p := q.point(NATIVE, number))]

@@ -91,7 +91,7 @@ def _turned(turn: Turn) -> str:
 
 
 def elapsed(found: Findings, metric: Metric) -> Figure | None:
-    """Draw what was measured against the cores, with the points where it turns round.
+    """Draw what was measured against the cores, with the points where it stops scaling.
 
     None for a single number of cores.
     """
