@@ -193,7 +193,7 @@ def test_where_rows_of_open_mpi_hold_is_said() -> None:
         Rule("allreduce", FIVE, 0, None, RING),
     ]
     (said,) = (x for x in openmpi.classic(rules, "4").lost if "on any nodes" in x)
-    assert said.endswith("were measured on 5 ranks on 1 x 5, 8 ranks on 2 x 4")
+    assert said.endswith("measured on 5 ranks on 1 x 5, 8 ranks on 2 x 4")
     said = " ".join(openmpi_json.json_rules(rules).lost)
     assert "on any nodes; measured on 8 ranks on 2 x 4" in said
 

@@ -45,7 +45,7 @@ def test_the_measured_one_is_taken_wherever_it_stands(monkeypatch: pytest.Monkey
     here(monkeypatch, four, old, new, again)
     taken = installed.take("openmpi", measured("5.0.11"), None, "5")
     assert taken.installation is new
-    assert taken.note is not None and "Open MPI 5.0.11 in /new is taken" in taken.note
+    assert taken.note is not None and "Open MPI 5.0.11 in /new is used" in taken.note
     assert "/old" in taken.note and "/again" in taken.note and "/usr" not in taken.note
     assert installed.take("openmpi", measured("5.0.11", "b"), None, "5").installation is again
     assert installed.take("openmpi", measured("5.0.3"), "openmpi", "5").installation is old, (
@@ -194,7 +194,7 @@ def test_mpich_trees_are_those_of_the_measured_release(
     out = tmp_path / "tuning"
     assert main(["export", "--to", "mpich", "--out", str(out), str(results)]) == 0
     assert (
-        f"several MPICH are here: {real.name} in {real.prefix} is taken" in capsys.readouterr().err
+        f"several MPICH are here: {real.name} in {real.prefix} is used" in capsys.readouterr().err
     )
     assert (out / "stretto-mpich-mpir.json").exists()
     here(monkeypatch, other)

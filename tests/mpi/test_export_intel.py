@@ -100,7 +100,7 @@ def test_intel_presets_are_measured_for_large_messages(tmp_path: Path) -> None:
     (lost,) = export.lost
     assert not export.environment and not export.rows
     assert "I_MPI_ADJUST_ALLREDUCE would also apply to larger messages" in lost
-    assert "32768 bytes is the largest" in lost and f"measure up to {reach.ENOUGH}" in lost
+    assert "(largest: 32768 bytes)" in lost and f"measure up to {reach.ENOUGH}" in lost
     assert "(--beyond-measured)" in lost
     for export, largest in (
         (intel.adjust(small, beyond=True), 32768), (intel.adjust(large), reach.ENOUGH),

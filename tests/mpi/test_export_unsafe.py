@@ -100,7 +100,7 @@ def test_check_warns_of_unsafe_rows_of_older_exports(
     monkeypatch.setattr("stretto.cli.export._installed", lambda *_: None)
     assert main(["export", "--check", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().err
-    assert "warning: bcast: scatter_allgather_ring: hangs" in said
+    assert "warning: bcast: scatter_allgather_ring: fails (hangs" in said
     assert "warning: allgather: sparbit: hangs" in said
 
 

@@ -71,7 +71,7 @@ def test_what_the_environment_has_is_what_native_runs_have(tmp_path: Path) -> No
     found = command(tmp_path, "openmpi4", "mpirun --bind-to none -n 2 sleep 1")
     both = [Setting(f"{EAGER}={v}", "", ((VARIABLE, v),)) for v in ("1024", "16384")]
     kept, notes = left(both, found, {VARIABLE: "16384"})
-    assert kept == both[:1] and "the environment says" in notes[0]
+    assert kept == both[:1] and "the environment already sets" in notes[0]
     with pytest.raises(UsageError, match="so native runs have it too"):
         named([both[1].name], "openmpi", found, {VARIABLE: "16384"})
     with pytest.raises(UsageError, match="--bind-to in the command overrides"):
