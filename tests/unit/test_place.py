@@ -18,8 +18,11 @@ from profiles import profile, torus
 from stretto import cli
 from stretto.check.cluster import Placed
 from stretto.check.facts import Facts
+from stretto.check.job import _placed
+from stretto.errors import StrettoError
 from stretto.files.profile import Matrix, Node, write_profile
-from stretto.launch.command import parse_command
+from stretto.launch.command import Command, parse_command
+from stretto.launch.execute import Result
 from stretto.model.platform_file import load
 from stretto.place.hwloc import read_machine
 from stretto.place.order import (
@@ -31,9 +34,18 @@ from stretto.place.order import (
     placement,
     round_robin,
 )
-from stretto.place.output import TITLES, core_list, launch, options, placed_words, write_order
+from stretto.place.output import (
+    TITLES,
+    applicable,
+    core_list,
+    launch,
+    options,
+    placed_words,
+    write_order,
+)
 from stretto.place.partition import between
 from stretto.place.run import read_sent
+from stretto.place.show import binding_line
 from stretto.place.site import JobNodes, bound_as_started, cores_of, seats, site_of
 
 
@@ -163,6 +175,14 @@ def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
 # -- orders of ranks
 
 
+def typed_for(kind: str, typed: str, tmp_path: Path) -> Command:
+    script = tmp_path / kind
+    about = "mpirun (Open MPI) 4.1.4" if kind == "mpirun" else "HYDRA build details: Version: 4.2"
+    script.write_text(f"#!/bin/sh\necho '{about}'\n")
+    script.chmod(0o755)
+    return parse_command([str(script), *typed.split()], {"PATH": "/usr/bin:/bin"}, tmp_path)
+
+
 def plain(names: str, size: int) -> JobNodes:
     return JobNodes(tuple(names), ((None,) * size,) * len(names))
 
@@ -192,7 +212,9 @@ def test_site_of_too_many_ranks_gives_all_the_whole_node(tmp_path: Path) -> None
     site = site_of(["a"], [9], True, made(tmp_path))
     assert site.known and not site.bound
     assert {core_list(s.cores) for s in site.seats[0] if s} == {"0-7"}
-    assert not site_of(["a"], [9], True, None).known
+    unknown = site_of(["a"], [9], True, None)
+    assert not unknown.known and not unknown.loose
+    assert not launch("openmpi", 4, tmp_path, unknown, placement("x", block([9]))).binds
 
 
 def test_bound_as_started_takes_the_masks_of_the_ranks(tmp_path: Path) -> None:
@@ -205,14 +227,52 @@ def test_bound_as_started_takes_the_masks_of_the_ranks(tmp_path: Path) -> None:
     assert wide.bound and wide.overlapping
     assert [core_list(s.cores) for s in wide.seats[0] if s] == ["0-3", "0-3", "4-7", "4-7"]
     # two ranks to a socket cannot stand in a rank file of Open MPI 5
-    placed = placement("x", block([4, 4]))
+    placed, mpirun = placement("x", block([4, 4])), typed_for("mpirun", "-n 8 ./app", tmp_path)
+    assert applicable(mpirun, 4, wide) is wide
     assert "--rankfile" in launch("openmpi", 4, tmp_path, wide, placed).words
-    assert not launch("openmpi", 5, tmp_path, wide, placed).binds
+    nodes = applicable(mpirun, 5, wide)
+    assert nodes.sizes == [4, 4] and not nodes.known and not nodes.loose
+    assert not launch("openmpi", 5, tmp_path, nodes, placed).binds
+    assert "its ranks share cores" in binding_line(nodes, True, None)
+    one = bound_as_started(["a"], [4], sockets[:2] * 2, known)
+    with pytest.raises(StrettoError, match="no other order of these ranks can be started"):
+        applicable(mpirun, 5, one)
     threads = bound_as_started(["a"], [2], [Placed("a", (c,), every) for c in (8, 0)], known)
     assert [s.cpus for s in threads.seats[0] if s] == [(0,), (8,)]  # one core
     free = bound_as_started(["a"], [2], [Placed("a", (0,), (0,))] * 2, known)
     assert free.loose and not free.bound
     assert not bound_as_started(["a", "b"], [2, 2], sockets, {"a": node}).known
+
+
+def test_bound_as_started_seats_ranks_in_their_order(tmp_path: Path) -> None:
+    lines = [(0, 0), (2, 2), (1, 1), (3, 3)]  # the kernel numbers cores from socket to socket
+    output = "".join(
+        f"rank-on a Cpus_allowed_list:\t{cpu} of Cpus_allowed_list:\t0-15\n"
+        f"stretto-bench: rank {rank} of 4, node a, cpus {cpu}\n"
+        for rank, cpu in reversed(lines)
+    )
+    placed = _placed(Result(0, 1.0, output))
+    assert [p.rank for p in placed] == [3, 1, 2, 0]
+    swapped = [replace(p, rank=(0, 1, 3, 2)[p.rank]) for p in placed]
+    node = {"a": made(tmp_path)}
+    site = bound_as_started(["a"], [4], swapped, node)
+    assert [s.cpus for s in site.seats[0] if s] == [(0,), (1,), (3,), (2,)]
+    # ranks 0 and 3 share a socket, ranks 1 and 2 the other
+    near = RankTraffic(4, np.array([0, 1]), np.array([3, 2]), np.ones(2), np.full(2, 8.0))
+    assert not find_order(near, site, block([4])).gain
+    assert find_order(near, site, block([4])).of("given").sockets == 0
+    far = replace(near, target=np.array([1, 2]), source=np.array([0, 3]))
+    found = find_order(far, site, block([4]))
+    assert found.gain and (found.of("given").sockets, found.of("best").sockets) == (16, 0)
+
+
+def test_binding_line_names_the_threads_option_that_binds(tmp_path: Path) -> None:
+    node = made(tmp_path)
+    two, many = site_of(["a"], [4], True, node, 2), site_of(["a"], [9], True, node, 1)
+    assert binding_line(two, True, 2) == "binding: 2 cores for each rank (--threads 2)"
+    assert "bindings that CMD gives them" in binding_line(two, True, None)
+    assert binding_line(many, False, 1).startswith("binding: none; a node has more ranks than")
+    assert binding_line(many, False, None).endswith("bind them: --threads 1")
 
 
 def test_place_profile_of_other_nodes_ends_at_the_nodes(
@@ -222,7 +282,7 @@ def test_place_profile_of_other_nodes_ends_at_the_nodes(
     assert cli.main(["place", "--profile", str(path), "-o", str(tmp_path / "o")]) == 0
     both = capsys.readouterr()
     assert "the recorded nodes have 4096 processors" in both.err
-    assert "Open MPI: mpirun --map-by seq" in both.out
+    assert "Open MPI: mpirun --map-by seq" in both.out and "--bind-to none" not in both.out
 
 
 def test_best_order_within_a_node_keeps_bytes_on_sockets_and_caches(tmp_path: Path) -> None:
@@ -306,6 +366,7 @@ def test_write_order_gives_each_launcher_its_words(tmp_path: Path) -> None:
 REPLACED = [
     ("mpirun", "--map-by ppr:2:node --bind-to core -H a,b -n 4 -x A ./app -N 3",
      "-n 4 -x A ./app -N 3"),
+    ("mpirun", "--use-hwthread-cpus --bind-to core -n 4 ./app", "-n 4 ./app"),
     ("mpiexec", "-f hosts -ppn 2 -n 4 -genv A b ./app", "-n 4 -genv A b ./app"),
 ]  # fmt: skip
 
@@ -314,18 +375,15 @@ REPLACED = [
 def test_placed_words_replace_what_places_ranks(
     kind: str, typed: str, left: str, tmp_path: Path
 ) -> None:
-    script = tmp_path / kind
-    about = "mpirun (Open MPI) 4.1.4" if kind == "mpirun" else "HYDRA build details: Version: 4.2"
-    script.write_text(f"#!/bin/sh\necho '{about}'\n")
-    script.chmod(0o755)
-    command = parse_command([str(script), *typed.split()], {"PATH": "/usr/bin:/bin"}, tmp_path)
+    command = typed_for(kind, typed, tmp_path)
     site = JobNodes(("a", "b"), ((None, None),) * 2)
     given_ = launch(command.kind or "openmpi", 4, tmp_path, site, placement("x", block([2, 2])))
     found = placed_words(command, replace(given_, binds=True))
     assert shlex.join(found[1 + len(given_.words) :]) == left
     assert tuple(found[1 : 1 + len(given_.words)]) == given_.words
     kept = placed_words(command, given_)  # the cores are not known
-    assert ("--bind-to" in kept) == ("--bind-to" in typed)
+    for option in ("--bind-to", "--use-hwthread-cpus"):
+        assert (option in kept) == (option in typed)
 
 
 def recorded_torus(path: Path, width: int, nodes: int, cores: int | None = None) -> Path:

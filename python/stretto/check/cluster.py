@@ -29,12 +29,14 @@ _CLOCKS_S = 1.0
 class Placed:
     """Where one rank was started: its node, and the hardware threads it is bound to.
 
-    `inherited`: those of the launcher's daemon, which a rank has if nothing binds it.
+    `inherited`: those of the launcher's daemon, which a rank has if nothing binds it. `rank`: its
+    number, -1 where it is not known.
     """
 
     node: str
     cpus: tuple[int, ...]
     inherited: tuple[int, ...] = ()
+    rank: int = -1
 
 
 def judge_transports(nodes: Mapping[str, Facts], seen: Transports) -> Iterator[Finding]:

@@ -176,10 +176,10 @@ def probe(job: Job) -> Started | Finding | None:
 def _placed(result: Result) -> tuple[Placed, ...]:
     """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started."""
     started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK})?", result.stdout)
-    ran = re.findall(r"rank \d+ of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
+    ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
     inherited = {node: parse_list(cpus) for node, _, cpus in started}
-    found = ran if len(ran) == len(started) else [rank[:2] for rank in started]
-    return tuple(Placed(node, parse_list(cpus), inherited[node]) for node, cpus in found)
+    found = ran if len(ran) == len(started) else [("-1", *rank[:2]) for rank in started]
+    return tuple(Placed(node, parse_list(cpus), inherited[node], int(r)) for r, node, cpus in found)
 
 
 _LIMIT_S = 20

@@ -180,11 +180,8 @@ def _command(
     if as_json:
         print_json(order_json(found, nodes, placed.conclusion))
         return
-    print(
-        "\n".join(
-            [*order_lines(found), "", binding_line(nodes, found.gain or len(nodes.names) > 1)]
-        )
-    )
+    bound = binding_line(nodes, found.gain or len(nodes.names) > 1, threads)
+    print("\n".join([*order_lines(found), "", bound]))
     if found.gain:
         print(f"\nstretto: {placed.conclusion}")
     if found.gain and placed.helps:

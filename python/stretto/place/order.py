@@ -194,7 +194,9 @@ def _sit_within(
         return
     sizes = [len(g) for g in groups.values()]
     small = part_of_graph(graph, ranks)
-    starts = [block(sizes), divide(small, sizes, random)]
+    turn = {i: number for number, group in enumerate(groups.values()) for i in group}
+    as_they_come = np.array([turn[int(i)] for i in numbers], np.int64)
+    starts = [as_they_come, block(sizes), divide(small, sizes, random)]
     parts = [improve(small, p, time.monotonic() + 0.5) for p in starts]
     part = _named(min(parts, key=lambda p: between(small, p)), sizes)
     for number, group in enumerate(groups.values()):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.errors import UsageError, from_oserror
+from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.io import write_atomic
 from stretto.kinds import LauncherKind
 from stretto.launch.command import Command
@@ -21,7 +21,7 @@ _PLACING: dict[LauncherKind, tuple[str, ...]] = {
         "H", "host", "hostfile", "machinefile", "default-hostfile", "map-by", "rank-by", "bind-to",
         "rf", "rankfile", "N", "npernode", "npersocket", "pernode", "ppr", "bynode", "byslot",
         "bind-to-core", "bind-to-none", "cpu-set", "cpu-list", "slot-list", "cpus-per-proc",
-        "cpus-per-rank",
+        "cpus-per-rank", "use-hwthread-cpus",
     ),
     "mpich": (
         "f", "hostfile", "machinefile", "machine", "host", "hosts", "ppn", "perhost", "grr",
@@ -34,7 +34,9 @@ _PLACING: dict[LauncherKind, tuple[str, ...]] = {
 }  # fmt: skip
 _PLACING["intel"] = _PLACING["mpich"]
 #: those of them that bind ranks of a node, and leave its ranks where they are
-_BINDING = {"bind-to", "bind-to-core", "bind-to-none", "binding", "cpu-bind"}
+_BINDING = {
+    "bind-to", "bind-to-core", "bind-to-none", "binding", "cpu-bind", "use-hwthread-cpus",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,22 @@ def _common(site: JobNodes, placed: Placement) -> list[Seat] | None:
     return longest if all(p == longest[: len(p)] for p in plain) else None
 
 
+def applicable(command: Command, major: int, site: JobNodes) -> JobNodes:
+    """Return the nodes, without seats where the command's launcher cannot give them to ranks.
+
+    Open MPI 5 refuses a rank file that gives one core to two ranks.
+    """
+    if command.kind != "openmpi" or major < 5 or not (site.bound and site.overlapping):
+        return site
+    if len(site.names) == 1:
+        raise StrettoError(
+            "no other order of these ranks can be started: they share cores of one node, which a "
+            "rank file of Open MPI 5 cannot express",
+            " ".join(command.words), "bind each rank to separate cores: --threads 1",
+        )  # fmt: skip
+    return site.unseated
+
+
 def launch(
     kind: LauncherKind, major: int, directory: Path, site: JobNodes, placed: Placement
 ) -> LaunchOptions:
@@ -141,8 +159,7 @@ def launch(
     in_turn = ("--map-by", "seq", "--hostfile", str(directory / "hosts"))
     if site.loose:
         return LaunchOptions((*in_turn, "--bind-to", "none"))
-    # Open MPI 5 refuses a rank file that gives one core to two ranks
-    if not site.known or (major >= 5 and site.overlapping):
+    if not site.known:
         return LaunchOptions(in_turn, binds=False)
     ranks, nodes = str(directory / "rankfile"), str(directory / "openmpi.nodes")
     # a rank file of Open MPI 4 always binds, that of 5 as the policy says, which may be none

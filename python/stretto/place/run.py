@@ -26,7 +26,14 @@ from stretto.launch.job import Job
 from stretto.model.platform import Platform
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.place.order import Ordering, find_order, recorded, traffic_of
-from stretto.place.output import LaunchOptions, launch, placed_words, rankmap_of, write_order
+from stretto.place.output import (
+    LaunchOptions,
+    applicable,
+    launch,
+    placed_words,
+    rankmap_of,
+    write_order,
+)
 from stretto.place.picture import write_picture
 from stretto.place.show import answer
 from stretto.place.site import JobNodes, bound_as_started, site_of
@@ -79,7 +86,9 @@ def place_command(
         return None
     with alone_in(session.o.out):
         profile = profile_of(session)
-        nodes = _nodes_of(session, profile, width)
+        nodes = applicable(
+            session.job.command, session.job.mpi.major, _nodes_of(session, profile, width)
+        )
         found = find_order(traffic_of(profile), nodes, recorded(profile, nodes), platform,
                            session.o.seed)  # fmt: skip
         directory = (session.o.out / "order").resolve()

@@ -118,20 +118,24 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
         )
     else:
         out.append(
-            "ranks are not bound to separate cores: there are too few, or the cores are unknown"
+            "These lines choose no cores: a node has too few for its ranks, or they are unknown"
         )
     return out
 
 
-def binding_line(nodes: JobNodes, ordered: bool) -> str:
+def binding_line(nodes: JobNodes, ordered: bool, threads: int | None) -> str:
     """Return how the ranks of a command are bound.
 
-    `ordered`: without a binding there is an order to look for, too.
+    `ordered`: without a binding there is an order to look for, too. `threads`: of --threads.
     """
+    if threads is not None and nodes.bound:
+        return f"binding: {counted(threads, 'core')} for each rank (--threads {threads})"
+    if threads is not None and nodes.loose:
+        return f"binding: none; a node has more ranks than cores, despite --threads {threads}"
     if nodes.bound:
         return "binding: the ranks of each node share out the bindings that CMD gives them"
     if not nodes.loose:
-        return "binding: as CMD's own options say; the cores of its ranks are not known"
+        return "binding: as CMD's options set it; its ranks share cores, or these are unknown"
     line = "binding: none, as in CMD"
     return line if ordered else f"{line}; to place ranks on cores, bind them: --threads 1"
 

@@ -46,6 +46,11 @@ class JobNodes:
                 for node in self.seats]  # fmt: skip
         return any(len(set(cores)) < len(cores) for cores in used)
 
+    @property
+    def unseated(self) -> JobNodes:
+        """The nodes without seats: the launcher binds ranks by its own options."""
+        return replace(self, seats=tuple((None,) * size for size in self.sizes))
+
 
 def site_of(
     names: Sequence[str],
@@ -67,7 +72,8 @@ def site_of(
     for name, size in dict.fromkeys(keys):
         known[name, size] = _seats(facts.get(name, like), size, width)
     every = tuple(known[key] for key in keys)
-    return JobNodes(tuple(names), every, named, any(len(set(node)) < len(node) for node in every))
+    loose = any(None not in node and len(set(node)) < len(node) for node in every)
+    return JobNodes(tuple(names), every, named, loose)
 
 
 def bound_as_started(
@@ -76,13 +82,13 @@ def bound_as_started(
     placed: Sequence[Placed],
     facts: Mapping[str, Facts],
 ) -> JobNodes:
-    """Return the nodes with the seats that a job's launcher gave its ranks.
+    """Return the nodes with the seats that a job's launcher gave its ranks, the lowest rank first.
 
     No seat is known where a node's facts are missing or other ranks were started than `sizes`.
     """
-    masks: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
+    masks: dict[str, list[tuple[int, tuple[int, ...]]]] = {name: [] for name in names}
     for rank in placed:
-        masks.setdefault(rank.node, []).append(rank.cpus)
+        masks.setdefault(rank.node, []).append((rank.rank, rank.cpus))
     every: list[tuple[Seat | None, ...]] = []
     for name, size in zip(names, sizes, strict=True):
         node = facts.get(name)
@@ -90,7 +96,7 @@ def bound_as_started(
             every.append((None,) * size)
             continue
         cores = cores_of(node)
-        every.append(tuple(_seat(node, cores, set(mask)) for mask in sorted(masks[name])))
+        every.append(tuple(_seat(node, cores, set(mask)) for _, mask in sorted(masks[name])))
     loose = bool(placed) and all(
         set(rank.cpus) >= set(rank.inherited or facts[rank.node].allowed)
         for rank in placed
