@@ -79,7 +79,7 @@ def test_a_run_that_was_not_tuned_is_refused(found: Evidence, words: str) -> Non
     require_tuned(Evidence(2, 2, 2, {"bcast": 1}), 2, "./app")
     require_tuned(Evidence(2, 2, 0), 2, "./app")  # never came to MPI_Finalize: not known
     require_native(Evidence(2, 0, 2), "./app")
-    with pytest.raises(CommandFailedError, match="2 ranks had Stretto"):
+    with pytest.raises(CommandFailedError, match="2 ranks loaded Stretto"):
         require_native(Evidence(2, 2, 2), "./app")
 
 

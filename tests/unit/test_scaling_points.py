@@ -257,7 +257,7 @@ def test_a_run_that_fails_in_silence_has_no_last_words(
     assert main(["scale", "--ranks", "1", *launcher, *sh("exit 3; {n}")]) == 1
     said = capsys.readouterr().err
     assert "it ended with 3; no error message was printed" in said
-    assert "last words: \n" not in said
+    assert "last output: \n" not in said
 
 
 def test_a_program_that_is_not_there_is_told_before_any_run(
