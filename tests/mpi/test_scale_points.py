@@ -39,7 +39,7 @@ def test_several_programs_count_with_all_their_ranks(
     assert [(p["nodes"], p["ppn"]) for p in found["points"]] == [(1, 2), (1, 3)]
     assert "-n 1 sleep 0 : -n 1" in shlex.join(found["points"][0]["command"])
     hosts = [MPIRUN[0], "-H", "a:2,b:2", *advised[1:]]
-    with pytest.raises(UsageError, match="several nodes"):
+    with pytest.raises(UsageError, match="several programs are started"):
         lines_of(hosts, [RunPoint(2, 1)], os.environ, None, None)
 
 

@@ -165,5 +165,5 @@ def test_a_script_that_brings_stretto_itself_is_not_native(folder: Path) -> None
     words = script(folder, PRELOADING, library=library)
     stage.path("table").parent.rename(folder / "old")
     stage, table = verifying(folder, words)
-    with beside_others(), pytest.raises(StrettoError, match="was to be native"):
+    with beside_others(), pytest.raises(StrettoError, match="in the native run"):
         verify(stage, profile(words), table, None, [])

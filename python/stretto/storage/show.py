@@ -127,7 +127,7 @@ def cache_words(result: IoFile) -> str | None:
     if min(held) < 0:
         return (
             "page cache: UNKNOWN whether it held the file, which belongs to another user: "
-            f"times faster than the file system are times of memory. {servers}"
+            f"a time shorter than the file system allows is that of memory. {servers}"
         )
     if max(held) > WARM:
         why = "the file of another user cannot be dropped"
