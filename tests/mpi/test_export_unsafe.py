@@ -101,7 +101,7 @@ def test_check_warns_of_unsafe_rows_of_older_exports(
     assert main(["export", "--check", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().err
     assert "warning: bcast: scatter_allgather_ring: fails (hangs" in said
-    assert "warning: allgather: sparbit: hangs" in said
+    assert "warning: allgather: sparbit: fails (hangs" in said
 
 
 @pytest.fixture(scope="module", params=["openmpi4", "openmpi5"])
