@@ -134,7 +134,7 @@ def test_what_tune_left_for_this_job(folder: Path, stretto: Run) -> None:
     assert f"| {mine} |" in stretto("run", "--", *show()).stdout
     table("openmpi4", mine, family="mpich")
     done = stretto("run", "--", *show())
-    assert "is not used: this table is for mpich" in done.stderr
+    assert "is not used: it was made on mpich" in done.stderr
     assert done.stdout.splitlines() == [" |  |  |  | "] * 2
 
 
