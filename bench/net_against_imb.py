@@ -258,7 +258,11 @@ def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]
 def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
     """Print the ratios: us for ping-pongs and thread levels, MB/s for the others."""
     for title in dict.fromkeys(cell.title for cell in found):
-        if not any(len(groups(c, p)) >= 3 for c, p in found.items() if c.title == title):
+        here = {c: p for c, p in found.items() if c.title == title}
+        if not any(len(groups(c, p)) >= 3 for c, p in here.items()):
+            few = sum(map(len, here.values()))
+            if few:
+                print(f"\n{title}, cores: {kind}: left out, {few} pairs are too few")
             continue
         print(f"\n{title}, cores: {kind}")
         print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, number")
