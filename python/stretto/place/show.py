@@ -133,7 +133,7 @@ def binding_line(nodes: JobNodes, ordered: bool, threads: int | None) -> str:
     if threads is not None and nodes.loose:
         return f"binding: none; a node has more ranks than cores, despite --threads {threads}"
     if nodes.bound:
-        return "binding: the ranks of each node share out the bindings that CMD gives them"
+        return "binding: the ranks of a node divide the bindings of CMD among themselves"
     if not nodes.loose:
         return "binding: as CMD's options set it; its ranks share cores, or these are unknown"
     line = "binding: none, as in CMD"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from stretto.files.layout import RankLayout
 from stretto.files.profile import Communicator
-from stretto.files.table import ROW_OF, TUNABLE, Row
+from stretto.files.table import TUNABLE, Row
+from stretto.measure.blocks import measured_as
 from stretto.report import format as fmt
 from stretto.report.breakdown import COLLECTIVE, ShapeSum
 from stretto.report.load import System
@@ -59,8 +60,8 @@ def advice(system: System, shape: ShapeSum) -> str:
         return ""
     if shape.wait is not None and shape.wait > 0.9:
         return "waiting: balance the work"
-    name = ROW_OF.get(call.collective or "", call.collective)
-    if call.kind != "collective" or name is None or name not in TUNABLE:
+    name = measured_as(call)
+    if name is None or name not in TUNABLE:
         return "stays native"
     if not system.tables:
         return "can be tuned"

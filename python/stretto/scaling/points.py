@@ -50,19 +50,14 @@ def points_of(
     if threads is not None:
         each = [*parse_counts(threads, "--threads")]
     if ranks is None and nodes is None and ppn is None:
+        missing = UsageError(
+            "the number of ranks is missing", "--ranks", "give --ranks 1,2,4, or --nodes and --ppn"
+        )
         if has_placeholders(words):
-            raise UsageError(
-                "no number of ranks was given",
-                "--ranks",
-                "give --ranks 1,2,4, or --nodes and --ppn",
-            )
+            raise missing
         own = find_layout(parse_command(words, os.environ, Path.cwd()), os.environ)
         if own.nranks is None or own.nodes is None or own.ppn is None:
-            raise UsageError(
-                "no number of ranks was given",
-                "--ranks",
-                "give --ranks 1,2,4, or --nodes and --ppn",
-            )
+            raise missing
         return _doubling(own.nodes, own.ppn, each)
     on = parse_counts(nodes, "--nodes") if nodes is not None else [1]
     if ranks is not None:
