@@ -178,7 +178,8 @@ def _placed(result: Result) -> tuple[Placed, ...]:
     started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK})?", result.stdout)
     ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
     inherited = {node: parse_list(cpus) for node, _, cpus in started}
-    found = ran if len(ran) == len(started) else [("-1", *rank[:2]) for rank in started]
+    # lines of several ranks may be mixed up: whichever list is whole
+    found = ran if len(ran) >= len(started) else [("-1", *rank[:2]) for rank in started]
     return tuple(
         Placed(node, parse_list(cpus), inherited.get(node, ()), int(r)) for r, node, cpus in found
     )
