@@ -4,15 +4,17 @@
         [--intel .venv/mpi/intel] [--libiomp DIR] [--openmpi /usr] [--netpipe FILE]
 
 Compared are `stretto net mpi` and IMB-MPI1 (PingPong, Uniband, Biband) under Intel MPI, IMB-MT at
-two thread levels, and NetPIPE under Open MPI 4. Each figure has pairs of launches, one of each
-program side by side, in random order. Before, between and after the two, the delay of a flag
-between the cores is measured: a virtual machine's cores move, and a pair during which they did is
-left out. Printed is the ratio (Stretto divided by the other), median and quartiles, near and far
-cores apart. Both programs give the best of five batches of about 10 ms: IMB prints one mean a
-size, so it gets the same size several times (``-msglen``), and the first two rows are its
-warm-up. One long mean would have every interruption in it, and a median of batches those during
-which the host moved cores. A ratio is of the best of four pairs: windows of 64 KiB differ by 1.5
-times between launches of one program, with where its buffers lie in the caches.
+two thread levels, and NetPIPE under Open MPI 4. The programs are launched in turn, in random
+order. Before and after each launch, the delay of a flag between the cores is measured: the host of
+a virtual machine moves its cores every few seconds, and a launch during which it did is left out.
+So launches are compared by where the cores were, not by pairs: a second or two later they are
+elsewhere. Printed is the ratio of the medians (Stretto divided by the other) with its 95 %
+interval (bootstrap over the launches). Both programs give the best of five batches of about 10 ms:
+IMB prints one mean a size, so it gets the same size several times (``-msglen``), and the first two
+rows are its warm-up. One long mean would have every interruption in it, and a median of batches
+those during which the cores were elsewhere. The medians are of the best of four launches: windows
+of 64 KiB differ by 1.5 times between launches of one program, with where its buffers lie in the
+caches.
 What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
@@ -44,12 +46,12 @@ import re
 import subprocess
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 from flag import Flag
 
@@ -66,10 +68,14 @@ LIMIT_S = 30.0
 VOLUME, FEWEST, MOST = 100 << 20, 8, 10_000
 #: rows of IMB that are its warm-up
 WARM_UP = 2
-#: pairs of one figure in a row of which the best of each program are compared: where malloc's pages
-#: lie makes a launch up to 1.5 times as fast as another
+#: launches of which the best counts: where malloc's pages lie makes one up to 1.5 times as fast as
+#: another
 GROUP = 4
-#: flags around a pair of launches that differ by more: the cores moved
+#: groups of each program that make a ratio
+ENOUGH = 3
+#: samples of the bootstrap
+DRAWS = 2000
+#: flags around a launch that differ by more: the cores moved
 MOVED = 1.5
 #: flags of two threads of one core, of one L3 cache and of two: ns, from and below
 KINDS = {"one core": (0.0, 45.0), "near": (45.0, 150.0), "far": (150.0, 1e9)}
@@ -215,79 +221,89 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--launches", type=int, default=20, help="pairs of launches of each figure")
+    parser.add_argument(
+        "--launches", type=int, default=20, help="launches of each program and figure"
+    )
     parser.add_argument("--bytes", default="8,4K,64K,1M", help="message sizes")
     parser.add_argument("--only", default="", help="only figures whose title or name has this")
     parser.add_argument("--intel", type=Path, default=REPOSITORY / ".venv/mpi/intel")
     parser.add_argument("--libiomp", type=Path, help="directory of libiomp5.so, for IMB-MT")
     parser.add_argument("--openmpi", type=Path, default=Path("/usr"))
     parser.add_argument("--netpipe", type=Path, help="NPopenmpi, built for --openmpi")
-    parser.add_argument("--limit", type=float, default=540, help="no new pair after so many s")
+    parser.add_argument("--limit", type=float, default=540, help="no new launch after so many s")
     options = parser.parse_args()
     sizes = parse_sizes(options.bytes)
     host = collect_host()
     print(f"{host.cpu}, {host.cores} cores, Linux {platform.release()}")
     compared = [c for c in cells(options, sizes) if options.only in f"{c.title} {c.name}"]
     flag, began = Flag(None, None), time.monotonic()
-    found: dict[Cell, list[tuple[str, float, float]]] = defaultdict(list)
+    found: dict[Cell, list[Seen]] = defaultdict(list)
+    ns = flag.once_ns()
     for _ in range(options.launches):
-        for cell in random.sample(compared, len(compared)):
-            if time.monotonic() < began + options.limit:
-                pair(cell, flag, found)
-    kinds = [kind for pairs in found.values() for kind, _, _ in pairs]
-    number = {kind: kinds.count(kind) for kind in ("moved", *KINDS)}
-    print(f"load {os.getloadavg()[0]:.1f}; pairs of launches by flag: {number}")
+        for cell, ours in random.sample(
+            [(c, o) for c in compared for o in (True, False)], 2 * len(compared)
+        ):
+            if time.monotonic() > began + options.limit:
+                break
+            value = cell.ours() if ours else cell.theirs()
+            ns, before = flag.once_ns(), ns
+            if value:
+                found[cell].append(Seen(kind_of(before, ns), ours, value))
+    kinds = Counter(seen.kind for each in found.values() for seen in each)
+    print(f"load {os.getloadavg()[0]:.1f}; launches by flag: {dict(kinds)}")
     for kind in KINDS:
-        report(kind, {c: [p[1:] for p in pairs if p[0] == kind] for c, pairs in found.items()})
+        report(kind, {c: [s for s in each if s.kind == kind] for c, each in found.items()})
 
 
-def pair(cell: Cell, flag: Flag, found: dict[Cell, list[tuple[str, float, float]]]) -> None:
-    """Launch both programs once, in random order, and note where the cores were meanwhile."""
-    seen, values = [flag.once_ns()], {}
-    for mine in random.sample((True, False), 2):
-        values[mine] = cell.ours() if mine else cell.theirs()
-        seen.append(flag.once_ns())
-    kind = next(kind for kind, (low, high) in KINDS.items() if low <= median(seen) < high)
-    if max(seen) > MOVED * min(seen):
-        kind = "moved"
-    ours, theirs = values[True], values[False]
-    if ours and theirs:
-        found[cell].append((kind, ours, theirs))
+@dataclass(frozen=True)
+class Seen:
+    """One launch: where the cores were, whether it was Stretto's, its figure."""
+
+    kind: str
+    ours: bool
+    value: float
 
 
-def report(kind: str, found: dict[Cell, list[tuple[float, float]]]) -> None:
+def kind_of(before: float, after: float) -> str:
+    """Return where the cores were, by the delay of a flag, ns."""
+    if max(before, after) > MOVED * min(before, after):
+        return "moved"
+    return next(kind for kind, (low, high) in KINDS.items() if low <= (before + after) / 2 < high)
+
+
+def report(kind: str, found: dict[Cell, list[Seen]]) -> None:
     """Print the ratios: us for ping-pongs and thread levels, MB/s for the others."""
     for title in dict.fromkeys(cell.title for cell in found):
-        here = {c: p for c, p in found.items() if c.title == title}
-        if not any(len(groups(c, p)) >= 3 for c, p in here.items()):
-            few = sum(map(len, here.values()))
-            if few:
-                print(f"\n{title}, cores: {kind}: left out, {few} pairs are too few")
-            continue
+        here = sorted((c for c in found if c.title == title), key=lambda c: _order(c.name))
         print(f"\n{title}, cores: {kind}")
-        print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, quartiles, number")
-        for cell in sorted((c for c in found if c.title == title), key=lambda c: _order(c.name)):
-            pairs = groups(cell, found[cell])
-            each = sorted(a / b for a, b in pairs)
-            if len(each) < 3:
-                print(f"  {cell.name:20} left out: {len(found[cell])} pairs are too few")
+        print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, 95 % interval, launches")
+        for cell in here:
+            mine, other = (best_of(cell, found[cell], ours) for ours in (True, False))
+            number = " + ".join(str(sum(s.ours == o for s in found[cell])) for o in (True, False))
+            if min(len(mine), len(other)) < ENOUGH:
+                print(f"  {cell.name:20} left out: {number} launches are too few")
                 continue
-            mine, other = (three(median(values)) for values in zip(*pairs, strict=True))
-            low, _, high = quantiles(each, n=4)
-            within = "" if abs(median(each) - 1) <= 0.05 else "  not within 5 %"
+            drawn = sorted(
+                median(random.choices(mine, k=len(mine)))
+                / median(random.choices(other, k=len(other)))
+                for _ in range(DRAWS)
+            )
+            low, high = drawn[DRAWS // 40], drawn[-DRAWS // 40]
+            ratio = median(mine) / median(other)
+            within = "" if abs(ratio - 1) <= 0.05 else "  not within 5 %"
             print(
-                f"  {cell.name:20}{mine:>10}{other:>10}   {median(each):.3f}, {low:.3f} to "
-                f"{high:.3f}, {len(each)}{within}"
+                f"  {cell.name:20}{three(median(mine)):>10}{three(median(other)):>10}   "
+                f"{ratio:.3f}, {low:.3f} to {high:.3f}, {number}{within}"
             )
 
 
-def groups(cell: Cell, pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the best of each program in every GROUP pairs (thread levels: all pairs)."""
+def best_of(cell: Cell, seen: list[Seen], ours: bool) -> list[float]:
+    """Return the best of every GROUP launches of a program (thread levels: all launches)."""
+    values = [s.value for s in seen if s.ours == ours]
     test = TESTS.get(cell.name.split()[0])
     if test is None:
-        return pairs
-    parts = (pairs[i : i + GROUP] for i in range(0, len(pairs) - GROUP + 1, GROUP))
-    return [(best(test, (a for a, _ in part)), best(test, (b for _, b in part))) for part in parts]
+        return values
+    return [best(test, values[i : i + GROUP]) for i in range(0, len(values) - GROUP + 1, GROUP)]
 
 
 def _order(name: str) -> tuple[int, int]:
