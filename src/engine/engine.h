@@ -256,6 +256,7 @@ typedef struct stretto_comm {
     stretto_cached_plan *pinned;            /* being carried out */
     struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
     stretto_learning *learning, *at_hand;   /* shapes; that of the call at hand */
+    struct stretto_timed_call *timed_last;  /* the next call says when it entered */
 } stretto_comm;
 
 enum {

@@ -269,11 +269,11 @@ static uint64_t modes_of_all(void) {
     return before;
 }
 
-static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, bool may) {
+static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, int last, bool may) {
     stretto_learner *learner = &l->trial->learner;
     const int chosen = learner->chosen;
     const bool waited = learner->phase == STRETTO_LEARN_WAIT;
-    stretto_learner_ended(learner, seconds, may);
+    stretto_learner_ended(learner, seconds, last, may);
     if (waited || learner->chosen != chosen)
         forget_decisions(c, l);
 }
@@ -295,7 +295,7 @@ static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_d
     if (l->trial->learner.phase == STRETTO_LEARN_WAIT)
         choose_candidates(c, l, d);
     const uint64_t modes = modes_of_all();
-    ended(c, l, NULL, true);
+    ended(c, l, NULL, -1, true);
     stretto_modes_set(modes);
     stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
 }
@@ -313,6 +313,10 @@ static void not_made(stretto_comm *c) {
 
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
     stretto_learning *l = d->learning;
+    if (c->timed_last) {
+        c->timed_last->until_next = (float)(seconds_now() - c->timed_last->returned);
+        c->timed_last = NULL;
+    }
     if (c->at_hand) /* an error handler left the last call for good, and it is made again */
         not_made(c);
     if (c->has_empty && knows_all_blocks(l->collective))
@@ -353,16 +357,27 @@ static double of_block(const stretto_learning *l, double *values, int n) {
     return sum / n;
 }
 
+/* The side that was last to enter the next call, after most of n calls; below 0: not known. */
+static int side_awaited(const double *waiting, const double *early, int n) {
+    int later = 0;
+    for (int i = 0; i < n; i++)
+        later += early[i] > waiting[i];
+    return n == 0 ? -1 : 2 * later > n ? STRETTO_LEARN_EARLY : STRETTO_LEARN_WAITING;
+}
+
 /* Seconds of a call on each side, agreed, of a block of n calls. On one node all have one clock.
  * Between nodes there is none, and it is the mean of the side's times in the call, waiting
  * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
- * collectives, of all ranks. */
-static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
-                           double seconds[2], double cost[2]) {
-    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2],
+ * collectives, of all ranks. Returns the side that the program waits for, below 0: not known. */
+static int agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
+                          double seconds[2], double cost[2]) {
+    enum { EACH_CALL = 2 * STRETTO_LEARN_SIDES }; /* seconds and next entry, by sides */
+    double mine[2 + EACH_CALL * STRETTO_LEARN_BLOCK], all[2 + EACH_CALL * STRETTO_LEARN_BLOCK],
         start[STRETTO_LEARN_BLOCK];
+    const bool sides = l->trial->learner.sides > 1;
     const stretto_timed_call *timed = l->trial->timed;
     const bool one_clock = c->layout.nnodes == 1 && stretto_learn_by_one_clock(l->flow);
+    const int columns = !sides ? 1 : one_clock ? EACH_CALL : 2;
     for (int i = 0; i < n; i++) {
         mine[i] = stretto_learn_start(l->flow, &timed[i]);
         start[i] = STRETTO_LEARN_NEVER;
@@ -372,18 +387,23 @@ static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int
     for (int i = 0; i < n; i++) {
         double both[2];
         stretto_learn_seconds(l->flow, &timed[i], start[i], both);
-        mine[i] = both[0];
-        mine[n + i] = both[1];
+        const int side = stretto_learn_side_of(l->flow, timed[i].is_root);
+        mine[2 + i] = both[0];
+        mine[2 + n + i] = both[1];
+        mine[2 + (2 + side) * n + i] = timed[i].returned + (double)timed[i].until_next;
+        mine[2 + (2 + !side) * n + i] = STRETTO_LEARN_NEVER;
     }
-    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
+    stretto_learned_spent(0, 0, &mine[0], &mine[1]);
     if (one_clock)
-        mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
-    agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
+        mine[1] = -mine[1]; /* the least of all ranks */
+    agree(c, mine, all, 2 + columns * n, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
     for (int side = 0; side < l->trial->learner.sides; side++)
-        seconds[side] = of_block(l, all + side * n, n) /
+        seconds[side] = of_block(l, all + 2 + side * n, n) /
                         (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
-    cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
-    cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;
+    cost[0] = one_clock ? all[0] : all[0] / c->nranks;
+    cost[1] = one_clock ? -all[1] : all[1] / c->nranks;
+    /* the last call of a block has no next one yet */
+    return sides && one_clock ? side_awaited(all + 2 + 2 * n, all + 2 + 3 * n, n - 1) : -1;
 }
 
 static void end_block(stretto_comm *c, stretto_learning *l) {
@@ -393,9 +413,9 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     const uint64_t modes = modes_of_all();
     const int n = (int)t->learner.length, candidate = t->learner.now, chosen = t->learner.chosen;
     t->measured = 0;
-    agree_on_block(c, l, n, seconds, cost);
+    const int last = agree_on_block(c, l, n, seconds, cost);
     const double value = stretto_learner_mean(&t->learner, seconds);
-    ended(c, l, seconds, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    ended(c, l, seconds, last, cost[0] <= SHARE * cost[1] + ALLOWANCE);
     const double calls = (double)(t->learner.calls - t->counted);
     t->counted = t->learner.calls;
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
@@ -416,8 +436,10 @@ void stretto_learn_call_ended(stretto_comm *c, int rc) {
     c->at_hand = NULL;
     if (!t || !t->learner.timed)
         return;
-    if (t->measured < STRETTO_LEARN_BLOCK)
-        t->timed[t->measured++].returned = seconds_now();
+    if (t->measured < STRETTO_LEARN_BLOCK) {
+        c->timed_last = &t->timed[t->measured++];
+        c->timed_last->returned = seconds_now();
+    }
     if (t->learner.left <= 0)
         end_block(c, l);
 }
@@ -440,4 +462,5 @@ void stretto_learn_forget(stretto_comm *c) {
         free(l);
     }
     c->at_hand = NULL;
+    c->timed_last = NULL;
 }

@@ -10,6 +10,9 @@
  * others, and the others that of the root. Maxima and sums are compared, not each rank: a single
  * rank may leave later than before.
  *
+ * What the program gains is the gain of the side that it then waits for: the one that is last to
+ * enter the next call on the communicator. (Only the gain that is reported looks at that.)
+ *
  * LOOSE: who waits for whom depends on sizes that no rank knows of the others, or on the rank
  * (scan). Any time in the call counts, of all ranks together: where a rank no longer leaves early,
  * the time that it waits is in the sum, and so is what others gain.
@@ -28,8 +31,9 @@ typedef enum {
 enum { STRETTO_LEARN_WAITING, STRETTO_LEARN_EARLY };
 
 /* By one clock, or by each rank's own: then no rank knows `start`. */
-typedef struct {
+typedef struct stretto_timed_call {
     double entered, returned;
+    float until_next; /* seconds from then to the entry to the next call on the communicator */
     bool is_root;
 } stretto_timed_call;
 
@@ -37,6 +41,7 @@ typedef struct {
 #define STRETTO_LEARN_NEVER (-1e300)
 
 int stretto_learn_sides(stretto_flow flow);
+int stretto_learn_side_of(stretto_flow flow, bool is_root);
 /* Whether one clock helps: a side is then what its slowest rank takes. */
 bool stretto_learn_by_one_clock(stretto_flow flow);
 /* The largest of these over the ranks is `start`. */
