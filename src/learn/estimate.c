@@ -33,3 +33,14 @@ int stretto_learn_ranks(stretto_flow flow, int side, int n) {
     const int early = is_early(flow, true) ? 1 : is_early(flow, false) ? n - 1 : 0;
     return side == STRETTO_LEARN_EARLY ? early : n - early;
 }
+
+int stretto_learn_side_awaited(const double *waiting, const double *early, int n) {
+    int last[2] = {0, 0};
+    for (int i = 0; i < n; i++)
+        if (!isinf(waiting[i]) && !isinf(early[i]))
+            last[early[i] > waiting[i] ? STRETTO_LEARN_EARLY : STRETTO_LEARN_WAITING]++;
+    for (int side = 0; side < 2; side++)
+        if (2 * last[side] > n)
+            return side;
+    return -1;
+}

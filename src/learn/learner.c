@@ -80,6 +80,17 @@ static double student(const stretto_learn_pairs *p) {
     return 1.96 + 2.372 / f + 2.82 / (f * f) + 2.56 / (f * f * f);
 }
 
+/* Half of the 95 % interval of the mean difference. */
+static double half_interval(const stretto_learn_pairs *p) {
+    return student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
+}
+
+/* Of the sides, that on which the choice gains less. */
+static const stretto_learn_pairs *gains_less(const stretto_learner *l) {
+    const stretto_learn_pairs *c = l->checked;
+    return l->sides > 1 && c[1].difference < c[0].difference ? &c[1] : &c[0];
+}
+
 static void begin_calls(stretto_learner *l, stretto_learn_phase phase, int candidate,
                         long long calls, bool timed) {
     l->phase = phase;
@@ -266,11 +277,11 @@ static void end_test(stretto_learner *l) {
 /* Whether the last pairs say that the choice gains less than half of what it did, or all that it is
  * slower than native. */
 static bool is_gone(const stretto_learner *l) {
-    const stretto_learned_gain g = stretto_learner_gain(l);
+    const stretto_learn_pairs *p = gains_less(l);
     const int n = l->doubts < STRETTO_LEARN_RECENT ? l->doubts : STRETTO_LEARN_RECENT;
     const double *last = l->recent + STRETTO_LEARN_RECENT - n;
     double mean = 0, m2 = 0;
-    if (g.pairs && g.high < 0)
+    if (p->n >= STRETTO_LEARN_FEWEST && p->difference / p->calls + half_interval(p) < 0)
         return true;
     if (n < DOUBTS)
         return false;
@@ -418,11 +429,10 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, 
 /* The program waits for one side after native calls and after those by the choice alike, or the
  * gain is between those of the sides. */
 static const stretto_learn_pairs *what_counts(const stretto_learner *l) {
-    const stretto_learn_pairs *c = l->checked;
     for (int side = 0; side < l->sides; side++)
-        if (10 * l->last[side] >= LAST_OF_TEN * 2 * c[side].n)
-            return &c[side];
-    return l->sides > 1 && c[1].difference < c[0].difference ? &c[1] : &c[0];
+        if (10 * l->last[side] >= LAST_OF_TEN * 2 * l->checked[side].n)
+            return &l->checked[side];
+    return gains_less(l);
 }
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
@@ -430,7 +440,7 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     if (!l->chosen || l->checked[0].n < STRETTO_LEARN_FEWEST)
         return g; /* the pairs of the test made the choice */
     const stretto_learn_pairs *p = what_counts(l);
-    const double half = student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
+    const double half = half_interval(p);
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;
