@@ -160,7 +160,7 @@ def test_learning_under_thread_sanitizer_has_no_races() -> None:
         env=os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0 and done.stdout.count(" 0 races") == 4, done.stdout + done.stderr
+    assert done.returncode == 0 and done.stdout.count(" 0 races") == 5, done.stdout + done.stderr
 
 
 @pytest.mark.long
