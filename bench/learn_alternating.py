@@ -146,10 +146,13 @@ def reported(table: Path, iterations: bool = False) -> tuple[float, float, float
 
 
 def first_benefit(trial: Run, native: Sequence[Run]) -> str:
-    """Return the time from which on the rest of a run is faster than all native runs were."""
+    """Return the time from which on the rest of a run is faster than all native runs were.
+
+    The rest is at least a tenth of the run: the last parts alone are faster by chance.
+    """
     if not trial.parts or not native:
         return "-"
-    for at in range(len(trial.parts)):
+    for at in range(len(trial.parts) * 9 // 10 + 1):
         rest = sum(trial.parts[at:])
         if rest < 0.98 * min(sum(r.parts[at:]) for r in native):
             return f"{sum(trial.parts[:at]):.2f} s"
@@ -185,10 +188,9 @@ def job(options: argparse.Namespace, folder: Path) -> list[str]:
     if options.command:
         return list(options.command)
     program = folder / "learn_app"
-    launcher = Path(options.launcher)
-    wrapper = options.cc or str(launcher.with_name("mpicc"))
+    wrapper = options.cc or str(options.launcher.with_name("mpicc"))
     subprocess.run([wrapper, "-O2", str(HERE / "learn_app.c"), "-o", str(program)], check=True)
-    words = [options.launcher, "-n", str(options.ranks), str(program)]
+    words = [str(options.launcher), "-n", str(options.ranks), str(program)]
     short = run([*words, "20000", str(options.work)])
     return [*words, str(int(20000 * options.seconds / short.seconds)), str(options.work)]
 
@@ -209,6 +211,10 @@ def main() -> int:
     parser.add_argument("--tune", help="also stretto tune with this budget, e.g. 90s")
     parser.add_argument("command", nargs="*", help="CMD, after --")
     options = parser.parse_args()
+    given = options.command[0] if options.command else options.launcher
+    options.launcher = Path(shutil.which(given) or given).absolute()
+    options.mpi = from_launcher(options.launcher)
+    os.environ.update(options.mpi.environment())  # as a module of this MPI would
     warning = idle_warning()
     if warning:
         print(f"warning: {warning}", file=sys.stderr)
@@ -271,11 +277,11 @@ def compare(
         if found:
             words = [*STRETTO, "run", "--table", str(found[0]), "--", *command]
             pairs = alternate(command, words, max(2, options.pairs // 2))
-            lines.append(row("tune", f"{spent:.1f} s", pairs, spent))
+            gained = interval([a.seconds - b.seconds for a, b in zip(*pairs, strict=True)])[1] > 0
+            lines.append(row("tune", f"{spent:.1f} s" if gained else "none", pairs, spent))
         else:
             lines.append(f"{'tune':<22}{'no table':>14}{'':>38}{spent:>9.2f}")
-    mpi = from_launcher(Path(shutil.which(command[0]) or command[0]))
-    if first and mpi.name.lower().startswith("intel"):
+    if first and options.mpi.family == "intel":
         dump = folder / "auto.bin"
         auto = run(command, I_MPI_TUNING_MODE="auto", I_MPI_TUNING_BIN_DUMP=str(dump))
         lost = auto.seconds - statistics.median(r.seconds for r in native)

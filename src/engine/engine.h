@@ -313,9 +313,9 @@ const stretto_row *stretto_row_for(const stretto_comm *c, stretto_collective col
 /* The same by a row that is not asked for here: fills *d in, for this key. */
 void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
                        long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row);
-/* For a decision of which d->learning is not NULL: how this call is done. Its end is reported, and
- * what the call returned (learn.c). */
+/* For a decision of which d->learning is not NULL: how this call is done (learn.c). */
 const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d);
+/* The end of every call, and what it returned; c NULL: one that is not looked at. */
 void stretto_learn_call_ended(stretto_comm *c, int rc);
 /* The MPI refused the arguments of this rank: the other ranks wait until it calls again. After any
  * other error the call has ended on the other ranks too. */

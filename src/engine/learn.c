@@ -26,6 +26,13 @@ static const int64_t MORE = 8 * MESSAGE;
 /* exploring may cost so much of the time in collectives, and so many seconds */
 static const double SHARE = 0.02, ALLOWANCE = 1.0;
 
+/* The last timed call of a collective with a root, until this process enters its next collective.
+ * Always NULL where several threads may make calls at once. */
+static struct {
+    const stretto_comm *on;
+    stretto_timed_call *call;
+} awaiting_next;
+
 static double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -117,7 +124,7 @@ void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_
 }
 
 /* False: there are too many, on all ranks. */
-static bool begin_trial(const stretto_comm *c, stretto_learning *l) {
+static STRETTO_COLD bool begin_trial(const stretto_comm *c, stretto_learning *l) {
     size_t bytes = MOST_SHAPES * sizeof *l + sizeof *l->trial + STRETTO_LEARN_CANDIDATES * EACH;
     for (const stretto_learning *other = c->learning; other; other = other->next)
         if (other->trial)
@@ -269,11 +276,11 @@ static uint64_t modes_of_all(void) {
     return before;
 }
 
-static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, bool may) {
+static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, int last, bool may) {
     stretto_learner *learner = &l->trial->learner;
     const int chosen = learner->chosen;
     const bool waited = learner->phase == STRETTO_LEARN_WAIT;
-    stretto_learner_ended(learner, seconds, may);
+    stretto_learner_ended(learner, seconds, last, may);
     if (waited || learner->chosen != chosen)
         forget_decisions(c, l);
 }
@@ -288,16 +295,21 @@ static const stretto_decision *by_candidate(stretto_comm *c, stretto_learning *l
     return own;
 }
 
-/* The calls at hand that nobody measures are through: what comes next. */
-static void end_unmeasured(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
+/* The calls at hand that nobody measures are through: what comes next. Decides d's call anew. */
+static STRETTO_COLD const stretto_decision *end_unmeasured(stretto_comm *c, stretto_learning *l,
+                                                           const stretto_decision *d) {
+    const long long count = d->elements;
+    const MPI_Datatype datatype = d->datatype;
+    const MPI_Op op = d->op;
     const double begin = seconds_now();
     double lost, taken;
     if (l->trial->learner.phase == STRETTO_LEARN_WAIT)
         choose_candidates(c, l, d);
     const uint64_t modes = modes_of_all();
-    ended(c, l, NULL, true);
+    ended(c, l, NULL, -1, true);
     stretto_modes_set(modes);
     stretto_learned_spent(seconds_now() - begin, 0, &lost, &taken);
+    return stretto_decide(c, l->collective, count, datatype, op);
 }
 
 /* The call at hand does not count. */
@@ -311,36 +323,54 @@ static void not_made(stretto_comm *c) {
         l->waits++;
 }
 
-const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
-    stretto_learning *l = d->learning;
+/* In a call on another communicator, or one that is not learned, ranks may wait for each other:
+ * then nobody knows for which of them the program waits. */
+static void await_no_next(void) {
+    if (awaiting_next.call) /* other threads may look at it */
+        awaiting_next.call = NULL;
+}
+
+/* What the calls before this one left open. */
+static STRETTO_COLD void close_earlier(stretto_comm *c) {
+    if (awaiting_next.call && awaiting_next.on == c)
+        awaiting_next.call->until_next = (float)(seconds_now() - awaiting_next.call->returned);
+    await_no_next();
     if (c->at_hand) /* an error handler left the last call for good, and it is made again */
         not_made(c);
+}
+
+/* This call is measured, and by the candidate at hand. */
+static __attribute__((noinline)) const stretto_decision *
+begin_timed(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
+    stretto_trial *t = l->trial;
+    if (t->learner.now != t->learner.chosen)
+        d = by_candidate(c, l, t->learner.now, d);
+    if (t->measured < STRETTO_LEARN_BLOCK)
+        t->timed[t->measured] = (stretto_timed_call){.entered = seconds_now(),
+                                                     .until_next = STRETTO_LEARN_UNKNOWN,
+                                                     .is_root = c->root == c->rank};
+    return d;
+}
+
+const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
+    stretto_learning *l = d->learning;
+    if (__builtin_expect(c->at_hand || awaiting_next.call, 0))
+        close_earlier(c);
     if (c->has_empty && knows_all_blocks(l->collective))
         return d; /* ranks may leave such a call before others have entered it */
     c->at_hand = l;
     if (!l->trial && (l->waits < 0 || l->waits-- > 0 || !begin_trial(c, l)))
         return d;
-    stretto_trial *t = l->trial;
-    stretto_learner *learner = &t->learner;
-    if (!learner->timed && learner->left <= 0) {
-        const long long count = d->elements;
-        const MPI_Datatype datatype = d->datatype;
-        const MPI_Op op = d->op;
-        end_unmeasured(c, l, d);
-        d = stretto_decide(c, l->collective, count, datatype, op);
-    }
+    stretto_learner *learner = &l->trial->learner;
+    if (!learner->timed && learner->left <= 0)
+        d = end_unmeasured(c, l, d);
     learner->left--;
     if (STRETTO_LIKELY(!learner->timed)) {
         if ((learner->left & 1023) == 0)
             stretto_learned_write(false);
         return d;
     }
-    if (learner->now != learner->chosen)
-        d = by_candidate(c, l, learner->now, d);
-    if (t->measured < STRETTO_LEARN_BLOCK)
-        t->timed[t->measured] =
-            (stretto_timed_call){.entered = seconds_now(), .is_root = c->root == c->rank};
-    return d;
+    return begin_timed(c, l, d);
 }
 
 /* Of calls of about one size the median; of any sizes what they take together. */
@@ -356,13 +386,16 @@ static double of_block(const stretto_learning *l, double *values, int n) {
 /* Seconds of a call on each side, agreed, of a block of n calls. On one node all have one clock.
  * Between nodes there is none, and it is the mean of the side's times in the call, waiting
  * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
- * collectives, of all ranks. */
-static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
-                           double seconds[2], double cost[2]) {
-    double mine[2 * STRETTO_LEARN_BLOCK + 2], all[2 * STRETTO_LEARN_BLOCK + 2],
+ * collectives, of all ranks. Returns the side that the program waits for, below 0: not known. */
+static int agree_on_block(const stretto_comm *c, const stretto_learning *l, int n,
+                          double seconds[2], double cost[2]) {
+    enum { EACH_CALL = 2 * STRETTO_LEARN_SIDES }; /* seconds and next entry, by sides */
+    double mine[2 + EACH_CALL * STRETTO_LEARN_BLOCK], all[2 + EACH_CALL * STRETTO_LEARN_BLOCK],
         start[STRETTO_LEARN_BLOCK];
+    const bool sides = l->trial->learner.sides > 1;
     const stretto_timed_call *timed = l->trial->timed;
     const bool one_clock = c->layout.nnodes == 1 && stretto_learn_by_one_clock(l->flow);
+    const int columns = !sides ? 1 : one_clock ? EACH_CALL : 2;
     for (int i = 0; i < n; i++) {
         mine[i] = stretto_learn_start(l->flow, &timed[i]);
         start[i] = STRETTO_LEARN_NEVER;
@@ -372,18 +405,23 @@ static void agree_on_block(const stretto_comm *c, const stretto_learning *l, int
     for (int i = 0; i < n; i++) {
         double both[2];
         stretto_learn_seconds(l->flow, &timed[i], start[i], both);
-        mine[i] = both[0];
-        mine[n + i] = both[1];
+        const int side = stretto_learn_side_of(l->flow, timed[i].is_root);
+        mine[2 + i] = both[0];
+        mine[2 + n + i] = both[1];
+        mine[2 + (2 + side) * n + i] = timed[i].returned + (double)timed[i].until_next;
+        mine[2 + (2 + !side) * n + i] = STRETTO_LEARN_NEVER;
     }
-    stretto_learned_spent(0, 0, &mine[2 * n], &mine[2 * n + 1]);
+    stretto_learned_spent(0, 0, &mine[0], &mine[1]);
     if (one_clock)
-        mine[2 * n + 1] = -mine[2 * n + 1]; /* the least of all ranks */
-    agree(c, mine, all, 2 * n + 2, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
+        mine[1] = -mine[1]; /* the least of all ranks */
+    agree(c, mine, all, 2 + columns * n, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
     for (int side = 0; side < l->trial->learner.sides; side++)
-        seconds[side] = of_block(l, all + side * n, n) /
+        seconds[side] = of_block(l, all + 2 + side * n, n) /
                         (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
-    cost[0] = one_clock ? all[2 * n] : all[2 * n] / c->nranks;
-    cost[1] = one_clock ? -all[2 * n + 1] : all[2 * n + 1] / c->nranks;
+    cost[0] = one_clock ? all[0] : all[0] / c->nranks;
+    cost[1] = one_clock ? -all[1] : all[1] / c->nranks;
+    return columns == EACH_CALL ? stretto_learn_side_awaited(all + 2 + 2 * n, all + 2 + 3 * n, n)
+                                : -1;
 }
 
 static void end_block(stretto_comm *c, stretto_learning *l) {
@@ -393,9 +431,9 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     const uint64_t modes = modes_of_all();
     const int n = (int)t->learner.length, candidate = t->learner.now, chosen = t->learner.chosen;
     t->measured = 0;
-    agree_on_block(c, l, n, seconds, cost);
+    const int last = agree_on_block(c, l, n, seconds, cost);
     const double value = stretto_learner_mean(&t->learner, seconds);
-    ended(c, l, seconds, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    ended(c, l, seconds, last, cost[0] <= SHARE * cost[1] + ALLOWANCE);
     const double calls = (double)(t->learner.calls - t->counted);
     t->counted = t->learner.calls;
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;
@@ -404,22 +442,33 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     stretto_modes_set(modes);
 }
 
+static __attribute__((noinline)) void end_timed(stretto_comm *c, stretto_learning *l) {
+    stretto_trial *t = l->trial;
+    if (t->measured < STRETTO_LEARN_BLOCK) {
+        stretto_timed_call *call = &t->timed[t->measured++];
+        call->returned = seconds_now();
+        if (t->learner.sides > 1 && t->learner.left > 0 && !stretto_in_threads()) {
+            awaiting_next.on = c;
+            awaiting_next.call = call;
+        }
+    }
+    if (t->learner.left <= 0)
+        end_block(c, l);
+}
+
 void stretto_learn_call_ended(stretto_comm *c, int rc) {
-    stretto_learning *l = c->at_hand;
-    if (!l)
+    stretto_learning *l = c ? c->at_hand : NULL;
+    if (!l) {
+        await_no_next();
         return;
+    }
     if (stretto_is_refusal(rc)) {
         not_made(c);
         return;
     }
-    stretto_trial *t = l->trial;
     c->at_hand = NULL;
-    if (!t || !t->learner.timed)
-        return;
-    if (t->measured < STRETTO_LEARN_BLOCK)
-        t->timed[t->measured++].returned = seconds_now();
-    if (t->learner.left <= 0)
-        end_block(c, l);
+    if (l->trial && l->trial->learner.timed)
+        end_timed(c, l);
 }
 
 void stretto_learn_go_on(stretto_comm *c, stretto_learning *list) {
@@ -440,4 +489,6 @@ void stretto_learn_forget(stretto_comm *c) {
         free(l);
     }
     c->at_hand = NULL;
+    if (awaiting_next.on == c)
+        await_no_next();
 }

@@ -9,6 +9,10 @@ int stretto_learn_sides(stretto_flow flow) {
     return flow == STRETTO_LEARN_SYMMETRIC || flow == STRETTO_LEARN_LOOSE ? 1 : 2;
 }
 
+int stretto_learn_side_of(stretto_flow flow, bool is_root) {
+    return is_early(flow, is_root) ? STRETTO_LEARN_EARLY : STRETTO_LEARN_WAITING;
+}
+
 bool stretto_learn_by_one_clock(stretto_flow flow) {
     return flow != STRETTO_LEARN_LOOSE;
 }
@@ -19,13 +23,24 @@ double stretto_learn_start(stretto_flow flow, const stretto_timed_call *call) {
 
 void stretto_learn_seconds(stretto_flow flow, const stretto_timed_call *call, double start,
                            double seconds[2]) {
-    const bool early = is_early(flow, call->is_root);
-    const double from = early || call->entered > start ? call->entered : start;
-    seconds[early ? STRETTO_LEARN_EARLY : STRETTO_LEARN_WAITING] = call->returned - from;
-    seconds[early ? STRETTO_LEARN_WAITING : STRETTO_LEARN_EARLY] = 0;
+    const int side = stretto_learn_side_of(flow, call->is_root);
+    const bool early = side == STRETTO_LEARN_EARLY;
+    seconds[side] = call->returned - (early || call->entered > start ? call->entered : start);
+    seconds[!side] = 0;
 }
 
 int stretto_learn_ranks(stretto_flow flow, int side, int n) {
     const int early = is_early(flow, true) ? 1 : is_early(flow, false) ? n - 1 : 0;
     return side == STRETTO_LEARN_EARLY ? early : n - early;
+}
+
+int stretto_learn_side_awaited(const double *waiting, const double *early, int n) {
+    int last[2] = {0, 0};
+    for (int i = 0; i < n; i++)
+        if (!isinf(waiting[i]) && !isinf(early[i]))
+            last[early[i] > waiting[i] ? STRETTO_LEARN_EARLY : STRETTO_LEARN_WAITING]++;
+    for (int side = 0; side < 2; side++)
+        if (2 * last[side] > n)
+            return side;
+    return -1;
 }

@@ -10,6 +10,9 @@
  * others, and the others that of the root. Maxima and sums are compared, not each rank: a single
  * rank may leave later than before.
  *
+ * What the program gains is the gain of the side that it then waits for: the one that is last to
+ * enter the next call on the communicator. (Only the gain that is reported looks at that.)
+ *
  * LOOSE: who waits for whom depends on sizes that no rank knows of the others, or on the rank
  * (scan). Any time in the call counts, of all ranks together: where a rank no longer leaves early,
  * the time that it waits is in the sum, and so is what others gain.
@@ -17,6 +20,7 @@
 #ifndef STRETTO_ESTIMATE_H
 #define STRETTO_ESTIMATE_H
 
+#include <math.h>
 #include <stdbool.h>
 
 typedef enum {
@@ -30,13 +34,15 @@ enum { STRETTO_LEARN_WAITING, STRETTO_LEARN_EARLY };
 /* By one clock, or by each rank's own: then no rank knows `start`. */
 typedef struct {
     double entered, returned;
+    float until_next; /* seconds from then to the entry to the next call on the communicator, or: */
     bool is_root;
 } stretto_timed_call;
 
-/* Before any rank's entry. */
-#define STRETTO_LEARN_NEVER (-1e300)
+#define STRETTO_LEARN_UNKNOWN INFINITY /* until_next */
+#define STRETTO_LEARN_NEVER (-1e300)   /* before any rank's entry */
 
 int stretto_learn_sides(stretto_flow flow);
+int stretto_learn_side_of(stretto_flow flow, bool is_root);
 /* Whether one clock helps: a side is then what its slowest rank takes. */
 bool stretto_learn_by_one_clock(stretto_flow flow);
 /* The largest of these over the ranks is `start`. */
@@ -46,5 +52,8 @@ void stretto_learn_seconds(stretto_flow flow, const stretto_timed_call *call, do
                            double seconds[2]);
 /* Ranks of n on a side. */
 int stretto_learn_ranks(stretto_flow flow, int side, int n);
+/* The side whose last rank was the last of all to enter the next call, after most of n calls.
+ * Given: when the last rank of each side did. Below 0: neither, or it is mostly unknown. */
+int stretto_learn_side_awaited(const double *waiting, const double *early, int n);
 
 #endif

@@ -8,6 +8,7 @@ enum {
     OFTEN = 64,         /* blocks between checks, the first times */
     SELDOM = 512,       /* and later */
     OFTEN_CHECKS = 8,   /* so many times */
+    LAST_OF_TEN = 9,    /* blocks of ten say which side the program waits for */
     DOUBTFUL = 4,       /* after one that shows no gain */
     DOUBTS = 6,         /* so many of those in a row are tested */
     CONTESTS = 2,       /* so many checks for one contest */
@@ -77,6 +78,17 @@ static double variance(const stretto_learn_pairs *p) {
 static double student(const stretto_learn_pairs *p) {
     const double m = p->n - 1, f = 2 * m * m / (3 * m - 1);
     return 1.96 + 2.372 / f + 2.82 / (f * f) + 2.56 / (f * f * f);
+}
+
+/* Half of the 95 % interval of the mean difference. */
+static double half_interval(const stretto_learn_pairs *p) {
+    return student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
+}
+
+/* Of the sides, that on which the choice gains less. */
+static const stretto_learn_pairs *gains_less(const stretto_learner *l) {
+    const stretto_learn_pairs *c = l->checked;
+    return l->sides > 1 && c[1].difference < c[0].difference ? &c[1] : &c[0];
 }
 
 static void begin_calls(stretto_learner *l, stretto_learn_phase phase, int candidate,
@@ -154,6 +166,7 @@ static void explore(stretto_learner *l) {
     l->chosen_calls = 0;
     memset(l->tested, 0, sizeof l->tested);
     memset(l->checked, 0, sizeof l->checked);
+    memset(l->last, 0, sizeof l->last);
     l->checked_calls = 0;
     l->doubts = 0;
     for (int i = 0; i < l->ncandidates; i++)
@@ -264,11 +277,11 @@ static void end_test(stretto_learner *l) {
 /* Whether the last pairs say that the choice gains less than half of what it did, or all that it is
  * slower than native. */
 static bool is_gone(const stretto_learner *l) {
-    const stretto_learned_gain g = stretto_learner_gain(l);
+    const stretto_learn_pairs *p = gains_less(l);
     const int n = l->doubts < STRETTO_LEARN_RECENT ? l->doubts : STRETTO_LEARN_RECENT;
     const double *last = l->recent + STRETTO_LEARN_RECENT - n;
     double mean = 0, m2 = 0;
-    if (g.pairs && g.high < 0)
+    if (p->n >= STRETTO_LEARN_FEWEST && p->difference / p->calls + half_interval(p) < 0)
         return true;
     if (n < DOUBTS)
         return false;
@@ -368,10 +381,12 @@ static void end_first(stretto_learner *l, double seconds) {
     }
 }
 
-void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) {
+void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, bool may) {
     const stretto_learn_phase phase = l->phase;
     const double mean = l->timed ? stretto_learner_mean(l, seconds) : 0;
     l->calls += l->length;
+    if (phase == STRETTO_LEARN_CHECK && last >= 0)
+        l->last[last]++;
     l->chosen_calls += l->chosen && l->now == l->chosen ? l->length : 0;
     switch (phase) {
     case STRETTO_LEARN_WAIT:
@@ -411,14 +426,21 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may) 
         quiet(l);
 }
 
+/* The program waits for one side after native calls and after those by the choice alike, or the
+ * gain is between those of the sides. */
+static const stretto_learn_pairs *what_counts(const stretto_learner *l) {
+    for (int side = 0; side < l->sides; side++)
+        if (10 * l->last[side] >= LAST_OF_TEN * 2 * l->checked[side].n)
+            return &l->checked[side];
+    return gains_less(l);
+}
+
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     stretto_learned_gain g = {.saved = l->past, .spread = stretto_learn_root(l->past_spread)};
-    const stretto_learn_pairs *p = &l->checked[0]; /* those of the test made the choice */
-    if (!l->chosen || p->n < STRETTO_LEARN_FEWEST)
-        return g;
-    if (l->sides > 1 && l->checked[1].difference < p->difference)
-        p = &l->checked[1];
-    const double half = student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
+    if (!l->chosen || l->checked[0].n < STRETTO_LEARN_FEWEST)
+        return g; /* the pairs of the test made the choice */
+    const stretto_learn_pairs *p = what_counts(l);
+    const double half = half_interval(p);
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;

@@ -73,6 +73,7 @@ typedef struct {
     int best, second;
     double first_value[STRETTO_LEARN_SIDES];
     stretto_learn_pairs tested[STRETTO_LEARN_SIDES], checked[STRETTO_LEARN_SIDES];
+    int last[STRETTO_LEARN_SIDES]; /* blocks of `checked` after whose calls a side was awaited */
     double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
     int doubts;               /* of them, so many in a row are less than half of `gained` */
     int contender, won;       /* CONTEST: the candidate, and the pairs in a row that it has won */
@@ -87,11 +88,12 @@ void stretto_learner_begin(stretto_learner *l, int sides, int after, int base, u
  * from an earlier run, is used at once; 0: none. */
 void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
 /* The calls at hand are through. `seconds`: of one call on each side, agreed by all ranks; not
- * looked at when they were not timed. `may`: exploring has cost less than it may so far, agreed. */
-void stretto_learner_ended(stretto_learner *l, const double *seconds, bool may);
+ * looked at when they were not timed. `last`: the side that the program waits for after most of
+ * them, agreed; below 0: not known. `may`: exploring has cost less than it may so far, agreed. */
+void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, bool may);
 
 /* What is known of the gain by the choice that stands: seconds of a call, and of all its calls; on
- * the side that gains less. */
+ * the side that the program waits for, and where that is not one side, the one that gains less. */
 typedef struct {
     int pairs;
     double native, chosen;  /* means, seconds a call */

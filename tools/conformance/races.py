@@ -24,7 +24,10 @@ from jobs import REPOSITORY
 
 from mpis import MPIS, Mpi
 
-PROGRAMS = ("learning 300", "call_shapes threads", "progress threads", "threads_make 20")
+PROGRAMS = (
+    "learning 300", "call_shapes threads", "progress threads", "threads_make 20",
+    "rooted_threads 1000",  # long enough for blocks of several calls
+)  # fmt: skip
 FLAGS = ("-fsanitize=thread", "-g", "-O1", "-fno-omit-frame-pointer")
 RACE = "WARNING: ThreadSanitizer"
 #: ThreadSanitizer crashes where UCX calls process_vm_readv, and where UCX's hook of madvise runs at

@@ -36,8 +36,8 @@ typedef struct {
     int ncandidates;
     candidate by[MOST];
     double work[RANKS], uneven; /* between calls: mean of each rank; it varies by that part */
-    bool barriers;              /* after every call */
-    int right;                  /* the fastest of the candidates that are faster on both sides */
+    enum { NONE, HERE, ELSEWHERE } barriers; /* after each call; or on another communicator */
+    int right;     /* the fastest of the candidates that are faster on both sides */
     bool misleads; /* last entry to last return calls another candidate faster than native */
     int loose;     /* the choice where nobody knows who waits for whom: never one that is slower */
 } program;
@@ -89,8 +89,9 @@ typedef struct {
     stretto_learner learner;
 } outcome;
 
-/* The block is over: its sides' medians, agreed by all ranks. */
-static void agree(stretto_flow flow, stretto_timed_call block[][RANKS], int n, double seconds[2]) {
+/* The block is over: its sides' medians, agreed by all ranks; the side that the program waits for.
+ */
+static int agree(stretto_flow flow, stretto_timed_call block[][RANKS], int n, double seconds[2]) {
     const bool one_clock = stretto_learn_by_one_clock(flow);
     double values[2][STRETTO_LEARN_BLOCK] = {{0}};
     for (int i = 0; i < n; i++) {
@@ -106,6 +107,15 @@ static void agree(stretto_flow flow, stretto_timed_call block[][RANKS], int n, d
     }
     for (int s = 0; s < 2; s++)
         seconds[s] = 1e-6 * stretto_learn_median(values[s], n);
+    double next[2][STRETTO_LEARN_BLOCK];
+    for (int i = 0; i < n; i++) {
+        next[0][i] = next[1][i] = STRETTO_LEARN_NEVER;
+        for (int r = 0; r < RANKS; r++) {
+            double *last = &next[stretto_learn_side_of(flow, block[i][r].is_root)][i];
+            *last = fmax(*last, block[i][r].returned + (double)block[i][r].until_next);
+        }
+    }
+    return stretto_learn_sides(flow) == 1 ? -1 : stretto_learn_side_awaited(next[0], next[1], n);
 }
 
 /* by: all calls by one candidate; -1: learning. flow: as which the calls are measured. */
@@ -118,16 +128,20 @@ static outcome run(const life *whole, int by, stretto_flow flow, uint64_t seed) 
     int n = 0;
     stretto_learner_begin(l, stretto_learn_sides(flow), 200, 0, seed);
     for (uint64_t i = 0; i < whole->calls; i++) {
-        stretto_timed_call at[RANKS];
+        stretto_timed_call at[RANKS] = {{0}};
         double entered[RANKS];
         if (by < 0 && !l->timed && l->left == 0) {
             if (l->phase == STRETTO_LEARN_WAIT)
                 stretto_learner_candidates(l, p->ncandidates, 0);
-            stretto_learner_ended(l, NULL, true);
+            stretto_learner_ended(l, NULL, -1, true);
         }
         for (int r = 0; r < RANKS; r++) {
             t[r] += p->work[r] * (1 - p->uneven + 2 * p->uneven * noise(seed, r, i, 0));
             at[r].entered = entered[r] = t[r];
+            at[r].until_next = STRETTO_LEARN_UNKNOWN;
+            if (n && p->barriers != ELSEWHERE)
+                block[n - 1][r].until_next =
+                    p->barriers ? 0 : (float)(t[r] - block[n - 1][r].returned);
         }
         call(whole, by < 0 ? l->now : by, seed, i, at);
         for (int r = 0; r < RANKS; r++)
@@ -139,9 +153,9 @@ static outcome run(const life *whole, int by, stretto_flow flow, uint64_t seed) 
             memcpy(block[n++], at, sizeof at);
             if (l->left == 0) {
                 double seconds[2];
-                agree(flow, block, n, seconds);
+                const int last = agree(flow, block, n, seconds);
                 n = 0;
-                stretto_learner_ended(l, seconds, true);
+                stretto_learner_ended(l, seconds, last, true);
             }
         }
         if (p->barriers || (by < 0 && n == 0 && l->left == l->length))
@@ -159,7 +173,17 @@ static const program programs[] = {
      {{1, 4, 0}, {0.5, 2, 0}, {0.8, 6, 0}},
      {10, 10, 10, 60},
      0.2,
-     true,
+     HERE,
+     1,
+     false,
+     1},
+    {"the same, with the barrier on another communicator",
+     STRETTO_LEARN_FROM_ROOT,
+     3,
+     {{1, 4, 0}, {0.5, 2, 0}, {0.8, 6, 0}},
+     {10, 10, 10, 60},
+     0.2,
+     ELSEWHERE,
      1,
      false,
      1},
@@ -169,17 +193,17 @@ static const program programs[] = {
      {{1, 8, 0}, {4, 2, 0}},
      {30, 5, 5, 5},
      0.2,
-     false,
+     NONE,
      0,
      true,
      0},
-    {"the same, with a candidate that is faster for the root, too",
+    {"the root before, with a candidate that is faster for it, too",
      STRETTO_LEARN_FROM_ROOT,
      3,
      {{1, 8, 0}, {4, 2, 0}, {0.6, 5, 0}},
      {30, 5, 5, 5},
      0.2,
-     false,
+     NONE,
      2,
      true,
      0},
@@ -189,7 +213,7 @@ static const program programs[] = {
      {{1, 4, 0}, {0.5, 2, 1}},
      {20, 20, 20, 20},
      0.9,
-     false,
+     NONE,
      0,
      true,
      0},
@@ -199,7 +223,7 @@ static const program programs[] = {
      {{1, 4, 0}, {0.5, 2, 0}},
      {5, 20, 20, 20},
      0.5,
-     false,
+     NONE,
      1,
      false,
      1},
@@ -209,7 +233,7 @@ static const program programs[] = {
      {{0.5, 4, 0}, {0.3, 2, 0}, {1.5, 1, 0}},
      {10, 10, 50, 10},
      0.5,
-     true,
+     HERE,
      1,
      true,
      0},
@@ -219,7 +243,7 @@ static const program programs[] = {
      {{0.5, 4, 0}, {3, 1, 0}},
      {5, 30, 30, 30},
      0.2,
-     false,
+     NONE,
      0,
      true,
      0},
@@ -229,7 +253,7 @@ static const program programs[] = {
      {{0, 4, 0}, {0, 2, 0}, {0, 6, 0}},
      {10, 10, 50, 10},
      0.5,
-     true,
+     HERE,
      1,
      false,
      0},
@@ -241,7 +265,7 @@ static void programs_never_get_slower(void) {
         const program *p = &whole.p;
         int right = 0, honest = 0, same = 0;
         bool misled = false;
-        double worst = 0;
+        double worst = 0, told = 0, gained = 0;
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
             const outcome native = run(&whole, 0, p->flow, seed),
                           best = run(&whole, p->right, p->flow, seed),
@@ -254,19 +278,40 @@ static void programs_never_get_slower(void) {
             const stretto_learned_gain g = stretto_learner_gain(&learned.learner);
             const stretto_learned_gain by_sum = stretto_learner_gain(&loose.learner);
             const double truth = native.seconds - best.seconds;
+            told += g.mean * CALLS;
+            gained += truth;
             right += learned.learner.chosen == p->right;
             same += loose.learner.chosen == p->loose;
-            honest += g.saved - g.spread <= truth && by_sum.saved - by_sum.spread <= truth;
+            honest += g.low * CALLS <= 1.07 * truth &&
+                      (g.high * CALLS >= truth || p->barriers == ELSEWHERE) &&
+                      by_sum.saved - by_sum.spread <= truth;
             worst = fmax(worst, fmax(learned.seconds, loose.seconds) / native.seconds);
         }
-        printf("%s: right choice %d of %d, program at most %.4f of native, gain not above the "
-               "true one %d of %d, expected choice by the sum of all ranks %d\n",
-               p->name, right, SEEDS, worst, honest, SEEDS, same);
+        printf(
+            "%s: right choice %d of %d, program at most %.4f of native, true gain in the "
+            "interval and 7 %% beside it %d of %d, %.2f of it told, expected choice by the sum of "
+            "all ranks %d\n",
+            p->name, right, SEEDS, worst, honest, SEEDS, gained > 0 ? told / gained : 1, same);
         CHECK_MSG(right == SEEDS && same == SEEDS, "%s", p->name);
         CHECK_MSG(honest == SEEDS, "%s", p->name);
+        /* the slowest rank of a side is not always the one that is waited for */
+        CHECK_MSG(told >= (p->barriers == ELSEWHERE ? 0.1 : 0.95) * gained &&
+                      told <= (p->barriers == ELSEWHERE ? 1 : 1.08) * gained,
+                  "%s", p->name);
         CHECK_MSG(worst <= 1.005, "%s: %g", p->name, worst);
         CHECK_MSG(misled == p->misleads, "%s", p->name);
     }
+}
+
+static void a_side_is_named_after_most_calls_only(void) {
+    const double a[] = {1, 1, 1, 1, 1, 1, 1, STRETTO_LEARN_UNKNOWN},
+                 b[] = {2, 2, 2, 2, 2, 0, 0, STRETTO_LEARN_NEVER},
+                 c[] = {2, 2, STRETTO_LEARN_UNKNOWN, 2, 2, 0, 0, 0};
+    CHECK(stretto_learn_side_awaited(a, b, 8) == STRETTO_LEARN_EARLY);
+    CHECK(stretto_learn_side_awaited(b, a, 8) == STRETTO_LEARN_WAITING);
+    CHECK(stretto_learn_side_awaited(a, c, 8) < 0);
+    CHECK(stretto_learn_side_awaited(c, a, 8) < 0);
+    CHECK(stretto_learn_side_awaited(a + 7, b + 7, 1) < 0);
 }
 
 static double random_of(uint64_t seed, uint64_t what, double low, double high) {
@@ -284,7 +329,7 @@ static life random_life(uint64_t seed) {
     l.calls = l.changes ? 10 * CALLS : CALLS / 2;
     p->flow = (stretto_flow)(seed / 7 % 3);
     p->ncandidates = 2 + (int)(seed % 2);
-    p->barriers = true;
+    p->barriers = HERE;
     p->uneven = random_of(seed, 4, 0, 0.5);
     for (int k = 0; k < p->ncandidates; k++) {
         const double part = k ? exp(random_of(seed, 10 + (uint64_t)k, -1.1, 1.1)) : 1;
@@ -322,6 +367,7 @@ static void random_programs_lose_nothing(void) {
 }
 
 int main(void) {
+    a_side_is_named_after_most_calls_only();
     programs_never_get_slower();
     random_programs_lose_nothing();
     return check_report("estimates");

@@ -53,7 +53,7 @@ static outcome run(const application *a, uint64_t seed) {
         if (!l->timed && l->left == 0) {
             if (l->phase == STRETTO_LEARN_WAIT)
                 stretto_learner_candidates(l, a->ncandidates, a->chosen);
-            stretto_learner_ended(l, NULL, true);
+            stretto_learner_ended(l, NULL, -1, true);
         }
         double native;
         const double t = call(a, phase, l->now, i, &native);
@@ -61,8 +61,7 @@ static outcome run(const application *a, uint64_t seed) {
         o.native += native;
         all += t;
         if (l->chosen && l->now == l->chosen)
-            o.saved += (a->seconds[phase][0] - a->seconds[phase][l->now]) *
-                       (1 + a->drift * sin((double)i / 5000.0));
+            o.saved += native - t;
         if (l->timed && l->phase != STRETTO_LEARN_CHECK && l->now != l->chosen) {
             const double loss = a->seconds[phase][l->now] - a->seconds[phase][l->chosen];
             o.lost += loss > 0 ? loss : 0;
@@ -74,7 +73,7 @@ static outcome run(const application *a, uint64_t seed) {
             if (l->left == 0) {
                 const double seconds = stretto_learn_median(values, n);
                 n = 0;
-                stretto_learner_ended(l, &seconds, explored <= 0.02 * all + 0.02);
+                stretto_learner_ended(l, &seconds, -1, explored <= 0.02 * all + 0.02);
             }
         }
     }
