@@ -23,7 +23,7 @@ with lazily():
     from stretto.mpi.detect import find_installation
 
 EXAMPLE = """\
-stretto env -- mpirun -n 64 ./app >> job.sh
+stretto env -- mpirun -n 64 ./app > stretto.sh
 stretto env --table my.table --mpi openmpi
 eval "$(stretto env --mpi mpich --nodes 4 --ppn 64)" """.rstrip()
 
@@ -52,8 +52,10 @@ def command(
 ) -> None:
     """Print the lines for a job script without Python.
 
-    They set LD_PRELOAD and STRETTO_TABLE on all nodes. Put them into the job script before mpirun,
-    mpiexec or srun.
+    They set LD_PRELOAD and STRETTO_TABLE on all nodes. Write them to a file, and put
+    `source ./stretto.sh` into the job script above the line with mpirun, mpiexec or srun. Below it
+    they have no effect, and the job runs natively without a message. With --verbose, a job that
+    loads Stretto prints its algorithms.
     """
     job = _job(cmd, mpi, nodes, ppn)
     for note in job.notes:
