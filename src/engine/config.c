@@ -166,6 +166,8 @@ int stretto_config_load(void) {
     if (rank == 0) {
         read_environment();
         const char *name = getenv("STRETTO_TABLE"), *forced = getenv("STRETTO_CHOICE");
+        if (stretto_config.disable && stretto_config.verbose)
+            stretto_say("STRETTO_DISABLE=1: every call goes to the MPI");
         if (!stretto_config.disable) {
             if (name && *name && (table = read_file(name)))
                 path = strdup(name);

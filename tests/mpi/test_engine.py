@@ -167,9 +167,10 @@ def test_without_a_table_nothing_is_done_and_off_is_off(tmp_path: Path) -> None:
     table = tmp_path / "t.table"
     table.write_text(TABLE)
     off: dict[str, object] = {"table": table, "disable": 1}
-    for settings in ({}, off):
-        done = job("openmpi4", "conformance 1 100", ranks=2, verbose=1, **settings)
-        assert "stretto" not in done.stderr
+    words = ["stretto: STRETTO_DISABLE=1: every call goes to the MPI"]
+    for settings, verbose, said in (({}, 1, []), (off, 1, words), (off, 0, [])):
+        done = job("openmpi4", "conformance 1 100", ranks=2, verbose=verbose, **settings)
+        assert [line for line in done.stderr.splitlines() if "stretto" in line] == said
 
 
 def test_a_killed_rank_leaves_nothing_behind() -> None:

@@ -158,20 +158,22 @@ def make_launcher(directory: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("how", "words", "more"),
+    ("how", "disable", "words", "more"),
     [
-        ([], "no table for Open MPI 4.1.4", set()),
-        (["--verbose"], "no table for Open MPI 4.1.4", set()),
-        (["--table", "x"], "with table x (openmpi 4.1.4, 1 node x 2 ranks)", OURS_TO_APPLY),
+        ([], "", "no table for Open MPI 4.1.4", set()),
+        (["--verbose"], "0", "no table for Open MPI 4.1.4", set()),
+        (["--table", "x"], "0", "with table x (openmpi 4.1.4, 1 node x 2 ranks)", OURS_TO_APPLY),
+        (["--table", "x"], "1", "stretto: STRETTO_DISABLE=1: nothing is changed", set()),
     ],
 )
 def test_run_loads_and_starts_nothing_that_it_does_not_need(
-    how: list[str], words: str, more: set[str], tmp_path: Path
+    how: list[str], disable: str, words: str, more: set[str], tmp_path: Path
 ) -> None:
     """`stretto run` stands before every start of a job: what it loads is what it costs."""
     (tmp_path / "x").write_text(TABLE)
     (tmp_path / "libstretto-openmpi.so").touch()
     environ = make_launcher(tmp_path) | {"STRETTO_LIB_DIR": str(tmp_path)}
+    environ["STRETTO_DISABLE"] = disable
     counts, loaded = [], set()
     for _ in range(2):  # the second time the cache knows launcher and table
         done = subprocess.run(

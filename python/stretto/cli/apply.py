@@ -33,6 +33,7 @@ _SWITCHES = (
     "STRETTO_REORDER",
     "STRETTO_REPRODUCIBLE",
 )
+DISABLE = "STRETTO_DISABLE"
 
 
 def applied_to(
@@ -43,6 +44,8 @@ def applied_to(
     `settings`: the user's file of settings; None: the one that `settings` has left for this job,
     unless the user names a table or choices.
     """
+    if _told(job).get(DISABLE) == "1":
+        return Applied([], {}, f"{DISABLE}=1: nothing is changed")
     found = settings_for(job, table, choice, verbose)
     path = settings
     chosen = table is not None or choice is not None or "STRETTO_TABLE" in _told(job)
@@ -199,7 +202,7 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
 def _told(job: Job) -> dict[str, str]:
     """Return the user's variables that say what the library is to do, from where CMD has them."""
     seen = {**job.environ, **job.command.assignments}
-    names = ("STRETTO_TABLE", "STRETTO_CHOICE", *_SWITCHES)
+    names = ("STRETTO_TABLE", "STRETTO_CHOICE", DISABLE, *_SWITCHES)
     return {name: seen[name] for name in names if seen.get(name)}
 
 
