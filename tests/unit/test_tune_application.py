@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,16 +17,18 @@ from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.bench import Bench, Header, Launch, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.outcome import Verdict
-from stretto.files.profile import Call, Communicator, Node, Profile
+from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.files.table import Row, Table
 from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
 from stretto.measure.compare import Cell, Comparison
 from stretto.measure.ledger import require_layout
 from stretto.measure.stats import Interval
+from stretto.profile import record
 from stretto.tune.needs import Shape, find_needs
 from stretto.tune.place import COPIES, Place, check_copy, fresh
 from stretto.tune.predict import predict
+from stretto.tune.profiled import recorded_here
 from stretto.tune.session import Options
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
 from stretto.tune.verify import TuneResult
@@ -58,6 +62,34 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     short, long = (_following(found, options, seconds) for seconds in (60.0, 700.0))
     assert [line.split()[1] for line in short] == ["run", "report"]
     assert long[:2] == short and long[2].startswith("stretto learn -- mpirun ./a ")
+
+
+@pytest.mark.parametrize(
+    ("ages", "said"),
+    [
+        ({"a": ("mine", 9)}, "recorded in {}/a.profile"),
+        ({"a": ("other", 1), "a-2": ("mine", 9)}, "recorded in {}/a-2.profile"),
+        ({"a": ("mine", 9), "a-2": ("mine", 2), "a-x": ("mine", 1)}, "recorded in {}/a-2.profile"),
+        ({"a": ("other", 9), "a-2": ("other", 2)}, "a-2.profile.json, a.profile.json: of another"),
+        ({}, ""),
+    ],
+)
+def test_newest_profile_of_the_command_is_found_among_the_default_names(
+    ages: dict[str, tuple[str, int]], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for stem, (word, age) in ages.items():
+        path = tmp_path / f"{stem}.profile.json"
+        write_profile(dataclasses.replace(profile(call()), command=[word]), path)
+        os.utime(path, (1e9 - age, 1e9 - age))
+    monkeypatch.setattr(record, "default_path", lambda _: tmp_path / "a.profile.json")
+    lines: list[str] = []
+    session = SimpleNamespace(
+        o=SimpleNamespace(restart=False, words=["mine"]), say=lines.append,
+        job=SimpleNamespace(mpi=MPI),
+    )  # fmt: skip
+    found = recorded_here(session)  # type: ignore[arg-type]
+    assert (found is not None) == ("recorded" in said)
+    assert said.format(tmp_path) in "".join(lines)
 
 
 def test_needs_are_the_costly_classes() -> None:

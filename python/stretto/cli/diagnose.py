@@ -48,7 +48,7 @@ def command(
         o.option(o.JOB, "Network latency in microseconds (10).", min=0.01, callback=o.finite),
     ] = None,
     mpi: o.ScriptMpi = None,
-    out: Annotated[Path | None, o.out_file("The profile (default: PROGRAM.profile.json).")] = None,
+    out: o.OutProfile = None,
     as_json: o.Json = False,
 ) -> None:
     """Run CMD once; report where its time goes, the possible gain, and the next command.

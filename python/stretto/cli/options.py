@@ -180,6 +180,14 @@ def out_file(help: str) -> Any:
     return option(OUTPUT, help, "--out", "-o")
 
 
+OutProfile = Annotated[
+    Path | None,
+    out_file(
+        "The profile (default: PROGRAM.profile.json; then PROGRAM-2, PROGRAM-3, ...)."
+    ),
+]
+
+
 def sharing(common: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of `common` as well; they arrive in its ``**given``.
 

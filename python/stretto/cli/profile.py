@@ -45,7 +45,7 @@ def command(
     ] = None,
     choice: o.Choice = None,
     mpi: o.ScriptMpi = None,
-    out: Annotated[Path | None, o.out_file("The profile (default: PROGRAM.profile.json).")] = None,
+    out: o.OutProfile = None,
     top: Annotated[int, o.option(o.OUTPUT, "Number of call shapes to list.", min=1)] = 15,
     as_json: o.Json = False,
 ) -> None:

@@ -17,7 +17,7 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.profile.record import check_result, default_path, record
+from stretto.profile.record import check_result, profiles_here, record
 from stretto.profile.show import tools_note
 from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
@@ -36,17 +36,20 @@ def has_profile(session: Tuning) -> bool:
 
 
 def recorded_here(session: Tuning) -> Profile | None:
-    """Return the profile of the same command that `stretto profile` left in the directory."""
-    path = default_path(session.job)
-    if session.o.restart or not path.exists():
+    """Return the newest profile of the same command that is in the directory."""
+    if session.o.restart:
         return None
-    found = read_profile(path)
-    if found.command != session.o.words or found.mpi.family != session.job.mpi.family:
-        session.say(f"stretto: note: {path} is of another command or MPI, and is not used")
-        return None
-    session.run_s = float(np.median(found.wall_s)) + START_S
-    session.say(f"stretto: as recorded in {path} ({found.created})")
-    return found
+    paths = profiles_here(session.job)
+    for path in paths:
+        found = read_profile(path)
+        if found.command == session.o.words and found.mpi.family == session.job.mpi.family:
+            session.run_s = float(np.median(found.wall_s)) + START_S
+            session.say(f"stretto: as recorded in {path} ({found.created})")
+            return found
+    if paths:
+        names = ", ".join(path.name for path in paths[:3])
+        session.say(f"stretto: note: {names}: of another command or MPI, and not used")
+    return None
 
 
 def profile_of(session: Tuning) -> Profile:
