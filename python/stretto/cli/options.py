@@ -182,9 +182,7 @@ def out_file(help: str) -> Any:
 
 OutProfile = Annotated[
     Path | None,
-    out_file(
-        "The profile (default: PROGRAM.profile.json; then PROGRAM-2, PROGRAM-3, ...)."
-    ),
+    out_file("The profile (default: PROGRAM.profile.json, or PROGRAM-2, ... if that exists)."),
 ]
 
 
