@@ -20,8 +20,8 @@ from stretto.launch.execute import Result
 from stretto.measure import process, reader, runner
 from stretto.measure.runner import SLACK
 from stretto.measure.settings import Settings
-from stretto.tune import session, verify
-from stretto.tune.session import Tuning
+from stretto.tune import measured, session, verify
+from stretto.tune.session import PAIRS, Tuning
 from sweeps import Fake, request_of, worker_of
 from test_measure_runner import FakeMPI, go, mpi, settings
 
@@ -170,6 +170,19 @@ def test_tune_counts_the_copy_and_ends_a_run_that_outlasts_the_budget(
     takes = 90.0
     assert mine.attempt(Run("native", 1, None, 0.0, 0), None) is None
     assert clock.now - 1000 == pytest.approx(12.1), "at least 0.1 s are left to a run"
+
+
+@pytest.mark.parametrize(("budget_s", "share"), [(360.0, 257.1), (100.0, 35.0), (1.0, 1.0)])
+def test_tune_leaves_time_for_six_pairs_of_runs_up_to_a_part_of_the_budget(
+    budget_s: float, share: float, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tuning(clock, monkeypatch, budget_s)
+    mine.beside_s = 4.345
+    found = measured._bench_budget(mine)
+    assert found == pytest.approx(share, abs=0.1)
+    if budget_s > 300:
+        clock.now += found * (1 + SLACK)
+        assert verify._affordable(mine) >= PAIRS
 
 
 def test_tune_learns_from_runs_that_take_longer_than_the_recorded_one(

@@ -62,6 +62,8 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     short, long = (_following(found, options, seconds) for seconds in (60.0, 700.0))
     assert [line.split()[1] for line in short] == ["run", "report"]
     assert long[:2] == short and long[2].startswith("stretto learn -- mpirun ./a ")
+    found.missing = "missing: 6 pairs of runs, about 9 s more of --budget"
+    assert _following(found, options, 60.0) == ["the same command again    # continues", *short]
 
 
 @pytest.mark.parametrize(
@@ -341,3 +343,6 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     assert "significant" in text and "measured gain in wall time: 10.0% (9.0% to 11.0%)" in text
     assert "less than starting stretto run costs (about 100 ms" in start_words(0.03)
     assert start_words(0.2) == ""
+    none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")
+    text = conclude(Metric(), None, None, none)
+    assert text.endswith("not measured on CMD (the budget ended; missing: 9 s more of --budget)")

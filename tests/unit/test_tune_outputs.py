@@ -149,6 +149,7 @@ def test_what_cannot_be_told_is_not_called_equal(tmp_path: Path) -> None:
     assert "not comparable, as native runs differ" in words(found, Rules())
     one = case(tmp_path / "b", Rules(), [first, first])
     assert {c.outcome for c in one} == {"unknown"} and equal(one) is None
+    assert words(one, Rules()) == "not compared: too few runs"
     assert equal([]) is None and "nothing" in words([], Rules())
 
 

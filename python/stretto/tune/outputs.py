@@ -37,7 +37,7 @@ _OUTCOMES = {
     "times": "the same apart from lines with times",
     "order": "with the same lines in an order that varies",
     "varies": "not comparable, as native runs differ among themselves",
-    "unknown": "not compared, too few runs",
+    "unknown": "not compared",
 }
 
 
@@ -232,6 +232,8 @@ def words(found: Sequence[Compared], rules: Rules) -> str:
     """Say what was compared, and what came of it."""
     if not found:
         return "CMD printed and wrote nothing that could be compared"
+    if all(c.outcome == "unknown" for c in found):
+        return "not compared: too few runs"
     by: dict[str, list[Compared]] = {}
     for c in found:
         by.setdefault(c.outcome, []).append(c)

@@ -191,9 +191,14 @@ def _take_turns(
     pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
     plan = order(pairs, session.o.seed, runs)
     if plan:
+        more = (
+            f"; --budget allows {pairs} pairs of runs"
+            if session.o.pairs is None and pairs > PAIRS
+            else ""
+        )
         session.say(
             f"stretto: CMD now runs {counted(len(plan), 'time')}, about "
-            f"{len(plan) * session.whole_s:.0f} s"
+            f"{len(plan) * session.whole_s:.0f} s{more}"
         )
     elif runs:
         session.say(
@@ -204,7 +209,7 @@ def _take_turns(
         verb = "is" if pairs == 1 else "are"
         session.say(
             f"stretto: warning: {counted(pairs, 'pair')} of runs {verb} too few for a test (at "
-            f"least {PAIRS}); give more --budget, or --pairs"
+            f"least {PAIRS}); the same command with more --budget, or --pairs, continues"
         )
     kept = f"runs so far are in {session.path('verdict.json')}; the same command continues"
     with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:

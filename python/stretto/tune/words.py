@@ -65,8 +65,8 @@ def conclude(
 ) -> str:
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
-        return "the gain was not measured on CMD" + (
-            f"; predicted: {gain_words(predicted)}" if predicted is not None else ""
+        return f"the gain was not measured on CMD ({found.words})" + (
+            f". Predicted in wall time: {gain_words(predicted)}" if predicted is not None else ""
         )
     if not found.tested:
         text = f"inconclusive: the gain in {name} was not tested: {found.words}"
@@ -106,7 +106,7 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
         return ""
-    text = f". In all tuned runs ({len(tuned)}) all ranks ({nranks}) loaded Stretto"
+    text = f". In {counted(len(tuned), 'tuned run')}, all {nranks} ranks loaded Stretto"
     calls = [r.calls for r in tuned if r.calls is not None]
     if not calls:
         return text
