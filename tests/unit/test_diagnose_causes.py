@@ -18,7 +18,7 @@ from stretto.diagnose.causes import Cause
 from stretto.diagnose.judged import part_needless
 from stretto.diagnose.programs import ranks_apart
 from stretto.files.identity import Host, MPIIdentity
-from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile
+from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile, write_profile
 from stretto.profile.show import parts, show, wide_console
 
 
@@ -288,6 +288,25 @@ def test_verdict_on_busy_machine_or_few_calls_is_withheld(
         assert "load 18.2 on 2 processors" in told[0]
     if "inconclusive" in verdict or first is None:
         assert found.can_help is None
+    assert all(c.lost_s > 1e-9 for c in found.causes), "rounding is no cause"
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"), [(0.9, "inconclusive: the machine"), (0.0, "tuning can help")]
+)
+def test_diagnosis_lists_where_the_time_goes_whatever_its_verdict(
+    share: float, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited = allreduce(6.0, time_s=[7.0] * 2, wait_s=[1.0] * 2, typical_s=6e-3)
+    write_profile(busy(share, [waited, LATE]), tmp_path / "a.profile.json")
+    assert main(["diagnose", "--profile", str(tmp_path / "a.profile.json")]) == 0
+    head, *lines = capsys.readouterr().out.partition("\n\n1. ")[0].splitlines()
+    assert head == "8.5 s from MPI_Init to MPI_Finalize, mean over the ranks:"
+    assert [line.strip() for line in lines if not line.startswith("note: ")] == [
+        "11.8 % computing, outside MPI", "11.8 % collectives: waiting for the last",
+        "70.6 % collectives: the operation", "5.9 % messages: send, receive",
+    ]  # fmt: skip
+    assert diagnose(busy(share, [waited, LATE])).verdict.startswith(verdict)
 
 
 @pytest.mark.parametrize(

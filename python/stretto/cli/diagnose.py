@@ -96,12 +96,10 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
         return
     console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
-    shares = {"computing": found.compute_share, "MPI": found.mpi_share, "files": found.file_share}
-    parts = ", ".join(f"{100 * s:.1f} % {name}" for name, s in shares.items() if s is not None)
-    console.print(
-        f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize"
-        + (f": {parts} (mean over the ranks)" if parts else "")
-    )
+    of = ", mean over the ranks:" if found.parts else ""
+    console.print(f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize{of}")
+    for name, share in found.parts.items():
+        console.print(f"{100 * share:7.1f} % {name}")
     for warning in found.warnings:
         console.print(f"note: {warning}")
     shown = [c for c in found.causes if c.share >= MINOR] or found.causes[:1]

@@ -44,7 +44,7 @@ from stretto.diagnose.overlap import Overlap, overlaps
 from stretto.diagnose.programs import Other, one_rank, program_name
 from stretto.files.profile import Profile
 from stretto.profile.join import rank_words
-from stretto.profile.show import threads_note, whole_s
+from stretto.profile.show import parts, threads_note, whole_s
 
 __all__ = ["MINOR", "Cause", "Diagnosis", "Network", "Other", "Unjudged", "diagnose"]
 
@@ -63,6 +63,8 @@ class Diagnosis:
     compute_share: float | None = None
     mpi_share: float | None = None
     file_share: float | None = None
+    #: the same in detail: what ranks do, and its share of the run
+    parts: dict[str, float] = field(default_factory=dict)
     causes: list[Cause] = field(default_factory=list)
     #: None: not known, too much of the run was not judged
     can_help: bool | None = False
@@ -162,6 +164,7 @@ class _Study(FileCauses):
             mean(self.compute) / whole,
             mean(p.mpi_s) / whole,
             mean(p.io_s) / whole,
+            {part.name: part.mean / whole for part in parts(p)},
             found,
             program=program_name(p),
         )

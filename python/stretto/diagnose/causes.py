@@ -21,6 +21,9 @@ from stretto.files.usage import crowd_of, usage_of, usage_words
 from stretto.launch.job import LONG_JOB_S
 from stretto.profile.show import group_of
 
+#: less is lost by rounding alone (s)
+ROUNDING_S = 1e-9
+
 
 @dataclass
 class Cause:
@@ -98,7 +101,7 @@ class Causes(Numbers):
         because: str | None = None,
         steps: Sequence[str] = (),
     ) -> Cause | None:
-        if lost <= 0:
+        if lost < ROUNDING_S:
             return None
         # what threads lose beside each other is more than the run, what can be gained is not
         lost, tuning = min(lost, self.wall), min(tuning, self.wall)
