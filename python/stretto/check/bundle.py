@@ -163,9 +163,10 @@ def _versions() -> str:
     ]
     for name in _PACKAGES:
         try:
-            lines.append(f"{name} {metadata.version(name)}")
+            version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            lines.append(f"{name} is not installed")
+            version = "not installed"  # of an MPI: mpis.txt has those of the system
+        lines.append(f"Python package {name}: {version}")
     return "\n".join(lines) + "\n"
 
 
