@@ -185,6 +185,24 @@ def test_tune_leaves_time_for_six_pairs_of_runs_up_to_a_part_of_the_budget(
         assert verify._affordable(mine) >= PAIRS
 
 
+@pytest.mark.parametrize("cut", [True, False])
+def test_tune_notices_that_the_budget_ended_its_measurements(
+    cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = SimpleNamespace(layout=SimpleNamespace(nranks=0), mpi=SimpleNamespace(identity=None))
+    asked = SimpleNamespace(restart=False, words=[])
+    mine = SimpleNamespace(cut=False, say=lambda _: None, o=asked, job=job)
+    plan = SimpleNamespace(layout=(2, 1, 2), settings=None, path=None, words="", members=())
+    notes = [f"{BUDGET_ENDED} after 5 of 6 launches"] if cut else ["shm is excluded"]
+    for name, value in {
+        "planned": [plan], "time_left": 0.0, "collect": None, "measure": (None, notes),
+        "require_layout": None, "timings": {}, "fair": {}, "decisive": [], "calls_of": [],
+    }.items():  # fmt: skip
+        monkeypatch.setattr(measured, name, lambda *of, value=value, **more: value)
+    measured.measure_needs(mine, SimpleNamespace())  # type: ignore[arg-type]
+    assert mine.cut == cut
+
+
 def test_tune_learns_from_runs_that_take_longer_than_the_recorded_one(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

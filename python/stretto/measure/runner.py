@@ -94,7 +94,7 @@ class Campaign:
                     left = sum(len(self.pending(k)) for k in todo)
                     pace = (time.monotonic() - begun) * left / max(cells - left, 1)
                     self.note(
-                        f"the budget ended after {place} of {counted(len(todo), 'launch')}; "
+                        f"{BUDGET_ENDED} after {place} of {counted(len(todo), 'launch')}; "
                         f"missing: about {duration(max(self.ledger.left_s(), pace))} more "
                         "(--budget; the same command continues)"
                     )

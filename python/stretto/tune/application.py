@@ -73,6 +73,8 @@ def _steps(session: Tuning) -> TuneResult:
             text += "; no measured algorithm was significantly faster than native"
             return _nothing(session, profile, text, Verdict("same", text), benches)
         missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
+        if session.cut:
+            missing += f"{', or ' if missing else 'missing: '}more --budget"
         found = Verdict("inconclusive", words, missing)
         return _nothing(session, profile, f"{words}; {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.

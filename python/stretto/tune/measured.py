@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stretto.counted import counted, duration
+from stretto.files.bench import BUDGET_ENDED
 from stretto.files.identity import collect
 from stretto.files.table import Row
 from stretto.launch.inject import prepare
@@ -92,7 +93,7 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
         nranks, nodes, ppn = plan.layout
         left = time_left(plan.settings, plan.path, session.o.restart)
         session.say(f"stretto: measuring {plan.words}: about {left:.0f} s")
-        bench, _ = measure(
+        bench, notes = measure(
             plan.settings,
             session.job.mpi,
             plan.path,
@@ -102,6 +103,7 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
             restart=session.o.restart,
             start=_starter(session) if nranks == session.job.layout.nranks else None,
         )
+        session.cut |= any(BUDGET_ENDED in note for note in notes)
         require_layout(bench, nodes, ppn, plan.path)
         times = timings(bench)
         comparisons += [replace(c, layout=plan.layout) for c in decisive(fair(times), times)]

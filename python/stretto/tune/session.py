@@ -74,6 +74,8 @@ class Tuning:
         self.job = understand(options.words, mpi=options.mpi)
         self.name = app_name(self.job)
         self.run_s = 0.0
+        #: whether the budget ended the measurements
+        self.cut = False
         #: what a run takes besides: the copy of its directory, its outputs
         self.beside_s = 0.0
         #: what earlier runs were of, and when they began; None: not known
