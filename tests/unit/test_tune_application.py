@@ -317,7 +317,7 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
         (None, 1e9, "tested", ""),
         (60.0, 29.0, "open", ""),
         (60.0, 31.0, "open", "31 s of the budget of 60 s were not used: the rest was kept for"),
-        (60.0, 55.0, "nothing", "nothing in CMD can gain"),
+        (60.0, 55.0, "nothing", "no call of CMD can gain, so nothing was measured"),
         (60.0, 40.0, "decided", "nothing is left to measure"),
         (60.0, 40.0, "little", "--pairs 6 runs CMD all the same"),
         (60.0, 40.0, "tested", "--pairs sets more"),

@@ -93,7 +93,7 @@ def conclude(
 
 #: what came of the budget's rest, by where a tuning ended
 _REST = {
-    "nothing": "nothing in CMD can gain, so nothing was measured",
+    "nothing": "by its profile no call of CMD can gain, so nothing was measured",
     "decided": "every measured call is decided, and nothing is left to measure",
     "open": "the rest was kept for runs of CMD, and no table to try came out; the same command "
     "measures on",
