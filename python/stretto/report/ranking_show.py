@@ -131,9 +131,10 @@ def facts(rankings: Sequence[Ranking]) -> list[tuple[str, str]]:
     entries = {(e.mpi, e.candidate) for r in rankings for e in r.entries}
     where = list(dict.fromkeys(f"{r.place.nodes} x {r.place.ppn}" for r in rankings))
     more = f" and {len(where) - 4} more" if len(where) > 4 else ""
+    done = "simulated" if all(r.simulated for r in rankings) else "measured"
     return [
         ("defaults", ", ".join(words) or "not measured"),
-        ("measured", f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
+        (done, f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
         ("nodes x ranks", ", ".join(where[:4]) + more),
     ]
 
