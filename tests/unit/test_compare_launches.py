@@ -34,12 +34,14 @@ def results(
     hosts: Sequence[str] | None = None,
     host: str = "login1",
     node_cpu: str | None = None,
+    sizes: Sequence[int] = (64,),
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     samples = [
-        Sample(i, "bcast", name, 64, "MPI_BYTE", None, 0, "latency", 1, [us], True)
+        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, "latency", 1, [us], True)
         for name, found in times.items()
         for i, us in found.items()
+        for size in sizes
     ]
     mpi = MPIIdentity(family, family, "4.1.4")
     return write_results(path, samples, mpi, 2, 2, host, hosts, node_cpu)
@@ -92,6 +94,41 @@ def test_between_mpis_the_numbers_of_launches_say_nothing(
         told.add((gap["ratio"], gap["outcome"], gap["why"]))
     ((ratio, outcome, why),) = told
     assert outcome == "slower" and why.startswith(f"{100 * (ratio - 1):.0f}% slower")
+
+
+@pytest.mark.parametrize(
+    ("launches", "ratio"), [(1, "not tested"), (12, f"{13 / 10:.2f}")], ids=["one", "twelve"]
+)
+def test_two_defaults_are_one_table_over_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], launches: int, ratio: str
+) -> None:
+    both = [
+        results(
+            tmp_path / f"{n}.bench.jsonl",
+            {"bare": lucky(us, range(launches))},
+            host=n,
+            sizes=[64, 128],
+        )
+        for n, us in (("one", 10.0), ("two", 13.0))
+    ]
+    assert main(["compare", *map(str, both)]) == 0
+    head, a, b, names, *rows, end = capsys.readouterr().out.splitlines()
+    assert head.startswith("bcast on 2 x 2") and names.split() == [
+        "bytes",
+        "A",
+        "us",
+        "B",
+        "us",
+        "B",
+        "/",
+        "A",
+    ]
+    assert a == "  A: Open MPI 4.1.4 on one"
+    assert b == "  B: Open MPI 4.1.4 on two"
+    assert not end
+    assert [row.split()[0] for row in rows[:2]] == ["64", "128"]
+    assert all(row.endswith(ratio) for row in rows[:2])
+    assert any("1 launch is too few" in row for row in rows[2:]) == (launches == 1)
 
 
 #: nodes of two files and where their campaigns were started, and what a note says of them
