@@ -111,12 +111,13 @@ def _two_defaults(ranking: Ranking) -> bool:
 def _over_sizes(rankings: Sequence[Ranking]) -> list[str]:
     """Return one table of all sizes of a call, where two defaults are all that was measured."""
     names = sorted(d.mpi for d in rankings[0].distances)
-    rows, why = [("bytes", "A us", "B us", "B / A")], []
+    rows: list[tuple[str, ...]] = [("bytes", "A us", "B us", "B / A")]
+    why: list[str] = []
     for r in rankings:
         a, b = sorted(r.distances, key=lambda d: d.mpi)
         behind = b if b.every.best is a.default else a
         verdict, ratio = behind.every.verdict, behind.every.ratio
-        word = verdict.outcome if verdict.tested else "not tested"
+        word: str = verdict.outcome if verdict.tested else "not tested"
         if verdict.outcome in ("slower", "faster"):
             word = f"{ratio if behind is b else 1 / ratio:.2f}"
         elif verdict.outcome == "inconclusive":
