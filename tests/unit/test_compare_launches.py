@@ -15,7 +15,7 @@ from results import write_results
 from stretto.cli import main
 from stretto.files.bench import Sample
 from stretto.files.identity import MPIIdentity
-from stretto.kinds import Family
+from stretto.kinds import Family, Source
 
 BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
 #: what launches differ by, and the one that was luckiest
@@ -35,10 +35,11 @@ def results(
     host: str = "login1",
     node_cpu: str | None = None,
     sizes: Sequence[int] = (64,),
+    source: Source = "measured",
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     samples = [
-        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, "latency", 1, [us], True)
+        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, "latency", 1, [us], True, source=source)
         for name, found in times.items()
         for i, us in found.items()
         for size in sizes
@@ -129,6 +130,12 @@ def test_two_defaults_are_one_table_over_sizes(
     assert [row.split()[0] for row in rows[:2]] == ["64", "128"]
     assert all(row.endswith(ratio) for row in rows[:2])
     assert any("1 launch is too few" in row for row in rows[2:]) == (launches == 1)
+    path = tmp_path / "model.bench.jsonl"
+    model = results(path, {"bare": lucky(9)}, "mpich", sizes=[64, 128], source="simulated")
+    assert main(["compare", str(both[0]), str(model)]) == 0
+    printed = capsys.readouterr().out
+    assert "(simulated): default" in printed
+    assert "B / A" not in printed
 
 
 #: nodes of two files and where their campaigns were started, and what a note says of them

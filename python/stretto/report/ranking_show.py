@@ -105,7 +105,8 @@ def distance_lines(ranking: Ranking) -> list[str]:
 
 
 def _two_defaults(ranking: Ranking) -> bool:
-    return len(ranking.distances) == len(ranking.entries) == 2 and not ranking.missing
+    alone = len(ranking.distances) == len(ranking.entries) == 2
+    return alone and not ranking.missing and not ranking.simulated
 
 
 def _over_sizes(rankings: Sequence[Ranking]) -> list[str]:
