@@ -61,7 +61,7 @@ def headline(system: System) -> tuple[str, str]:
     if system.profile is not None:
         return where_time_goes(breakdown(system.profile), program_of(system.command)), "open"
     if system.forecasts:
-        applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
+        applications = ", ".join(dict.fromkeys(f.program for f in system.forecasts))
         return f"{applications} at other scales, by a model; nothing was measured there.", "open"
     if system.settings:
         return settings_sentence(system.settings[0]), "open"
