@@ -26,3 +26,6 @@ stretto tune --budget "$budget" --pairs "${PAIRS:-6}" --out "$out/tuned" \
     -- "${job[@]}"
 say "stretto report"
 stretto report "$out/tuned" --out "$out/report.html"
+if ! grep -qs '"outcome": "faster"' "$out/tuned/inversion.verdict.json"; then
+    echo "No gain was proved. If other programs use this machine, repeat when it is idle: make quickstart" >&2
+fi

@@ -154,7 +154,8 @@ def alone(system: net.NetSystem) -> NetPage:
         named = [figure.what, figure.size, figure.unit]
         rows.append([*named, three(value.median), spread, str(value.n)])
     unknown = result.imported.unknown if result.imported else []
-    notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
+    notes = [sentence(note) for note in result.notes]
+    notes += [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
     return NetPage(

@@ -156,7 +156,8 @@ def say_plan(session: Tuning) -> None:
     session.say(
         "stretto: cost: CMD runs once with the recorder, then its collectives are measured, then "
         f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
-        f"({session.o.place.words()}){budget}; Ctrl-C keeps what was measured"
+        f"({session.o.place.words()}){budget if session.o.pairs is None else ''}; Ctrl-C keeps "
+        "what was measured"
     )
 
 
