@@ -36,14 +36,16 @@ $(VENV)/.created:
 	  echo "stretto: $(PYTHON) is older than 3.10; give another one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "stretto: cannot make $(VENV) (on Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "Installing build tools into $(VENV)"
 	@$(PIP) install 'scikit-build-core>=0.11' 'cmake>=3.28' 'ninja>=1.11'
 	@touch $@
 
 # Built in place (build/wheel), so that only what changed is compiled again.
 $(VENV)/.installed: $(VENV)/.created $(SOURCES)
-	@echo "Building and installing stretto into $(VENV)"
+	@echo "Building stretto: a few minutes, longer on a busy machine"
 	@rm -f $(WHEEL); PATH="$(CURDIR)/$(BIN):$$PATH" \
 	  $(PIP) wheel --no-deps --no-build-isolation --config-settings build-dir=build/wheel -w build/dist .
+	@echo "Installing stretto and what its reports need into $(VENV)"
 	@$(PIP) install --force-reinstall --no-deps $(WHEEL)
 	@$(PIP) install "$$(echo $(WHEEL))[report]"
 	@touch $@

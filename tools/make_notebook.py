@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stretto.report.text import fixed
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "docs" / "howto" / "notebook.ipynb"
 PAGE = NOTEBOOK.with_suffix(".md")
@@ -62,7 +64,9 @@ def execute(notebook: dict[str, Any]) -> dict[str, Any]:
 def lean(data: dict[str, Any]) -> None:
     """Keep of an output what the page shows, with as many digits as are seen."""
     if "image/svg+xml" in data:
-        svg = re.sub(r"(\d+\.\d{2})\d+", r"\1", text_of(data["image/svg+xml"]))
+        # as in reports: readers without the font of Vega would see texts overlap
+        svg = fixed(text_of(data["image/svg+xml"]))
+        svg = re.sub(r"(\d+\.\d{2})\d+", r"\1", svg)
         svg = re.sub(r' (?:aria-roledescription|pointer-events|role)="[^"]*"', "", svg)
         data.clear()
         data["image/svg+xml"] = svg

@@ -97,6 +97,7 @@ static void read_environment(void) {
         .fake_domains = number("STRETTO_FAKE_DOMAINS", 0, -(1 << 20), 1 << 20),
         .learn = number("STRETTO_LEARN", 0, 0, 1),
         .learn_after = number("STRETTO_LEARN_AFTER", 200, 1, 1 << 30),
+        .learn_seconds = number("STRETTO_LEARN_SECONDS", 1, 0, 1 << 20),
         .learn_block = number("STRETTO_LEARN_BLOCK", 0, 0, 4),
         .nonblocking = word("STRETTO_NONBLOCKING", nonblocking_words),
     };

@@ -27,7 +27,8 @@
 typedef struct {
     int disable, verbose, after, arena_mb, max_communicators, api, fake_ppn, devices, xpmem;
     int check_calls, check_seconds, reproducible, reorder;
-    int learn, learn_after, learn_block; /* learn.h; calls before, calls in the first blocks */
+    int learn, learn_after;         /* learn.h; calls before */
+    int learn_seconds, learn_block; /* that exploring may take; calls in the first blocks */
     int domains, fake_domains;
     int nonblocking; /* 0: to the MPI, 1: progressed in the application's calls, 2: by a thread too
                       */

@@ -23,8 +23,8 @@ enum {
     DEARER = 4         /* times the price of the cheapest, and MORE messages: never tried */
 };
 static const int64_t MORE = 8 * MESSAGE;
-/* exploring may cost so much of the time in collectives, and so many seconds */
-static const double SHARE = 0.02, ALLOWANCE = 1.0;
+/* exploring may cost so much of the time in collectives, and STRETTO_LEARN_SECONDS */
+static const double SHARE = 0.02;
 
 /* The last timed call of a collective with a root, until this process enters its next collective.
  * Always NULL where several threads may make calls at once. */
@@ -433,7 +433,7 @@ static void end_block(stretto_comm *c, stretto_learning *l) {
     t->measured = 0;
     const int last = agree_on_block(c, l, n, seconds, cost);
     const double value = stretto_learner_mean(&t->learner, seconds);
-    ended(c, l, seconds, last, cost[0] <= SHARE * cost[1] + ALLOWANCE);
+    ended(c, l, seconds, last, cost[0] <= SHARE * cost[1] + stretto_config.learn_seconds);
     const double calls = (double)(t->learner.calls - t->counted);
     t->counted = t->learner.calls;
     lost = candidate != chosen && candidate && value > before ? (value - before) * n : 0;

@@ -148,7 +148,7 @@ def test_measure_with_a_progress_thread_has_launches_of_both() -> None:
     variables = progress_thread(place.installation)
     wanted = [PING, Point("overlap", 8)]
     with beside_others():
-        found = measure(place, wanted, 1, progress=variables)
+        found = list(measure(place, wanted, 1, progress=variables))
     assert [launch.progress for launch in found] == [False, True]
     assert all(set(launch.batches) == set(wanted) for launch in found)
     ranks = collected(place.installation.identity, found, variables)
@@ -176,5 +176,5 @@ def test_net_mpi_writes_its_page_and_file(
     assert ranks is not None and len(ranks.hosts) == 2
     assert {m.level for m in ranks.messages} >= {"single", "multiple"}
     with pytest.raises(StrettoError, match="--ranks"):
-        measure(where(1, None, None, str(mpi.prefix)), points([8], 2), 1)
+        list(measure(where(1, None, None, str(mpi.prefix)), points([8], 2), 1))
     assert main([*words, "--dry-run"]) == 0 and "about" in capsys.readouterr().err

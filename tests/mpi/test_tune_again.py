@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -306,20 +307,42 @@ def test_programs_of_a_command(case: Path) -> None:
     assert [p.name for p in program_files(text)] == ["sh"]
 
 
-def test_a_dry_run_reads_a_profile_that_lies_there(
-    case: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The cost is known from an earlier `stretto profile` of the command; nothing is written."""
+@pytest.mark.parametrize(
+    ("recorded", "transfer_s", "options", "told", "expected"),
+    [
+        (None, 1.0, [], "there is none: stretto profile --", {"profile": None, "launches": 0}),
+        ("job.sh.profile.json", 0.0, [], "no algorithm can help", {"calls": [], "launches": 0}),
+        ("job.sh.profile.json", 1.0, [], "allreduce of 8 B (3 candidates)",
+         {"launches": 20, "runs": 12}),
+        ("job.sh.profile.json", 1.0, ["--pairs", "7", "--launches", "8"],
+         "8 launches of each of 2 kinds",
+         {"launches": 16, "runs": 14}),
+        ("stretto-job.sh/job.sh.profile.json", 1.0, [], "continuing with the profile in",
+         {"launches": 20, "runs": 12}),
+    ],
+)  # fmt: skip
+def test_a_dry_run_uses_the_profile_that_is_there(
+    recorded: str | None, transfer_s: float, options: list[str], told: str,
+    expected: dict[str, object], case: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Calls, sizes, launches and times are known from it; nothing is run or written."""
     words = [*MPIS["openmpi4"].require().launcher(2), "./job.sh"]
     call = Call("MPI_Allreduce", "collective", 0, "MPI_SUM", "MPI_DOUBLE", 8, 15, [100, 100],
-                [800, 800], [1.0, 3.0], [0.0, 2.0], [1.0, 1.0], 100)  # fmt: skip
+                [800, 800], [1.0, 3.0], [0.0, 2.0], [transfer_s] * 2, 100)  # fmt: skip
     found = dataclasses.replace(
-        profile(), command=words, wall_s=[10.0, 10.0], calls=[call],
+        profile(), command=words, wall_s=[10.0, 10.0], calls=[call], command_s=10.5,
         communicators=[Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)],
     )  # fmt: skip
-    write_profile(found, case / "job.sh.profile.json")
-    assert main(["tune", "--dry-run", "--collective", "allreduce", "--", *words]) == 0
-    said = capsys.readouterr().err
-    assert "as recorded in" in said and "allreduce of 8 to 15 B" in said
-    assert "for runs of ./job.sh (" in said, said
-    assert not (case / "stretto-job.sh").exists()
+    if recorded is not None:
+        (case / recorded).parent.mkdir(exist_ok=True)
+        write_profile(found, case / recorded)
+    there = sorted(case.rglob("*"))
+    narrow = ["--collective", "allreduce", "--candidates", "native,shm", *options]
+    assert main(["tune", "--dry-run", "--json", *narrow, "--", *words]) == 0
+    seen, said = capsys.readouterr()
+    assert told in said
+    read = json.loads(seen)
+    assert read | expected | {"dry_run": True} == read
+    assert all(c["collective"] == "allreduce" and c["span"]["low"] == 8 for c in read["calls"])
+    assert (read["measuring_s"] > 0) == (read["launches"] > 0) == bool(read["calls"])
+    assert sorted(case.rglob("*")) == there

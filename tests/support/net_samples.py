@@ -62,7 +62,7 @@ def scaled(**factors: float) -> dict[Key, float]:
 
 
 def tcp(pair: tuple[str, str], rate: float, tool: str = "own", streams: int = 4) -> NetFile:
-    hosts = [NetHost(n, n, "", "", 1500, None, 1, "", "", 0, 0) for n in pair]
+    hosts = [NetHost(n, n, n, "", 1500, None, 1, "", "", 0, 0) for n in pair]
     runs = [
         StreamRun(rate * s / 8, [], 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1)
         for s in SPREAD

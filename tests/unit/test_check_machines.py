@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import gzip
+import json
 import re
 import subprocess
 from collections.abc import Iterable
@@ -448,17 +449,34 @@ def test_check_of_an_unknown_instance_type_lists_the_known_ones(
     assert "hpc7a.96xlarge" in capsys.readouterr().err
 
 
+def test_check_leaves_out_ignored_kinds_and_refuses_unknown_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("stretto.cli.check.installations", list)
+    assert cli.main(["check"]) == 1 and "[no-mpi]" in capsys.readouterr().out
+    assert cli.main(["check", "--json", "--ignore", ",".join(KINDS)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["worst"] == "ok" and {f["kind"] for f in found["findings"]} == {""}
+    assert cli.main(["check", "--ignore", "rails,no-such"]) == 2
+    assert "'no-such' is not a kind of finding" in capsys.readouterr().err
+
+
 def test_judge_versions_builds_and_tools_of_an_mpi_by_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = facts(tmp_path / "m")
     (tmp_path / "a").write_text("")
     (tmp_path / "a").chmod(0o755)
-    for kind, version, bad in (
-        ("openmpi4", "4.1.4", True), ("openmpi4", "4.1.6", False),
-        ("intel", "2021.18", True), ("intel", "2021.17", False),
+    for kind, version, option, op, bad in (
+        ("openmpi4", "4.1.4", "", None, True), ("openmpi4", "4.1.6", "", None, False),
+        ("openmpi4", "4.1.4", "--mca op ^avx ", None, False),
+        ("openmpi4", "4.1.4", "", "^avx", False), ("openmpi4", "4.1.4", "", "^x,avx", False),
+        ("openmpi4", "4.1.4", "", "basic", False), ("openmpi4", "4.1.4", "", "^x", True),
+        ("openmpi4", "4.1.4", "--mca op avx ", "^avx", True),
+        ("intel", "2021.18", "", None, True), ("intel", "2021.17", "", None, False),
     ):  # fmt: skip
-        job = stand_in(tmp_path, kind, "mpirun -n 2 ./a")
+        environ = {} if op is None else {"OMPI_MCA_op": op}
+        job = stand_in(tmp_path, kind, f"mpirun {option}-n 2 ./a", **environ)
         job = dataclasses.replace(job, mpi=dataclasses.replace(job.mpi, version=version))
         assert kinds(judge_settings(job, False)) == ({"bad-version"} if bad else set()), version
     job = dataclasses.replace(job, notes=())

@@ -15,7 +15,7 @@ from results import write_results
 from stretto.cli import main
 from stretto.files.bench import Sample
 from stretto.files.identity import MPIIdentity
-from stretto.kinds import Family
+from stretto.kinds import Family, Source
 
 BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
 #: what launches differ by, and the one that was luckiest
@@ -34,12 +34,15 @@ def results(
     hosts: Sequence[str] | None = None,
     host: str = "login1",
     node_cpu: str | None = None,
+    sizes: Sequence[int] = (64,),
+    source: Source = "measured",
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     samples = [
-        Sample(i, "bcast", name, 64, "MPI_BYTE", None, 0, "latency", 1, [us], True)
+        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, "latency", 1, [us], True, source=source)
         for name, found in times.items()
         for i, us in found.items()
+        for size in sizes
     ]
     mpi = MPIIdentity(family, family, "4.1.4")
     return write_results(path, samples, mpi, 2, 2, host, hosts, node_cpu)
@@ -92,6 +95,47 @@ def test_between_mpis_the_numbers_of_launches_say_nothing(
         told.add((gap["ratio"], gap["outcome"], gap["why"]))
     ((ratio, outcome, why),) = told
     assert outcome == "slower" and why.startswith(f"{100 * (ratio - 1):.0f}% slower")
+
+
+@pytest.mark.parametrize(
+    ("launches", "ratio"), [(1, "not tested"), (12, f"{13 / 10:.2f}")], ids=["one", "twelve"]
+)
+def test_two_defaults_are_one_table_over_sizes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], launches: int, ratio: str
+) -> None:
+    both = [
+        results(
+            tmp_path / f"{n}.bench.jsonl",
+            {"bare": lucky(us, range(launches))},
+            host=n,
+            sizes=[64, 128],
+        )
+        for n, us in (("one", 10.0), ("two", 13.0))
+    ]
+    assert main(["compare", *map(str, both)]) == 0
+    head, a, b, names, *rows, end = capsys.readouterr().out.splitlines()
+    assert head.startswith("bcast on 2 x 2") and names.split() == [
+        "bytes",
+        "A",
+        "us",
+        "B",
+        "us",
+        "B",
+        "/",
+        "A",
+    ]
+    assert a == "  A: Open MPI 4.1.4 on one"
+    assert b == "  B: Open MPI 4.1.4 on two"
+    assert not end
+    assert [row.split()[0] for row in rows[:2]] == ["64", "128"]
+    assert all(row.endswith(ratio) for row in rows[:2])
+    assert any("1 launch is too few" in row for row in rows[2:]) == (launches == 1)
+    path = tmp_path / "model.bench.jsonl"
+    model = results(path, {"bare": lucky(9)}, "mpich", sizes=[64, 128], source="simulated")
+    assert main(["compare", str(both[0]), str(model)]) == 0
+    printed = capsys.readouterr().out
+    assert "(simulated): default" in printed
+    assert "B / A" not in printed
 
 
 #: nodes of two files and where their campaigns were started, and what a note says of them

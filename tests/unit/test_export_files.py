@@ -73,8 +73,8 @@ def test_what_han_is_not_asked_for_has_no_rows_there() -> None:
     ("spoilt", "message"),
     [
         ("1 2 1 2 2 1 1 0 han 4 1 0", "the file ends where a component"),
-        ("1 2 1 2 1 4 1 0 han", "communicator size 4 is not the next one"),
-        ("1 2 1 2 1 1 1 8 han", "message size 8 is not the next one"),
+        ("1 2 1 2 1 4 1 0 han", "the first communicator size must be 1, not 4"),
+        ("1 2 1 2 1 1 1 8 han", "the first message size must be 0, not 8"),
         ("1 2 1 2 1 1 1 0 hand", "'hand' is not one of self, basic"),
         ("1 bcats 1 2 1 1 1 0 han", "'bcats' is not a collective"),
         ("1 2 1 9 1 1 1 0 han", "'9' is not a level"),

@@ -173,7 +173,7 @@ def test_command_writes_the_same_bytes_and_says_simulated(
     assert b"source: simulated" in files[0][0] and b"Elapsed time" in files[0][0]
     found = parse_forecast(files[0][1].decode(), "a.json")
     assert found.source == "simulated" and len(found.scales) == 3
-    assert found.name == "app" and found.platform == "hpc7g"
+    assert found.program == "app" and found.platform == "hpc7g"
     printed = capsys.readouterr().out
     assert "simulated" in printed and "stretto report" in printed
     for scale in found.scales:
@@ -207,7 +207,7 @@ def test_the_report_shows_a_forecast(recorded: list[str], tmp_path: Path) -> Non
     assert section[0].count("source: simulated") == 6  # findings, captions and pictures
     assert section[0].count("<tr>") == 2 * (1 + 4) and "more than" in section[0]
     assert "strong scaling" in section[0] and "weak scaling" in section[0]
-    assert "This is a forecast from a run on 2 ranks" in section[0] and "saves" not in section[0]
+    assert "The recorded run is on 2 ranks" in section[0] and "saves" not in section[0]
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
     alone = tmp_path / "alone.html"
     assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
@@ -242,9 +242,9 @@ def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
     assert file.claims_gain(file.scales[0]) == (needed is None)
     assert ("not claimed" in text) == (needed is not None)
     if needed is None:
-        assert file.caution is None
+        assert not file.cautions
     else:
-        assert f"a forecast from a run on {recorded} ranks" in text
+        assert f"the recorded run is on {recorded} ranks" in text
         assert f"for {at} record a run on {needed} ranks or more" in text
 
 
@@ -279,6 +279,8 @@ def test_trend_of_too_few_or_other_runs_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = {n: measured(n, 8 / n, 0.1) for n in (2, 4, 8)}
+    erratic = [measured(2, 4.0, 0.1), measured(4, 0.1, 0.9), measured(8, 6.0, 0.5)]
+    assert trend_at(erratic, [16, 512, 10**300]) == {}
     for few in ([runs[2], runs[4]], [*runs.values(), runs[2]]):
         with pytest.raises(StrettoError, match="3 or more different numbers of ranks"):
             trend_at(few, [16])
@@ -286,14 +288,50 @@ def test_trend_of_too_few_or_other_runs_is_refused(
     with pytest.raises(StrettoError, match="different programs"):
         trend_at([runs[2], runs[4], other], [16])
     words = ["simulate", "-p", "hpc7g", "--nodes", "1", "--ppn", "16"]
-    for n, run in runs.items():
-        write_profile(run, tmp_path / f"{n}.profile.json")
-        words += ["--profile", str(tmp_path / f"{n}.profile.json")]
     out = tmp_path / "x.forecast.json"
-    assert main([*words, "-o", str(out)]) == 0
-    assert "trend of the measured runs at 16 ranks: 0.5" in capsys.readouterr().out
-    assert read_forecast(out).recorded.ranks == 8
-    assert read_forecast(out).scales[0].trend_s is not None
+    for found, printed in (
+        ([*runs.values()], "trend of the measured runs at 16 ranks: 0.5"),
+        (erratic, "no trend at 16 ranks: the runs on 2, 4, 8 ranks do not agree"),
+    ):
+        more = []
+        for run in found:
+            named = dataclasses.replace(run, executables=["/bin/heat"])
+            write_profile(named, tmp_path / f"{run.nranks}.profile.json")
+            more += ["--profile", str(tmp_path / f"{run.nranks}.profile.json")]
+        assert main([*words, *more, "-o", str(out)]) == 0
+        assert printed in capsys.readouterr().out
+        file = read_forecast(out)
+        assert (file.recorded.ranks, file.trend_of, file.program) == (8, [2, 4, 8], "heat")
+        assert (file.scales[0].trend_s is None) == (found is erratic)
+
+
+@pytest.mark.parametrize(
+    ("cores", "words"),
+    [
+        (8, "the machine was busy: ranks waited 92 % of the time for a core"),
+        (2, "; 8 ranks share 2 cores"),
+    ],
+)
+def test_profile_of_a_busy_machine_claims_no_gain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cores: int, words: str
+) -> None:
+    n, path = 8, tmp_path / "app.profile.json"
+    found = dataclasses.replace(
+        measured(n, 1.0, 0.5), cpu_s=[0.08] * n, core_wait_s=[0.92] * n, involuntary=[9] * n,
+        nodes=[Node("h", [*range(n)], cores=cores)],
+    )  # fmt: skip
+    write_profile(found, path)
+    out, page = tmp_path / "app.forecast.json", tmp_path / "page.html"
+    command = ["simulate", "-p", "hpc7g", "--profile", str(path), "--nodes", "1", "--ppn", "16"]
+    assert main([*command, "-o", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    (caution,) = json.loads(capsys.readouterr().out)["cautions"]
+    assert main(["report", str(out), "-o", str(page), "-q"]) == 0
+    for text in (printed, page.read_text()):
+        assert words in text and "not claimed" in text and "Tuning saves" not in text
+    assert words in caution and "record it again on idle nodes" in caution
+    assert words in (read_forecast(out).recorded.lacked_cores or "")
 
 
 def test_what_was_recorded_does_not_change_with_the_platform(

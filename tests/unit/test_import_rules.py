@@ -163,6 +163,28 @@ def test_parameters_that_an_algorithm_ignores_are_noted(row: str, choice: str, w
     assert words in found[0] if words else not found
 
 
+@pytest.mark.parametrize(
+    ("text", "last", "note"),
+    [
+        ("I_MPI_ADJUST_BCAST=2:0-2048;8:2049-1048576;5", "from 1048577 bytes on", ""),
+        ("I_MPI_ADJUST_BCAST=2:0-2048;5:0-2147483647", "from 2049 bytes on", ""),
+        ("I_MPI_ADJUST_BCAST=2:0-2048;8:2049-1048576", "from 2049 bytes on",
+         "8:2049-1048576 also applies to larger messages"),
+        ("I_MPI_ADJUST_BCAST=2:@1-16;8:0-2147483647@17-64", "up to 16 ranks", ""),
+        ("1\n7\n1\n4 1\n0 2 0 0", "any number of ranks", "the first communicator size also"),
+        ("1\n7\n1\n4 2\n0 0 0 0\n9 2 0 0", "from 9 bytes on", "the first communicator size also"),
+        ("1\n7\n2\n2 1\n0 2 0 0\n8 1\n0 1 0 0", "8 ranks and more", ""),
+    ],
+)  # fmt: skip
+def test_surprises_that_are_legal_are_notes(text: str, last: str, note: str) -> None:
+    file = read(text)
+    file = checked(file, Reader(file.family, "4.1.4" if file.form == "classic" else ""))
+    assert last in file.rows[-1].calls
+    assert not file.faults
+    found = [n for n in file.notes if "applies" in n]
+    assert note in found[0] if note else not found
+
+
 def test_unreadable_variable_leaves_the_others_explained() -> None:
     file = read("I_MPI_ADJUST_BCAST=1:0-9,7:10-99\nI_MPI_ADJUST_REDUCE=5\n")
     assert [r.collective for r in file.rows] == ["reduce"]
@@ -192,8 +214,8 @@ WHOLE = {"comm_size_min": 2, "comm_size_max": 9, "rules": [
     ("text", "version", "place", "words"),
     [
         ("1\n99\n1\n2 1\n0 1 0 0", "", "f:2", "'99' is not a collective's number"),
-        ("1\n2\n2\n8 1\n0 1 0 0\n4 1\n0 1 0 0", "", "f:6", "communicator size 4 is not the next"),
-        ("1\n2\n1\n8 2\n0 1 0 0\n0 2 0 0", "", "f:6", "message size 0 is not the next"),
+        ("1\n2\n2\n8 1\n0 1 0 0\n4 1\n0 1 0 0", "", "f:6", "communicator size 4 follows 8"),
+        ("1\n2\n1\n8 2\n0 1 0 0\n0 2 0 0", "", "f:6", "message size 0 follows 0"),
         ("1\n2\n1\n8 1\n0 9 0 0", "", "f:5", "no algorithm 9 for allreduce"),
         ("1\n0\n1\n8 1\n0 7 0 0", "4.1.4", "f:5", "no algorithm 7 (sparbit) for allgather"),
         ("1\n6\n1\n8 2\n0 1 0 0\n8 2 0 0", "", "f:6", "it never applies: Open MPI treats every"),
@@ -208,7 +230,9 @@ WHOLE = {"comm_size_min": 2, "comm_size_max": 9, "rules": [
         ("1 2 1 2 1 1 1 0 tuned", "4.1.4", "f:1", "Open MPI 4 crashes"),
         ("I_MPI_ADJUST_BCATS=1", "", "f:1", "is not a variable of a collective"),
         ("I_MPI_ADJUST_BCAST='1:0-9;2:5-8;3:10-99'", "", "f:1", "2:5-8 never applies"),
-        ("I_MPI_ADJUST_BCAST='1:0-9;2:50-99'", "", "f:1", "ignores lower bounds"),
+        ("I_MPI_ADJUST_BCAST='1:0-9;2:50-99'", "", "f:1", "2:50-99 applies from 10 bytes on"),
+        ("I_MPI_ADJUST_BCAST='2:0-2048@2-16'", "", "f:1", "2:0-2048@2-16 applies to all sizes"),
+        ("I_MPI_ADJUST_BCAST='1;5'", "", "f:1", "5 never applies"),
         ("I_MPI_ADJUST_BCAST='1:0-9@2-9;2:0-9@1-99'", "", "f:1", "1:0-9@2-9 never applies"),
         ("I_MPI_ADJUST_BCAST='1:0-9;2:@5-8'", "", "f:1", "with and without ranks are mixed"),
         ("I_MPI_ADJUST_BCAST='fast'", "", "f:1", "is not a clause"),
@@ -265,6 +289,9 @@ def test_conversion_that_means_nothing_is_one_sentence(text: str, target: str, w
     with pytest.raises(StrettoError) as caught:
         convert(read(text), target)
     assert words in caught.value.message and caught.value.remedy
+    if "another MPI" in words:
+        assert f"--mpi {target.partition('-')[0]} " in caught.value.remedy
+        assert f"--to {target} --out tuning" in caught.value.remedy
 
 
 def test_output_of_intels_tuner_becomes_variables() -> None:

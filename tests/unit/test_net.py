@@ -237,6 +237,16 @@ def test_findings_of_hosts_with_two_mtus_name_both() -> None:
     assert found.topic == "mtu" and "1500: n1, n3; 9000: n2" in found.text
 
 
+def test_names_of_one_machine_have_no_findings_of_a_network() -> None:
+    found = result({("a", "b", n, 1): (9.0 * n, {"retransmitted": 9000}) for n in (1, 4)}, b=9000)
+    assert {f.topic for f in findings(found)} >= {"loss", "mtu"}
+    found.hosts = [replace(host, address="10.0.0.1") for host in found.hosts]
+    assert not {f.topic for f in findings(found)} - {"cpu", "buffer"}
+    text = "\n".join(page(found))
+    assert text.startswith("one machine, no network: a -> b: 9.00 Gb/s with one stream")
+    assert "loopback, no network card" in text and "eth0" not in text and "btl_tcp" not in text
+
+
 def test_page_with_many_pairs_sums_up_and_has_a_matrix(tmp_path: Path) -> None:
     hosts = [f"n{i}" for i in range(4)]
     points = {(a, b, s, 1): (9.4, {}) for a in hosts for b in hosts if a != b for s in (1, 4)}
@@ -277,7 +287,7 @@ def test_iperf3_is_used_only_where_it_does_the_same(
     [
         ([], "no hosts were given"),
         (["--hosts", "a"], "a network needs two hosts"),
-        (["--hosts", "a,a"], "a network needs two hosts"),
+        (["--hosts", "a,a"], "only this machine: 127.0.0.1,127.0.0.2"),
         (["--hosts", "a,-b"], "not a host"),
         (["--hosts", "a,b", "--streams", "1", "--threads", "4"], "more threads than streams"),
         (["--hosts", "a,b", "--streams", "5000"], "too many"),

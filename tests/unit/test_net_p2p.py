@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import MPIIdentity
-from stretto.files.net import Messages, RailBytes, Ranks
+from stretto.files.net import Messages, RailBytes, Ranks, read_net
+from stretto.launch.execute import Result
+from stretto.measure.request import Where
 from stretto.net.p2p import Point, collected, placement, points, read_launch
 from stretto.net.p2p_show import mpi_page, osu_lines, progress_answer, value
+from stretto.net.systems import compared, systems
 
 HEAD = (
     '{"kind":"launch","ranks":4,"asked":"single","level":"multiple","library":"MPI 1",'
@@ -154,3 +160,33 @@ def test_page_answers_whether_a_progress_thread_pays() -> None:
     assert row.split() == [
         "message", "1", "MiB", "100", "100", "198", "5", "%", "100", "100", "5", "%",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("finished", [0, 3])
+def test_net_mpi_whose_launch_fails_keeps_the_finished_ones(
+    finished: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = HEAD + SAMPLE.format("bandwidth", 2048, 2, 64, 1, "") + END
+    texts = [text] * finished + [HEAD]
+    mpi = SimpleNamespace(identity=MPIIdentity("mpich", "mpich", "1"), abi="mpich")
+    mpi.launch = lambda *_, **options: (["mpirun"], {})
+    place = Where(mpi, 4, 2, 2, 2, ("a", "b"))  # type: ignore[arg-type]
+    monkeypatch.setattr("stretto.cli.net_mpi.where", lambda *_: place)
+    monkeypatch.setattr("stretto.cli.measured.idle_warning", lambda: "the machine is busy")
+    monkeypatch.setattr("stretto.net.p2p.library", lambda *_: Path("stretto-p2p"))
+    monkeypatch.setattr("stretto.net.p2p.run", lambda *_, **options: Result(0, 1, texts.pop(0)))
+    out = tmp_path / "x.net.json"
+    words = ["net", "mpi", "-n", "4", "--no-progress-thread", "--bytes", "8", "-o", str(out)]
+    assert main(words) == (1 if finished else 3)
+    said = capsys.readouterr().err
+    assert "stretto: warning: the machine is busy" in said and "within its limit of 79 s" in said
+    assert out.exists() is bool(finished)
+    if finished:
+        found = read_net(out)
+        assert found.ranks is not None and len(found.ranks.messages[0].launches) == 3
+        assert found.notes[0] == "the machine is busy"
+        assert found.notes[1].startswith("only 3 launches finished: a launch measured nothing")
+        assert any(found.notes[1] in note for note in compared(*systems([out, out])).notes)

@@ -123,6 +123,8 @@ def test_open_bench_gives_a_dataset_with_units_and_coordinates(
     one = times.sel(candidate="shm", bytes=64, launch=3, mode="latency")
     assert float(one) == pytest.approx(float(np.median(some[0].times_us)))
     assert data["barrier"].sel(bytes=64).isnull().all()
+    kinds = {"mode": "U", "candidate": "U", "variant": "U", "bytes": "i", "launch": "i"}
+    assert {name: data[name].dtype.kind for name in kinds} == kinds
     round_trip(data, tmp_path / "x.nc")
 
 

@@ -247,12 +247,14 @@ def test_bound_as_started_takes_the_masks_of_the_ranks(tmp_path: Path) -> None:
 def test_bound_as_started_seats_ranks_in_their_order(tmp_path: Path) -> None:
     lines = [(0, 0), (2, 2), (1, 1), (3, 3)]  # the kernel numbers cores from socket to socket
     output = "".join(
-        f"rank-on a Cpus_allowed_list:\t{cpu} of Cpus_allowed_list:\t0-15\n"
+        f"rank-on a Cpus_allowed_list:\t{cpu} of Cpus_allowed_list:\t0-15 on a\n"
         f"stretto-bench: rank {rank} of 4, node a, cpus {cpu}\n"
         for rank, cpu in reversed(lines)
     )
+    output = output.replace("0-15 on a", "3 on b", 1)  # parts of the lines of two nodes
     placed = _placed(Result(0, 1.0, output))
     assert [p.rank for p in placed] == [3, 1, 2, 0]
+    assert {p.inherited for p in placed} == {tuple(range(16))}
     swapped = [replace(p, rank=(0, 1, 3, 2)[p.rank]) for p in placed]
     node = {"a": made(tmp_path)}
     site = bound_as_started(["a"], [4], swapped, node)

@@ -44,6 +44,20 @@ def test_shipped_platforms_name_every_source_and_round_trip(name: str) -> None:
     assert format_platform(again) == format_platform(platform)
 
 
+def test_file_in_the_documentation_is_complete(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs/reference/platforms.md").read_text()
+    (text,) = re.findall(r'```toml\n(schema[^`]*"mycluster"[^`]*)```', page)
+    path = tmp_path / "mycluster.toml"
+    path.write_text(text)
+    words = ["-c", "bcast", "--nodes", "2", "--ppn", "32", "--bytes", "8", "--candidates", "native"]
+    assert main(["simulate", "-p", str(path), *words]) == 0
+    without = re.sub(r"(?m)^cores_\w+ = .*\n", "", text)
+    with pytest.raises(StrettoError) as caught:
+        parse_platform(without, "a.toml")
+    values = "cores_cache (64, preset) <= cores_numa (64, preset) <= cores (32)"
+    assert caught.value.message == f"{values} does not hold"
+
+
 def line_of(text: str, words: str) -> int:
     return next(i for i, line in enumerate(text.splitlines(), start=1) if words in line)
 
@@ -70,6 +84,11 @@ def line_of(text: str, words: str) -> int:
         ("rails = {", 'stripe_bytes = { bytes = 1, source = "assumed: x" }\nrails = {', "one rail"),
         ("[machine]", "[machines]", "not a section"),
         ("cores_numa = { value = 64", "cores_numa = { value = 65", "does not hold"),
+        (
+            "cores = { value = 64",
+            "cores = { value = 32",
+            r"cores_cache \(64.*\) <= cores_numa \(64.*\) <= cores \(32\) does not hold",
+        ),
         ("version = 1", "version = 2", "version"),
         ("[remote]", "[remote", "not TOML"),
     ],

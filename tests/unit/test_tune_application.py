@@ -32,7 +32,7 @@ from stretto.tune.profiled import recorded_here
 from stretto.tune.session import Options
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
 from stretto.tune.verify import TuneResult
-from stretto.tune.words import conclude, no_help, start_words
+from stretto.tune.words import conclude, no_help, rest_words, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
@@ -346,3 +346,22 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")
     text = conclude(Metric(), None, None, none)
     assert text.endswith("not measured on CMD (the budget ended; missing: 9 s more of --budget)")
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "left_s", "end", "expected"),
+    [
+        (None, 1e9, "tested", ""),
+        (60.0, 29.0, "open", ""),
+        (60.0, 31.0, "open", "31 s of the budget of 60 s were not used: the rest was kept for"),
+        (60.0, 55.0, "nothing", "no call of CMD can gain, so nothing was measured"),
+        (60.0, 40.0, "decided", "nothing is left to measure"),
+        (60.0, 40.0, "little", "--pairs 6 runs CMD all the same"),
+        (60.0, 40.0, "tested", "--pairs sets more"),
+    ],
+)
+def test_unused_budget_has_its_reason(
+    budget_s: float | None, left_s: float, end: str, expected: str
+) -> None:
+    found = rest_words(budget_s, left_s, end)
+    assert expected in found and bool(found) == bool(expected)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from stretto.errors import UsageError
+
 Severity = Literal["ok", "note", "warning", "problem"]
 SEVERITIES: tuple[Severity, ...] = ("ok", "note", "warning", "problem")
 #: kinds of findings with their topic, the costliest first: `stretto check` prints them in this
@@ -70,6 +72,17 @@ note, warning, problem = (partial(finding, s) for s in ("note", "warning", "prob
 
 def fine(topic: str, text: str) -> Finding:
     return Finding(topic, "ok", text)
+
+
+def read_kinds(text: str) -> set[str]:
+    """Return the kinds in a list such as ``huge-pages,busy``."""
+    found = {word.strip() for word in text.split(",") if word.strip()}
+    if found - set(KINDS):
+        raise UsageError(
+            f"{sorted(found - set(KINDS))[0]!r} is not a kind of finding", "--ignore",
+            "write names as printed in brackets: huge-pages,busy",
+        )  # fmt: skip
+    return found
 
 
 def worst(findings: Sequence[Finding]) -> Severity:

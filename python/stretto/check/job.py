@@ -32,10 +32,11 @@ from stretto.launch.library import library_for
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import which
 
-# A rank's parent is the launcher's daemon: its mask is that of an unbound rank.
+# A rank's parent is the launcher's daemon: its mask is that of an unbound rank. The name stands at
+# both ends, because the launcher may mix up parts of lines from several nodes.
 _PROBE = (
-    'echo "rank-on $(uname -n) $(grep Cpus_allowed_list /proc/self/status) of '
-    '$(grep Cpus_allowed_list /proc/$PPID/status)"'
+    'node=$(uname -n); echo "rank-on $node $(grep Cpus_allowed_list /proc/self/status) of '
+    '$(grep Cpus_allowed_list /proc/$PPID/status) on $node"'
 )
 _MASK = r"Cpus_allowed_list:\s*([\d,-]+)"
 
@@ -175,9 +176,9 @@ def probe(job: Job) -> Started | Finding | None:
 
 def _placed(result: Result) -> tuple[Placed, ...]:
     """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started."""
-    started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK})?", result.stdout)
+    started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK} on \1(?!\S))?", result.stdout)
     ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
-    inherited = {node: parse_list(cpus) for node, _, cpus in started}
+    inherited = {node: parse_list(cpus) for node, _, cpus in started if cpus}
     # lines of several ranks may be mixed up: whichever list is whole
     found = ran if len(ran) >= len(started) else [("-1", *rank[:2]) for rank in started]
     return tuple(

@@ -11,6 +11,7 @@ from stretto.check.finding import Finding, note, problem, warning
 from stretto.errors import UsageError
 from stretto.launch.job import Job
 from stretto.mpi.algorithms.forced import RULES, reads_rules
+from stretto.mpi.algorithms.openmpi import selected
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.known import check_settings, near_name
 
@@ -22,20 +23,21 @@ _TUNED_RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 _HAN = ("OMPI_MCA_coll_han_priority", "OMPI_MCA_coll", "OMPI_MCA_coll_tuned_priority")
 
 #: Faults of MPI versions that change results, hang or crash: family, pattern of the version, the
-#: variable that leads there (empty: none), what happens, remedy. Each was seen by us.
+#: variable that leads there or selects the faulty component (empty: none), the component (empty:
+#: any value leads there), what happens, remedy. Each was seen by us.
 _BAD_VERSIONS = (
     (
-        "openmpi", r"4\.1\.4|5\.0\.11", "",
+        "openmpi", r"4\.1\.4|5\.0\.11", "OMPI_MCA_op", "avx",
         "reductions with AVX gave wrong results in a test (4 ranks, 100 elements, op/avx)",
         "--mca op ^avx",
     ),
     (
-        "openmpi", r"4\.1\.4", "OMPI_MCA_coll_han_dynamic_rules_filename",
+        "openmpi", r"4\.1\.4", "OMPI_MCA_coll_han_dynamic_rules_filename", "",
         "a HAN rules file with a rule from global to tuned ends in a segmentation fault",
         "use HAN rules files with Open MPI 5 only",
     ),
     (
-        "intel", r"2021\.18(\..*)?", "",
+        "intel", r"2021\.18(\..*)?", "", "",
         "MPI_Ineighbor_alltoall of few bytes on a ring of one or two ranks gives wrong data",
         "use MPI_Sendrecv there, or another version",
     ),
@@ -48,9 +50,11 @@ def judge_settings(job: Job, several_nodes: bool) -> Iterator[Finding]:
     yield from _unknown(job.mpi, given)
     yield from _rules(job, given)
     yield from _overridden(job.mpi, given, several_nodes)
-    for family, pattern, variable, what, remedy in _BAD_VERSIONS:
+    for family, pattern, variable, component, what, remedy in _BAD_VERSIONS:
         fits = job.mpi.family == family and re.fullmatch(pattern, job.mpi.version)
-        if fits and (not variable or given.get(variable)):
+        value = given.get(variable, "")
+        leads = selected(value, component) if component else bool(value) or not variable
+        if fits and leads:
             yield note("bad-version", f"{job.mpi.name}: {what}", remedy)
 
 

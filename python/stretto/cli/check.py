@@ -16,7 +16,7 @@ from stretto.progress import Progress
 
 with lazily():
     from stretto.check.facts import collect_facts
-    from stretto.check.finding import Finding, by_cost, worst
+    from stretto.check.finding import Finding, by_cost, read_kinds, worst
     from stretto.check.job import Started, judge_installations, judge_job, probe
     from stretto.check.machine import judge, judge_nodes, known_instance
     from stretto.files.schema import encode
@@ -47,6 +47,9 @@ def command(
             o.JOB, "Instance type of the nodes where they do not show it, e.g. hpc7a.96xlarge."
         ),
     ] = None,
+    ignore: Annotated[
+        str, o.option(o.OUTPUT, "Kinds of findings to leave out, e.g. huge-pages,busy.")
+    ] = "",
     as_json: o.Json = False,
 ) -> int:
     """Check the machine, the MPI and, with CMD, the job; name what is wrong.
@@ -56,6 +59,7 @@ def command(
     which network the MPI uses. The exit code is 1 if something will not work, 4 if there are
     warnings, else 0.
     """
+    ignored = read_kinds(ignore)
     facts = collect_facts(cma=cma_works())
     if instance is not None:
         facts = replace(facts, product=known_instance(instance).name)
@@ -77,7 +81,7 @@ def command(
                          for n, f in started.survey.nodes.items()}  # fmt: skip
                 ranks = Counter(r.node for r in started.placed)
             findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
-    findings = by_cost(findings)
+    findings = by_cost([f for f in findings if f.kind not in ignored])
     if as_json:
         print_json(
             {

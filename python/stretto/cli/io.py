@@ -8,7 +8,7 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import IoOut, Launches, announce, finish
+from stretto.cli.measured import IoOut, Launches, announce, busy_notes, finish
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.output import say
@@ -83,6 +83,7 @@ def command(
     number = f"{counted(len(ways), 'way')}, {counted(launches, 'launch')}"
     if not announce(number, cost, " at 1 GB/s", dry_run=dry_run, as_json=as_json):
         return
+    busy_notes()
     with Progress("reading and writing", cost) as bar:
         found = measure(
             place, target, ways, launches, lambda text, done: bar.update(done * cost, text)

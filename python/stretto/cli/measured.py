@@ -16,6 +16,7 @@ from stretto.version import __version__
 with lazily():
     from stretto.files.identity import collect_host, now
     from stretto.files.net import NetFile
+    from stretto.measure.idle import idle_warning
 
 T = TypeVar("T")
 
@@ -33,6 +34,18 @@ def announce(words: str, seconds: float, rate: str = "", *, dry_run: bool, as_js
     if dry_run and as_json:
         print_json({"dry_run": True, "cost_s": round(seconds, 1)})
     return not dry_run
+
+
+def busy_notes() -> list[str]:
+    """Return the warning of a busy machine, and print it."""
+    return warned(idle_warning())
+
+
+def warned(*notes: str | None) -> list[str]:
+    found = [note for note in notes if note is not None]
+    for note in found:
+        say(f"stretto: warning: {note}")
+    return found
 
 
 def net_file(**parts: Any) -> NetFile:

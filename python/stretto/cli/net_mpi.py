@@ -6,9 +6,9 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import Launches, NetOut, announce, finish, net_file
-from stretto.counted import counted
-from stretto.output import say
+from stretto.cli.measured import Launches, NetOut, announce, busy_notes, finish, net_file, warned
+from stretto.counted import counted, duration
+from stretto.errors import EXIT_DONE, EXIT_FAULT, CommandFailedError
 from stretto.progress import Progress
 
 with lazily():
@@ -17,7 +17,7 @@ with lazily():
     from stretto.measure.request import Where, where
     from stretto.measure.settings import parse_sizes
     from stretto.mpi.variables import progress_thread
-    from stretto.net.p2p import PING, collected, expected_s, measure, points
+    from stretto.net.p2p import PING, P2PLaunch, collected, expected_s, limit_s, measure, points
     from stretto.net.p2p_show import mpi_page, osu_lines
     from stretto.net.show import as_json as encoded
 
@@ -54,11 +54,11 @@ def command(
     osu: _Osu = False,
     dry_run: o.DryRun = False,
     as_json: o.Json = False,
-) -> None:
+) -> int:
     """Measure messages between ranks: latency, bandwidth, message rate, sends, overlap.
 
     The first half of the ranks sends to the second half. All pairs have to be between two nodes,
-    or all within one.
+    or all within one. If a launch fails, the finished ones are the result, and the exit code is 1.
     """
     place = where(ranks, ppn, hosts, mpi)
     wanted = points(parse_sizes(sizes), ranks, threads)
@@ -68,20 +68,33 @@ def command(
     cost = expected_s(wanted, launches, bool(thread))
     number = f"{counted(len(wanted), 'point')}, {counted(launches, 'launch')}"
     if not announce(number, cost, dry_run=dry_run, as_json=as_json):
-        return
-    with Progress("measuring messages", cost) as bar:
-        found = measure(
-            place, wanted, launches, oversubscribe=place.oversubscribed, progress=thread,
-            report=lambda text, done: bar.update(done * cost, text),
-        )  # fmt: skip
-    if any(launch.cut for launch in found):
-        say("stretto: a launch reached its time limit before all was measured: use fewer --bytes")
+        return EXIT_DONE
+    notes = busy_notes()
+    found: list[P2PLaunch] = []
+    failed = None
+    with Progress("measuring messages") as bar:
+        try:
+            for launch in measure(
+                place, wanted, launches, oversubscribe=place.oversubscribed, progress=thread,
+                report=lambda n, total: bar.update(n - 1, f"launch {n} of {total}", total),
+            ):  # fmt: skip
+                found.append(launch)
+        except CommandFailedError as error:
+            if not found:
+                raise
+            bar.word = "stopped"
+            failed = f"only {counted(len(found), 'launch')} finished: {error.message}"
+    cut = any(launch.cut for launch in found)
+    limit = f"a launch reached its limit of {duration(limit_s(wanted))} before all was measured"
+    notes += warned(failed, f"{limit}: use an idle machine, or fewer --bytes" if cut else None)
     ranks_found = collected(place.installation.identity, found, thread)
     ranks_found.progress_missing = missing
     lines = osu_lines if osu else mpi_page
     finish(
-        net_file(ranks=ranks_found), write_net, encoded, lambda _: lines(ranks_found), out, as_json
-    )
+        net_file(ranks=ranks_found, notes=notes), write_net, encoded,
+        lambda _: lines(ranks_found), out, as_json,
+    )  # fmt: skip
+    return EXIT_DONE if failed is None else EXIT_FAULT
 
 
 def _progress(place: Where, wanted: bool | None) -> tuple[dict[str, str], str]:

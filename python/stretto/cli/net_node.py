@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import NetOut, announce, finish, net_file
+from stretto.cli.measured import NetOut, announce, busy_notes, finish, net_file
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.progress import Progress
@@ -80,10 +80,12 @@ def command(
     number += f", {counted(runs, 'run')} each"
     if not announce(number, cost, dry_run=dry_run, as_json=as_json):
         return
+    notes = busy_notes()
     with Progress("measuring between cores", len(wanted) * runs) as bar:
         found, errors = measure_cores(wanted, lengths, runs, bar.advance)
     node = _node(cores, found, errors)
-    finish(net_file(cores=node), write_net, _document, lambda _: cores_page(node), out, as_json)
+    result = net_file(cores=node, notes=notes)
+    finish(result, write_net, _document, lambda _: cores_page(node), out, as_json)
 
 
 def _document(result: NetFile, file: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import NetOut, finish, net_file
+from stretto.cli.measured import NetOut, busy_notes, finish, net_file
 from stretto.counted import counted, duration
 from stretto.errors import UsageError
 from stretto.output import print_json, say
@@ -79,12 +79,11 @@ def command(
             print_json({"dry_run": True, "settings": names, "cost_s": round(cost, 1)})
         return
     refuse_nothing(tried, place)
-    with Progress("trying links and rails", cost) as bar:
-        rails = measure(
-            place, tried, wanted, launches, found,
-            report=lambda text, done: bar.update(done * cost, text),
-        )  # fmt: skip
-    finish(net_file(rails=rails), write_net, encoded, lambda _: rails_page(rails), out, as_json)
+    notes = busy_notes()
+    with Progress("trying links and rails", launches * (1 + len(tried))) as bar:
+        rails = measure(place, tried, wanted, launches, found, report=bar.update)
+    result = net_file(rails=rails, notes=notes)
+    finish(result, write_net, encoded, lambda _: rails_page(rails), out, as_json)
 
 
 def _tried(place: Where, found: Nodes | None, candidates: str | None) -> list[Setting]:

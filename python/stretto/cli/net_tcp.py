@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import NetOut, announce, finish
+from stretto.cli.measured import NetOut, announce, busy_notes, finish
 from stretto.cli.options import DryRun, Hosts, Json, Mpi
 from stretto.counted import counted
 from stretto.errors import EXIT_DONE, EXIT_FAULT, UsageError
@@ -134,7 +134,9 @@ def command(
     if not announce(number, plan.total_s, dry_run=dry_run, as_json=json):
         return EXIT_DONE
     used = [name for name in names if any(name in pair for pair in found)]
+    notes = busy_notes()
     result = _measure(used, start, plan, interface, port, tool)
+    result.notes = notes
     finish(result, write_net, as_json, page, output, json)
     return EXIT_FAULT if result.failed else EXIT_DONE
 

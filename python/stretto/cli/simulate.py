@@ -274,6 +274,7 @@ def _forecast(
     with Progress(f"simulating the calls of {path}"):
         value = outlook(str(path), profile, rule, where, nodes, asked.ppns[0], baseline, compute)
     if len(paths) > 1:
+        value.trend_of = sorted(p.nranks for p in profiles.values())
         trend = trend_at([*profiles.values()], [scale.ranks for scale in value.scales])
         for scale in value.scales:
             scale.trend_s = trend.get(scale.ranks)
@@ -282,7 +283,7 @@ def _forecast(
     if asked.out is not None:
         write_forecast(value, asked.out)
     if asked.as_json:
-        print_json(json.loads(format_forecast(value)))
+        print_json(json.loads(format_forecast(value)) | {"cautions": value.cautions})
         return
     print("\n".join(forecast_lines(value)))
     for name in value.unpriced:

@@ -16,7 +16,7 @@ with lazily():
     from stretto.launch.typed import job_words, near
     from stretto.measure.request import split_candidates
     from stretto.measure.settings import parse_tunable
-    from stretto.tune.application import tune
+    from stretto.tune.application import foresee, tune
     from stretto.tune.evidence import rows_lines
     from stretto.tune.session import Options, Tuning
     from stretto.tune.verify import TuneResult
@@ -54,6 +54,13 @@ def command(
     names = None if candidates is None else split_candidates(candidates)
     asked = replace(options, launches=launches, only=only, candidates=names)
     session = Tuning(asked, say)
+    if dry_run:
+        seen = foresee(session)
+        if as_json:
+            print_json({"dry_run": True, **encode(seen)})
+        else:
+            print(f"stretto: {seen.conclusion}")
+        return
     found = tune(session)
     if as_json:
         print_json(encode(found))
@@ -61,8 +68,6 @@ def command(
     for line in rows_lines(found.rows):
         print(line)
     print(f"stretto: {found.conclusion}")
-    if dry_run:
-        return
     print("next: " + "\n      ".join(_following(found, options, session.run_s)))
 
 

@@ -55,8 +55,10 @@ class CountFile:
     def ascending(self, what: str, before: int | None, first: int | None) -> int:
         """Return a number above the one before; the first of all must be `first`, None: any."""
         number = self.number(f"a {what}")
-        if first not in (None, number) if before is None else number <= before:
-            raise self.fault(f"{what} {number} is not the next one")
+        if before is None and first not in (None, number):
+            raise self.fault(f"the first {what} must be {first}, not {number}")
+        if before is not None and number <= before:
+            raise self.fault(f"{what} {number} follows {before}: sizes must ascend")
         return number
 
     def rows(
@@ -78,7 +80,8 @@ class CountFile:
                 size = self.ascending("message size", mine[-1].low if mine else None, 0)
                 place = f"{self.place}:{self.line}"
                 first = ranks if len(sizes) > 1 else 0
-                mine.append(NativeRow(place, collective, first, None, size, None, settings(), only))
+                spans = (first, None, size, None)
+                mine.append(NativeRow(place, collective, *spans, settings(), only, ranks))
             if not mine:
                 raise self.fault(f"{ranks} ranks have no rows")
         if not sizes:

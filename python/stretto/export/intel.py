@@ -238,13 +238,17 @@ def _end(rule: Rule) -> int:
 
 @dataclass(frozen=True)
 class Clause:
-    """``preset:low-high@first-last``; without ranks they are 1 to `MOST`."""
+    """``preset:low-high@first-last``; without ranks they are 1 to `MOST`.
+
+    `typed`: the clause as it stands in a file.
+    """
 
     preset: str
     low: int
     high: int
     first: int
     last: int
+    typed: str = ""
 
     @property
     def with_ranks(self) -> bool:
@@ -282,7 +286,8 @@ def read_clauses(text: str, place: str) -> list[Clause]:
             ranks = (int(first or 1), int(last or (MOST if first is None else first)))
             if size[0] > size[1] or ranks[0] > ranks[1]:
                 raise StrettoError(f"{condition!r} ends before it begins", place, REMEDY)
-            out.append(Clause(found[1], *size, *ranks))
+            typed = found[1] if found[2] is None else f"{found[1]}:{condition.strip()}"
+            out.append(Clause(found[1], *size, *ranks, typed))
     if len({c.with_ranks for c in out}) > 1:
         raise StrettoError("clauses with and without ranks are mixed", place, REMEDY)
     return out

@@ -176,8 +176,8 @@ def _notes(file: NativeFile, reader: Reader) -> Iterator[str]:
             )
     if file.form == "classic":
         for collective in sorted(collectives):
-            first = min((r for r in file.rows if r.collective == collective), key=lambda r: r.first)
-            if first.settings and first.last is not None:
+            first = [r for r in file.rows if r.collective == collective and r.first == 0]
+            if any(r.settings for r in first) and first[0].written > 2:
                 yield (
                     f"{collective}: the first communicator size also applies to smaller "
                     "communicators; a first size of 1 with algorithm 0 keeps these native"

@@ -44,8 +44,9 @@ def convert(file: NativeFile, target: str) -> Converted:
         raise StrettoError(
             "rules cannot be converted to another MPI: an algorithm of the same name is different "
             "code there", file.path,
-            "measure that MPI: stretto bench --candidates 'bare;native:all', then stretto export "
-            f"--to {target}",
+            f"measure that MPI: stretto bench -n 4 --mpi {family} --candidates 'bare;native:all' "
+            f"-o {family}.bench.jsonl && stretto export --to {target} --out tuning "
+            f"{family}.bench.jsonl",
         )  # fmt: skip
     if family == "mpich":
         if file.form != "mpich":

@@ -248,13 +248,14 @@ def _settings(text: str, path: str) -> NativeFile:
     forced: dict[str, NativeRow] = {}
     rows: list[NativeRow] = []
     faults: list[tuple[str, str]] = []
+    notes: list[str] = []
     family: Family = "intel"
     for number, line in enumerate(text.splitlines(), 1):
         place = f"{path}:{number}"
         for given, quoted in _SETTING.findall(re.sub(r"^\s*#.*|\s#\s.*", "", line)):
             name, value = given.removeprefix("OMPI_MCA_"), quoted.strip("\"'")
             if name.startswith("I_MPI_ADJUST_"):
-                rows += _adjusted(name, value, place, faults)
+                rows += _adjusted(name, value, place, faults, notes)
                 continue
             family = "openmpi" if name.startswith("coll_") else "mpich"
             found = _ALGORITHM.fullmatch(name)
@@ -268,10 +269,13 @@ def _settings(text: str, path: str) -> NativeFile:
             row = row if not found[5] else forced.get(found[1], row)
             value = openmpi_words.number_of(name, value)
             forced[found[1]] = replace(row, settings=(*row.settings, (name, value)))
-    return NativeFile(path, "settings", family, text, (*rows, *forced.values()), tuple(faults))
+    rows += forced.values()
+    return NativeFile(path, "settings", family, text, tuple(rows), tuple(faults), tuple(notes))
 
 
-def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) -> list[NativeRow]:
+def _adjusted(
+    name: str, value: str, place: str, faults: list[tuple[str, str]], notes: list[str]
+) -> list[NativeRow]:
     """Return the rows of a variable as Intel MPI 2021.18 was seen to read it (`export.intel`)."""
     own = re.sub(r"_(COMPOSITION|NETWORK|NODE)$", "", name.removeprefix("I_MPI_ADJUST_"))
     collective = own.lower()
@@ -286,9 +290,12 @@ def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) 
     rows: list[NativeRow] = []
     low, most = 0, len(clauses) - 1
     for i, clause in enumerate(clauses):
-        words = intel.text_of([clause])
+        words = clause.typed
         setting = ((name, clause.preset),)
         if clause.with_ranks:
+            if (clause.low, clause.high) != (0, intel.MOST):
+                faults.append((place, f"{words} applies to all sizes: Intel MPI ignores sizes in "
+                    "clauses with ranks"))  # fmt: skip
             later = clauses[i + 1 :]
             if any(c.first <= clause.first and clause.last <= c.last for c in later):
                 faults.append((place, f"{words} never applies: in clauses with ranks, the last "
@@ -300,9 +307,12 @@ def _adjusted(name: str, value: str, place: str, faults: list[tuple[str, str]]) 
         if clause.high < low:
             faults.append((place, f"{words} never applies: an earlier clause has these sizes"))
             continue
-        if clause.low != low:
+        if clause.low not in (0, low):
             faults.append((place, f"{words} applies from {low} bytes on: Intel MPI ignores lower "
                 "bounds"))  # fmt: skip
+        if i == most and clause.high != intel.MOST:
+            notes.append(f"{name}: {words} also applies to larger messages: beyond the last clause "
+                "Intel MPI takes the last one")  # fmt: skip
         high = None if i == most or clause.high == intel.MOST else clause.high
         rows.append(NativeRow(place, collective, 0, None, low, high, setting))
         low = clause.high + 1

@@ -30,7 +30,8 @@ class NativeRow:
 
     `place`: file and line. `first`, `last`: numbers of ranks, `low`, `high`: bytes as the MPI
     counts them, all included; None: without end. `settings`: what it sets, empty: the MPI decides.
-    `only`: further conditions, in the words of the file.
+    `only`: further conditions, in the words of the file. `written`: the communicator size of a
+    classic file, where `first` may be smaller.
     """
 
     place: str
@@ -41,6 +42,7 @@ class NativeRow:
     high: int | None
     settings: tuple[tuple[str, str], ...]
     only: tuple[str, ...] = ()
+    written: int = 0
 
     def holds(self, ranks: int, size: int | None) -> bool:
         """Return whether it is for a call; `size`: None: the MPI does not look at it."""

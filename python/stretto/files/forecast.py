@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from stretto.counted import counted
@@ -47,7 +47,7 @@ class ForecastScale:
     gain: float
     gain_interval: tuple[float, float]
     collectives: float
-    #: of native by the trend of several measured runs: seconds and interval; None: of one run
+    #: of native by the trend of several measured runs: seconds and interval; None: there is none
     trend_s: tuple[float, float, float] | None = None
 
     @property
@@ -57,11 +57,15 @@ class ForecastScale:
 
 @dataclass
 class RecordedRun:
-    """The run that it rests on, seconds of an average rank."""
+    """The run that it rests on, seconds of an average rank.
+
+    `lacked_cores`: what it lost to other processes, or to more ranks than cores; None: little.
+    """
 
     ranks: int
     wall_s: float
     compute_s: float
+    lacked_cores: str | None = None
 
 
 @dataclass
@@ -70,13 +74,15 @@ class ForecastFile:
 
     `halo` is the exponent of message bytes in a rank's share, `speed` how many times faster than
     the recorded ones the platform's cores compute, `error` the factor by which the model may be
-    wrong; `unpriced` collectives are left out.
+    wrong; `unpriced` collectives are left out. `program`: what the ranks ran. `trend_of`: ranks of
+    the runs whose trend is extrapolated.
     """
 
     stretto: str
     source: Literal["simulated"]
     platform: str
     profile: str
+    program: str
     command: list[str]
     recorded: RecordedRun
     scaling: Literal["strong", "weak"]
@@ -86,11 +92,7 @@ class ForecastFile:
     baseline: str
     unpriced: list[str]
     scales: list[ForecastScale]
-
-    @property
-    def name(self) -> str:
-        """The application's, for titles: that of its profile."""
-        return self.profile.rsplit("/", 1)[-1].removesuffix(".profile.json")
+    trend_of: list[int] = field(default_factory=list)
 
     @property
     def note(self) -> str:
@@ -106,20 +108,28 @@ class ForecastFile:
         return max(FEWEST_RANKS, -(-ranks // REACH))
 
     def claims_gain(self, scale: ForecastScale) -> bool:
-        return self.recorded.ranks >= self.ranks_needed(scale.ranks)
+        enough = self.recorded.ranks >= self.ranks_needed(scale.ranks)
+        return enough and self.recorded.lacked_cores is None
 
     @property
-    def caution(self) -> str | None:
-        """What the forecast rests on, and what it needs where it claims no gain; None: nothing."""
-        without = [s.ranks for s in self.scales if not self.claims_gain(s)]
-        if not without:
-            return None
-        needed = self.ranks_needed(max(without))
-        return (
-            f"a forecast from a run on {counted(self.recorded.ranks, 'rank')}: no gain is claimed "
-            f"from {min(without)} ranks on; for {max(without)} record a run on {needed} ranks or "
-            f"more: stretto profile -- mpirun -n {needed} ..."
-        )
+    def cautions(self) -> list[str]:
+        """Why no gain is claimed, and what to record instead."""
+        run = self.recorded
+        out = []
+        if run.lacked_cores is not None:
+            out.append(
+                f"the recorded run lacked cores ({run.lacked_cores}): no gain is claimed; record "
+                "it again on idle nodes, with at most one rank per core"
+            )
+        without = [s.ranks for s in self.scales if run.ranks < self.ranks_needed(s.ranks)]
+        if without:
+            needed = self.ranks_needed(max(without))
+            out.append(
+                f"the recorded run is on {counted(run.ranks, 'rank')}: no gain is claimed from "
+                f"{min(without)} ranks on; for {max(without)} record a run on {needed} ranks or "
+                f"more: stretto profile -- mpirun -n {needed} ..."
+            )
+        return out
 
     def turning_point(self, tuned: bool) -> ForecastScale | None:
         """Return the fastest layout, when more ranks make it slower; None when it never turns."""

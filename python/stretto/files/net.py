@@ -289,7 +289,10 @@ class Rails:
 
 @dataclass
 class NetFile:
-    """One call of `stretto net`. `host` is where it was given; times are in seconds."""
+    """One call of `stretto net`. `host` is where it was given; times are in seconds.
+
+    `notes`: what makes its figures doubtful.
+    """
 
     stretto: str
     created: str
@@ -307,6 +310,7 @@ class NetFile:
     cores: NodeCores | None = None
     rails: Rails | None = None
     traffic: list[RailBytes] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def _problems(found: NetFile) -> Iterator[str]:

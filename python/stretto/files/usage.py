@@ -188,3 +188,12 @@ def usage_of(profile: Profile) -> RunUsage | None:
         0 if worst is None else worst.cores or 0,
         max(shared, own),
     )
+
+
+def lacked_cores(profile: Profile) -> str | None:
+    """Return what ranks lost to others, or to being more than the cores; None: little."""
+    found, crowd = usage_of(profile), crowd_of(profile)
+    words = [busy_words(found)]
+    if found is not None and found.by_own >= BUSY and crowd is not None:
+        words.append(crowd.words)
+    return "; ".join(w for w in words if w) or None

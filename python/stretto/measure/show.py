@@ -102,7 +102,8 @@ def table_lines(
         out += columns(rows)
     if comparisons:
         out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
-        out += ["= no such difference, ? inconclusive; x = time / time of native"]
+        out += ["= no such difference, ? inconclusive; x = time / time of native;"]
+        out += ["best is native where no algorithm is faster with significance"]
         out += _missing(comparisons)
     return out
 

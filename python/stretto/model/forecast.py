@@ -213,6 +213,8 @@ def _bounds(parts: Times, work: Work, rule: ScalingRule) -> tuple[float, float]:
 FEWEST_RUNS = 3
 #: an interval is at least so wide, either way: runs differ by as much
 LEAST_ERROR = 0.1
+#: and an upper end beyond so many times the lower one says nothing
+WIDEST = 10.0
 
 #: ranks -> seconds
 _Curve = Mapping[int, float]
@@ -227,7 +229,7 @@ def trend_at(
     power of the ranks, fitted to all runs. How wrong that may be shows in three ways, and the
     widest counts: the power of the two largest runs, that power changing on as it did before, and
     what the fit got wrong when it predicted the largest run from the smaller ones. Numbers that
-    were recorded, and smaller ones, are left out.
+    were recorded, and smaller ones, are left out, as are those at which the runs do not agree.
     """
     runs = {p.nranks: p for p in sorted(profiles, key=lambda p: p.nranks)}
     if len(runs) < FEWEST_RUNS or len(runs) < len(profiles):
@@ -243,9 +245,13 @@ def trend_at(
     curves = [dict(zip(runs, values, strict=True)) for values in zip(*parts, strict=True)]
     out = {}
     for n in sorted({*ranks} - {*range(max(runs) + 1)}):
-        found = [_of_part(curve, n) for curve in curves]
+        try:
+            found = [_of_part(curve, n) for curve in curves]
+        except OverflowError:
+            continue
         middle, low, high = (sum(values) for values in zip(*found, strict=True))
-        out[n] = middle, low, high
+        if high <= WIDEST * low:
+            out[n] = middle, low, high
     return out
 
 

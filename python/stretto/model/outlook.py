@@ -6,9 +6,11 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
+from stretto.diagnose.programs import program_name
 from stretto.errors import StrettoError
 from stretto.files.forecast import ForecastFile, RecordedRun
 from stretto.files.profile import Profile
+from stretto.files.usage import lacked_cores
 from stretto.model.fit import one_way
 from stretto.model.forecast import ScalingRule, forecast, work_of
 from stretto.model.native import native_choice
@@ -85,9 +87,11 @@ def outlook(
     def message(n: int, p: int, messages: float, nbytes: float) -> float:
         return exchange_seconds(platform, n, p, messages, nbytes)
 
+    file = name.rsplit("/", 1)[-1].removesuffix(".profile.json")
+    program = program_name(profile) if profile.executables else file
+    run = RecordedRun(work.nranks, work.wall_s, work.compute_s, lacked_cores(profile))
     return ForecastFile(
-        __version__, "simulated", platform.name, name, profile.command,
-        RecordedRun(work.nranks, work.wall_s, work.compute_s), rule.scaling, rule.halo, compute,
-        rule.error, baseline, list(work.unpriced),
+        __version__, "simulated", platform.name, name, program, profile.command, run,
+        rule.scaling, rule.halo, compute, rule.error, baseline, list(work.unpriced),
         [forecast(at_speed, rule, n, ppn, native, tuned, message) for n in nodes],
     )  # fmt: skip

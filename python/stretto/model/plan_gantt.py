@@ -175,7 +175,9 @@ def _axis(c: _Canvas) -> None:
     for t in _ticks(c.end - c.begin):
         x = c.x(c.begin + t)
         c.line(x, TOP - 8, x, c.bottom + 6, "rule")
-        c.text(x, TOP - 14, f"{t * 1e6:.6g}", "muted", 11, MIDDLE)
+        label = f"{t * 1e6:.6g}"
+        if x + 3.3 * len(label) < LEFT + WIDTH + 11:  # there the unit begins
+            c.text(x, TOP - 14, label, "muted", 11, MIDDLE)
     c.text(LEFT + WIDTH + 14, TOP - 14, "µs", "muted", 11)
     for lane in c.lanes:
         pad = c.height * 0.14

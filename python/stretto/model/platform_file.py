@@ -203,9 +203,13 @@ def _value(
 
 def _check_together(platform: Platform, place: _Place) -> None:
     if platform.cores_cache > platform.cores_numa or platform.cores_numa > platform.cores:
+        values = " <= ".join(
+            f"{name} ({getattr(platform, name):g}{'' if name in platform.sources else ', preset'})"
+            for name in ("cores_cache", "cores_numa", "cores")
+        )
         raise StrettoError(
-            "cores_cache <= cores_numa <= cores does not hold", place.of(NODE, "cores"),
-            "cores of a cache must share a memory, and cores of a memory a node",
+            f"{values} does not hold", place.of(NODE, "cores"),
+            "give all three: cores that share a cache, a memory (NUMA domain), and a node",
         )  # fmt: skip
     if platform.rails > 1 and "rails" in platform.sources and platform.nic_gap_byte == 0:
         raise StrettoError(

@@ -8,6 +8,7 @@ from stretto.counted import counted
 from stretto.files.forecast import ForecastFile
 from stretto.measure.show import columns, size_words
 from stretto.model.fit import Fit
+from stretto.model.forecast import WIDEST
 from stretto.model.platform import WORDS
 from stretto.model.sweep import NATIVE, Answer, crossovers
 
@@ -90,7 +91,14 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
         for s in forecast.scales
         if s.trend_s is not None
     ]
-    out += [forecast.caution] if forecast.caution else []
+    runs = ", ".join(map(str, forecast.trend_of))
+    out += [
+        f"no trend at {s.ranks} ranks: the runs on {runs} ranks do not agree (interval wider than "
+        f"x{WIDEST:g})"
+        for s in forecast.scales
+        if s.trend_s is None and s.ranks > max(forecast.trend_of, default=s.ranks)
+    ]
+    out += forecast.cautions
     for tuned in (False, True):
         turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"

@@ -39,7 +39,8 @@ SRUN = ["srun", "--nodes=1", "--ntasks=1", "--overlap", "--mpi=none", "--export=
 
 
 def is_here(host: str) -> bool:
-    return host.split(".")[0] in ("localhost", socket.gethostname().split(".")[0])
+    mine = ("localhost", socket.gethostname().split(".")[0])
+    return host.startswith("127.") or host.split(".")[0] in mine
 
 
 def by_shell(words: Sequence[str]) -> Starter:

@@ -39,7 +39,7 @@ def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
     if len(hosts) < 2:
         raise UsageError(
             f"only {hosts[0] if hosts else 'no host'} is named: a network needs two hosts",
-            "--hosts", "stretto net tcp --hosts a,b",
+            "--hosts", "stretto net tcp --hosts a,b   (only this machine: 127.0.0.1,127.0.0.2)",
         )  # fmt: skip
     for name in hosts:
         if name.startswith("-") or any(c.isspace() for c in name):

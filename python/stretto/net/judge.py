@@ -118,15 +118,23 @@ def fastest_setting(points: Sequence[Streams]) -> list[Streams]:
     return max(whole, key=lambda found: median(p.rate for p in found), default=[])
 
 
+def one_machine(result: NetFile) -> bool:
+    """Whether all hosts are names of one: no packet leaves it, whatever the interface."""
+    return len({host.address for host in result.hosts}) == 1
+
+
 def findings(result: NetFile) -> list[NetFinding]:
     """Return what stands out, the gravest first."""
     points = result.streams
+    limits = [*_busy(points), *_buffers(points, result.buffer)]
+    if one_machine(result):
+        return limits
     best = fastest_setting(points)
     found = [*_slow_hosts(best), *_lossy(points)]
     found += _one_way(best, {pair for finding in found for pair in finding.pairs})
     found += _slow_pairs(result, best, {pair for finding in found for pair in finding.pairs})
     found += _far(result.latencies)
-    return [*found, *_busy(points), *_buffers(points, result.buffer), *_mtus(result)]
+    return [*found, *limits, *_mtus(result)]
 
 
 def _slow_hosts(points: Sequence[Streams]) -> Iterator[NetFinding]:
@@ -371,6 +379,8 @@ def answer(result: NetFile) -> NetAnswer:
         return _latency_answer(result)
     found = [f for f in findings(result) if f.topic in ("host", "pair", "loss")]
     usual = _usual_answer(result, found)
+    if one_machine(result):
+        return replace(usual, text=f"one machine, no network: {usual.text}", remedy=None)
     if not found:
         return usual
     further = _other_pairs(result, found[0].pairs[0]) if found[0].topic == "pair" else None

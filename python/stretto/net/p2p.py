@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from stretto.built import library
-from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError
+from stretto.counted import counted, duration
+from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, RailBytes, Ranks
 from stretto.files.parse import json_value
@@ -192,13 +192,13 @@ def measure(
     launches: int,
     oversubscribe: bool = False,
     progress: Mapping[str, str] | None = None,
-    report: Callable[[str, float], None] = lambda text, done: None,
-) -> list[P2PLaunch]:
+    report: Callable[[int, int], None] = lambda number, total: None,
+) -> Iterator[P2PLaunch]:
     """Measure points in repeated launches; those of one thread level share a launch.
 
     `progress`: variables that start progress threads: then some points are measured in launches
-    with them, too (`with_thread`). `report`: called before each launch with its number in words,
-    and the part that is done.
+    with them, too (`with_thread`). `report`: called before each launch with its number, and how
+    many there are.
     """
     if where.nranks < 2:
         raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
@@ -216,15 +216,19 @@ def measure(
         kinds.append(("single", with_thread(wanted), progress))
     # some MPIs bind a rank to one core, which its threads would share
     bind: Binding = "none" if any(p.threads > 1 for p in wanted) else "default"
-    out: list[P2PLaunch] = []
     number, total = 0, launches * len(kinds)
     for _ in range(launches):
         for level, some, variables in kinds:
             number += 1
-            report(f"launch {number} of {total}", (number - 1) / total)
-            found = launch(where, level, some, oversubscribe, bind, variables)
-            out.append(replace(found, progress=bool(variables)))
-    return out
+            report(number, total)
+            limit = limit_s(wanted)
+            found = launch(where, level, some, oversubscribe, bind, variables, budget_s=limit)
+            yield replace(found, progress=bool(variables))
+
+
+def limit_s(wanted: Sequence[Point]) -> float:
+    """Return the seconds after which a launch measures no further batch."""
+    return 10 * expected_s(wanted, 1) + _START_S
 
 
 def launch(
@@ -241,9 +245,9 @@ def launch(
 
     `level`: thread level that is asked for. `variables`: of the MPI, for its launcher and the
     ranks. `count`: count TCP connections and the bytes of each interface, too. `budget_s`: seconds
-    after which no further batch is measured; None: by `expected_s`.
+    after which no further batch is measured; None: `limit_s`.
     """
-    budget = budget_s or 10 * expected_s(wanted, 1) + _START_S
+    budget = budget_s or limit_s(wanted)
     program = [str(library("p2p", where.installation.abi)), *(["--count"] if count else [])]
     program += [level, "-", str(SAMPLES), str(BATCH_US), f"{budget:.0f}"]
     argv, environ = where.installation.launch(
@@ -260,10 +264,10 @@ def launch(
     result = run(argv, environ, timeout=2 * budget, capture="yes").require(argv)
     found = read_launch(result.stdout, argv[0])
     if not found.batches:
-        raise StrettoError(
-            "a launch reached its time limit before anything was measured",
+        raise CommandFailedError(
+            f"a launch measured nothing within its limit of {duration(budget)}: "
+            "use an idle machine, or fewer --bytes",
             argv[0],
-            "use fewer and smaller --bytes",
         )
     placement(found.hosts, max(p.pairs for p in wanted))
     return found

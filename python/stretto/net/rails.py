@@ -85,7 +85,7 @@ def measure(
     wanted: Sequence[Point],
     launches: int,
     found: Nodes | None,
-    report: Callable[[str, float], None] = lambda text, done: None,
+    report: Callable[[int, str], None] = lambda done, text: None,
 ) -> Rails:
     """Measure without a setting and with each, in turn.
 
@@ -103,7 +103,7 @@ def measure(
         for at, one in enumerate(every if turn % 2 == 0 else every[::-1]):
             if one.failed is not None or one.dropped:
                 continue
-            report(one.name, (turn + at / len(every)) / launches)
+            report(turn * len(every) + at, one.name)
             begun = time.monotonic()
             try:
                 here = _launch(where, wanted, one, budget)

@@ -12,7 +12,7 @@ from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
 from stretto.files.schema import encode
 from stretto.measure.show import in_columns
-from stretto.net.judge import NetFinding, answer, findings, lost_share, middle
+from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, one_machine
 from stretto.net.rails_judge import pulled_findings, rails_answer, rails_findings, traffic_lines
 
 #: more pairs than these are summed up: slowest, median and fastest
@@ -51,7 +51,7 @@ def page(result: NetFile) -> list[str]:
     if result.latencies:
         out += ["", "Latency of one message (half of there and back)"]
         out += list(_latency_lines(result))
-    by_interface = traffic_lines(result.traffic)
+    by_interface = [] if one_machine(result) else traffic_lines(result.traffic)
     if by_interface:
         out += ["", "Bytes by interface meanwhile", *by_interface]
         out.append("  --interface NAME measures another; stretto net rails: what an MPI uses")
@@ -162,8 +162,11 @@ def _notes(result: NetFile) -> Iterator[str]:
     runs = max((len(point.runs) for point in points), default=0)
     sizes = sorted({run.mss for point in result.streams for run in point.runs if run.mss})
     segment = f", segments of {' and '.join(map(str, sizes[:3]))} B" if sizes else ""
+    network = f"{same}: {first.interface} ({speed}), MTU {first.mtu}{segment}, {first.congestion}"
+    if one_machine(result):
+        network = f"all hosts are one machine ({first.node}): loopback, no network card"
     yield (
-        f"{same}: {first.interface} ({speed}), MTU {first.mtu}{segment}, {first.congestion}; "
+        f"{network}; "
         f"{counted(runs, 'run')} each, new connections in each run, median and range of the runs."
     )
     yield (

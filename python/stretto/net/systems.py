@@ -194,6 +194,7 @@ def together(results: Sequence[NetFile], place: Path) -> NetFile:
     latencies = [x for r in results for x in r.latencies]
     return replace(
         results[0], hosts=list(hosts.values()), ranks=ranks,
+        notes=list(dict.fromkeys(note for r in results for note in r.notes)),
         streams=_joined(streams, lambda s: (s.pair, s.setting, s.tool), "runs"),
         latencies=_joined(latencies, lambda x: (x.pair, x.bytes, x.beside), "runs"),
         cores=_cores([r.cores for r in results if r.cores]),
@@ -402,6 +403,8 @@ def _notes(
             f"not tested: {counted(len(untested), 'figure')}; some have only "
             f"{counted(fewest, 'launch')} in a system, but {FEWEST} are needed"
         )
+    for system in pair:
+        yield from (f"{system.name}: {note}" for note in system.result.notes)
     for i in (0, 1):
         only = [f for f in found[i] if f not in found[1 - i]]
         kinds = {f.what for f in only} - {f.what for f in found[1 - i]}

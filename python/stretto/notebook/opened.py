@@ -43,8 +43,9 @@ def cube(
     frame = package("pandas").DataFrame(rows)
     found = frame.groupby(list(dims.values()))["value"].agg(lambda values: np.median(values))
     out = found.rename_axis(list(dims)).to_xarray().astype(float)
+    # pandas 2 and 3 have other types for words: NumPy's own is always the same
     return array(name, tuple(dims), out.values, units, words, **about).assign_coords(
-        {dim: coordinates(dim, out[dim].values) for dim in dims}
+        {dim: coordinates(dim, np.array(out[dim].values.tolist())) for dim in dims}
     )
 
 

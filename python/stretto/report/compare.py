@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass
 from typing import Any
@@ -155,18 +156,17 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
             continue
         faster, slower = sum(q < 1 for q in ratios), sum(q > 1 for q in ratios)
         untested = sum(r[f"{kind}_words"] == "not tested" for r in known)
-        words = [f"{faster} faster", f"{slower} slower"]
-        words.append(f"{len(known) - faster - slower - untested} alike")
-        words += [f"{untested} not tested"] if untested else []
-        parts.append(
-            f"{kind}, {b.name} is at {fmt.plural(len(known), 'point')}: {', '.join(words)}"
-        )
+        words = [f"faster at {faster}", f"slower at {slower}"]
+        words.append(f"no clear difference at {len(known) - faster - slower - untested}")
+        words += [f"not tested at {untested}"] if untested else []
+        said = [w for w in words if not w.endswith(" 0")]
+        parts.append(f"{kind}, {', '.join(said)}")
     if not parts:
         return (
             f"The two systems share {fmt.plural(len(rows), 'size')}, but neither native nor a "
             "table's choice was measured there on both."
         )
-    text = f"Against {a.name}: " + "; ".join(parts)
+    text = f"{b.name} against {a.name}, {fmt.plural(len(rows), 'point')}: " + "; ".join(parts)
     model = [r["simulated"] for r in rows]
     if any(model):
         text += f"; {'all' if all(model) else 'some'} of it simulated"
@@ -182,6 +182,10 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
 
+def _directory(system: System) -> str:
+    return os.path.commonpath([f.path.parent for f in system.files])
+
+
 def write(both: SystemsCompared, to: PageFiles) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     sections = (
@@ -194,7 +198,7 @@ def write(both: SystemsCompared, to: PageFiles) -> list[str]:
         " compared with ".join(f"{s.name} ({s.mpi})" if s.mpi else s.name for s in both.systems),
         both.finding,
         sections,
-        following=f"stretto report {shlex.quote(both.names[1])}",
+        following=f"stretto report {shlex.quote(_directory(both.systems[1]))}",
         warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)],
         simulated=both.simulated,
     )

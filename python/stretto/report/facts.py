@@ -9,6 +9,16 @@ from stretto.report.load import System
 from stretto.report.points import KIND_TEXT, NATIVE
 from stretto.report.sources import is_node
 
+#: settings of the measuring program in words
+_SETTINGS = {
+    "nranks": "ranks", "ppn": "ranks per node", "variants": "kinds of launches",
+    "launches": "launches of each kind", "seed": "random seed", "budget_s": "budget (s)",
+    "relative_ci": "relative width of the interval", "batch_us": "length of a batch (\u00b5s)",
+    "batches": "batches, fewest and most", "cold": "cold caches",
+    "oversubscribed": "more ranks than cores", "stall_s": "ended after so long without output (s)",
+    "window_us": "time window (\u00b5s)", "node_cpu": "processor of the nodes",
+}  # fmt: skip
+
 
 def identity(system: System) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
@@ -16,10 +26,12 @@ def identity(system: System) -> list[tuple[str, str]]:
     if command:
         out.append(("command", shlex.join(command)))
     if system.layout is not None:
-        out.append(
-            ("layout", f"{fmt.layout(system.layout)} ({fmt.plural(system.layout.nranks, 'rank')})")
-        )
-    if system.identities:
+        many = system.layout.nodes > 1
+        ranks = f" ({fmt.plural(system.layout.nranks, 'rank')})" if many else ""
+        out.append(("layout", fmt.layout(system.layout) + ranks))
+    if system.modelled:
+        out.append(("platform", system.machine))
+    elif system.identities:
         one = system.identities[0]
         out.append(("machine", _machine(system)))
         library = f" ({one.mpi.library})" if one.mpi.library else ""
@@ -47,7 +59,11 @@ def _machine(system: System) -> str:
 def method(system: System) -> list[str]:
     out = []
     points = [p for panel in system.panels for p in panel.points]
-    if points:
+    if points and all(p.simulated for p in points):
+        out.append(f"{fmt.plural(len(points), 'time')} from a model.")
+        kinds = {p.estimate.kind for p in points} - {"none"}
+        out += [f"Interval: {text}." for kind, text in KIND_TEXT.items() if kind in kinds]
+    elif points:
         kinds = {p.estimate.kind for p in points}
         launches = sum(len({q.launch for q in b.launches}) for b in system.benches)
         times = sum(p.estimate.observations for p in points)
@@ -109,7 +125,7 @@ def settings(system: System) -> list[tuple[str, str]]:
         for key, value in bench.header.settings.items():
             text = _setting(value)
             if text:
-                out.setdefault(key.replace("_", " "), text)
+                out.setdefault(_SETTINGS.get(key, key.replace("_", " ")), text)
     return list(out.items())
 
 

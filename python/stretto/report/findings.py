@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Sequence
 
 from stretto.files.identity import titled
+from stretto.files.settings import SettingsFile
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import Run, VerdictFile
 from stretto.launch.naming import program_of
 from stretto.measure.idle import busy_before, busy_note
+from stretto.measure.stats import FEWEST
 from stretto.measure.verdict import ALPHA
 from stretto.profile.join import rank_words
 from stretto.profile.show import threads_note, tools_note
@@ -44,7 +46,9 @@ def headline(system: System) -> tuple[str, str]:
     if learned := learned_rows(system):
         return saved_sentence(learned), "gain" if saved(learned)[1] > 0 else "none"
     if rows:
-        return _table_sentence(rows) + " The application has not been run with it yet.", "open"
+        unused = any(r.choice != NATIVE for r in rows)
+        run = " The application has not been run with it yet." if unused else ""
+        return _table_sentence(rows) + run, "open"
     if system.panels:
         names = sorted({p.collective for p in system.panels})
         model = all(p.simulated for q in system.panels for p in q.points)
@@ -57,11 +61,17 @@ def headline(system: System) -> tuple[str, str]:
     if system.profile is not None:
         return where_time_goes(breakdown(system.profile), program_of(system.command)), "open"
     if system.forecasts:
-        applications = ", ".join(dict.fromkeys(f.name for f in system.forecasts))
+        applications = ", ".join(dict.fromkeys(f.program for f in system.forecasts))
         return f"{applications} at other scales, by a model; nothing was measured there.", "open"
     if system.settings:
-        return sentence(system.settings[0].conclusion or "settings were tried"), "open"
+        return settings_sentence(system.settings[0]), "open"
     return "The files contain nothing to report.", "open"
+
+
+def settings_sentence(found: SettingsFile) -> str:
+    text = found.conclusion or "No setting has been decided on yet: the runs are not complete"
+    named = "=" in text.partition(" ")[0]  # begins with a setting's name
+    return text if named else sentence(text)
 
 
 def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
@@ -94,7 +104,7 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         wanted = ("gain measured", "outputs, native and tuned")
         out += [(name, facts[name]) for name in wanted if name in facts]
         if len(out) < 2:
-            out.insert(0, ("runs", _runs(v.runs)))
+            out.insert(0, ("runs", _runs(v.runs) if v.runs else "none with the table"))
     elif system.tables:
         rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
@@ -113,11 +123,19 @@ def facts_of(system: System) -> list[tuple[str, str]]:
             out.append(("measured", fmt.plural(measured, "point") + more))
         else:
             out.append(("simulated", fmt.plural(simulated, "point")))
-        launches = [p.estimate.launches for p in points]
-        ends = dict.fromkeys((min(launches), max(launches)))
-        out.append(("launches", " to ".join(map(fmt.count, ends))))
+        launches = [p.estimate.launches for p in points if not p.simulated]
+        if launches:
+            ends = dict.fromkeys((min(launches), max(launches)))
+            out.append(("launches", " to ".join(map(fmt.count, ends))))
+    elif system.settings:
+        found = system.settings[0]
+        run = {r.setting for r in found.runs} & {t.name for t in found.tried}
+        out.append(("settings", f"{len(run)} of {len(found.tried)} were run"))
+        out.append(("runs", fmt.count(len(found.runs))))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
-    if system.identities:
+    if system.modelled:
+        where.append(f"platform {system.machine}")
+    elif system.identities:
         one = system.identities[0]
         where.append(f"{titled(one.mpi)} on {system.machine}")
     elif system.tables:
@@ -148,11 +166,19 @@ def following(system: System) -> str:
         if v.outcome == "faster":
             return apply or f"stretto run -- {line}"
         return f"stretto {'tune' if v.outcome == 'inconclusive' else 'diagnose'} -- {line}"
+    if system.rows and all(map(_untested, system.rows)) and system.benches:
+        return shlex.join(system.benches[0].header.command)
+    if system.rows and all(r.choice == NATIVE for r in system.rows) and not system.command:
+        return f"stretto diagnose -- {line}"
     if tables:
         return f"stretto tune -- {line}" if system.command else apply
     if system.panels:
         bench = next(f.path for f in system.files if f.kind == "bench")
         return f"stretto table decide {shlex.quote(str(bench))}"
+    if system.settings and system.profile is None:
+        found = system.settings[0]
+        line = shlex.join(found.command)
+        return f"stretto {'settings' if found.outcome == 'inconclusive' else 'run'} -- {line}"
     return f"stretto tune -- {line}" if system.profile is not None else ""
 
 
@@ -162,17 +188,24 @@ def details(system: System) -> list[str]:
         return []
     text, head = conclusion(system.verdict), headline(system)[0]
     sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
-    if sentences[0].removeprefix("Inconclusive: ") in head:
+    if re.sub(r"^Inconclusive:? ", "", sentences[0]).rstrip(".") in head:
         text = " ".join(sentences[1:])
     return [text] if text else []
 
 
 def _table_sentence(rows: Sequence[Row]) -> str:
     faster = [r for r in rows if r.choice != NATIVE]
+    all_rows = "every row" if len(rows) > 1 else "the only row"
+    if all(map(_untested, rows)):
+        most = max(int(r.number("launches") or 0) for r in rows)
+        return (
+            f"Inconclusive: {fmt.plural(most, 'launch', 'launches')}, and a test needs {FEWEST}; "
+            f"native stays in {all_rows} of the table."
+        )
     if not faster:
         return (
-            "No algorithm is significantly faster than native in any of the "
-            f"{fmt.plural(len(rows), 'row')} of the table."
+            "No algorithm is significantly faster than native: it stays in "
+            f"{all_rows} of the table."
         )
     text = (
         f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} "
@@ -193,8 +226,22 @@ def _table_sentence(rows: Sequence[Row]) -> str:
     return text + "."
 
 
+def _untested(row: Row) -> bool:
+    launches = row.number("launches")
+    return row.source == "measured" and launches is not None and launches < FEWEST
+
+
+def unsaid(system: System, text: str) -> str:
+    """Return a section's finding; empty where the page's answer says it already."""
+    return "" if text in headline(system)[0] else text
+
+
 def table_finding(system: System) -> str:
-    return _table_sentence(system.rows)
+    return unsaid(system, _table_sentence(system.rows))
+
+
+def time_finding(system: System, parts: Breakdown) -> str:
+    return unsaid(system, where_time_goes(parts, program_of(system.command)))
 
 
 def where_time_goes(parts: Breakdown, program: str = "the run") -> str:
@@ -268,7 +315,8 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     if v.predicted is not None:
         out.append(("gain predicted", f"{gain_text(v.predicted)}"))
     same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
-    out.append(("outputs, native and tuned", same))
+    if v.runs:
+        out.append(("outputs, native and tuned", same))
     ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
     calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
     if ranks and calls:
@@ -312,7 +360,7 @@ def notes(system: System) -> list[str]:
                 "The significance of the gain could not be tested: a rank test needs at least six "
                 "runs of each kind."
             )
-        if v.outputs_equal is None:
+        if v.outputs_equal is None and v.runs:
             out.append("The outputs of native and tuned runs were not compared.")
     profile = system.profile
     if profile is not None and profile.unrecorded_ranks:
@@ -333,8 +381,8 @@ def notes(system: System) -> list[str]:
     if profile is not None and (note := threads_note(profile)) is not None:
         out.append(sentence(note) + " Shares are of the sum." * breakdown(profile).threads)
     if system.panels:
-        few = {p.estimate.launches for q in system.panels for p in q.points}
-        if min(few) < 6:
+        few = {p.estimate.launches for q in system.panels for p in q.points if not p.simulated}
+        if few and min(few) < FEWEST:
             out.append(
                 f"Some points have only {fmt.plural(min(few), 'launch', 'launches')}: they cannot "
                 "show a significant difference, because a rank test needs at least six."

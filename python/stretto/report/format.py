@@ -6,10 +6,11 @@ digits after the point, factors a multiplication sign, and a number that does no
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stretto.counted import counted, sized
 from stretto.files.layout import RankLayout
@@ -185,6 +186,30 @@ def shortened(text: str, limit: int) -> str:
         return text
     end = (limit - 1) // 2
     return f"{text[: limit - 1 - end]}\u2026{text[len(text) - end :]}"
+
+
+def told_apart(names: Sequence[str], limit: int) -> dict[str, str]:
+    """Return names by themselves; of long ones without the words that all of them share."""
+    if len(names) < 2 or max(map(len, names)) <= limit:
+        return {name: shortened(name, limit) for name in names}
+    words = [re.split(r"(?<=[-_. /])", name) for name in names]
+    first = _alike(words)
+    last = _alike([w[first:][::-1] for w in words])
+    return {
+        name: shortened(
+            ("\u2026" if first else "")
+            + "".join(w[first : len(w) - last]).rstrip("-_. /")
+            + ("\u2026" if last else ""),
+            limit,
+        )
+        for name, w in zip(names, words, strict=True)
+    }
+
+
+def _alike(lists: Sequence[Sequence[str]]) -> int:
+    """Return how many items all lists begin with."""
+    same = (len(set(items)) == 1 for items in zip(*lists, strict=False))
+    return sum(1 for _ in itertools.takewhile(bool, same))
 
 
 def distinct(labels: Mapping[str, str]) -> dict[str, str]:

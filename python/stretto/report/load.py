@@ -53,7 +53,7 @@ class LoadedFile:
     @property
     def mpi(self) -> str:
         """Return the MPI with its version, or that it is a model's."""
-        if self.kind == "forecast":
+        if self.kind == "forecast" or is_modelled(self):
             return "simulated"
         if self.kind == "table":
             return f"{self.content.family} {self.content.mpi_version}"
@@ -155,12 +155,23 @@ class System:
         return None
 
     @property
+    def modelled(self) -> bool:
+        """Whether results are there, and all of them are a model's."""
+        held = [f for f in self.files if f.kind not in ("table", "forecast")]
+        return bool(held) and all(map(is_modelled, held))
+
+    @property
     def simulated(self) -> bool:
         return (
             bool(self.forecasts)
             or any(p.simulated for p in self.panels)
             or any(row.simulated for row in self.rows)
         )
+
+
+def is_modelled(file: LoadedFile) -> bool:
+    """Whether a model made these results; then their MPI and date mean nothing."""
+    return file.kind == "bench" and file.source.settings.get("source") == "simulated"
 
 
 def load(paths: Sequence[Path]) -> list[System]:
@@ -294,9 +305,7 @@ def _same_mpi(system: System) -> None:
     """Refuse files of different MPIs: their times must never share an axis unnamed."""
     first: LoadedFile | None = None
     for file in system.files:
-        if file.kind == "forecast" or (
-            file.kind == "bench" and file.source.settings.get("source") == "simulated"
-        ):
+        if file.kind == "forecast" or is_modelled(file):
             continue  # a model's, of no MPI: `table simulate` puts one beside its table
         first = first or file
         if _family(file) != _family(first):

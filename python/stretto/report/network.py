@@ -154,12 +154,13 @@ def alone(system: net.NetSystem) -> NetPage:
         named = [figure.what, figure.size, figure.unit]
         rows.append([*named, three(value.median), spread, str(value.n)])
     unknown = result.imported.unknown if result.imported else []
-    notes = [f"Not known: {', '.join(unknown)}."] if unknown else []
+    notes = [sentence(note) for note in result.notes]
+    notes += [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
     return NetPage(
         "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes, remarks,
-        [*_facts(result), ("where", _where(system))], following,
+        [*_facts(result), *([("where", where)] if (where := _where(system)) else [])], following,
     )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def _facts(result: NetFile) -> list[tuple[str, str]]:
     out = []
     found = {f: median_interval(v).median for f, v in net.figures(result).items()}
     for unit, pick, what in (("us", min, "least latency"), ("MB/s", max, "most bandwidth")):
-        mine = {f: value for f, value in found.items() if f.unit == unit}
+        mine = {f: value for f, value in found.items() if f.unit == unit and "send" not in f.what}
         if mine:
             best = pick(mine, key=lambda f: mine[f])
             out.append((what, f"{three(mine[best])} {unit} ({best.what}, {best.size})"))
@@ -197,8 +198,9 @@ def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[st
 def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     """Return one chart of all tests of a system; of two systems one a test."""
     curves: dict[str, dict[str, dict[int, Interval]]] = defaultdict(lambda: defaultdict(dict))
+    called = fmt.told_apart([s.name for s in systems], LABEL)
     for system in systems:
-        name = fmt.shortened(system.name, LABEL)
+        name = called[system.name]
         for figure, values in net.figures(system.result).items():
             if figure.unit == unit:
                 curves[figure.what][name][figure.bytes] = median_interval(values)
@@ -216,6 +218,7 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
 
 def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
     curves: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    called = fmt.told_apart([s.name for s in systems], LABEL)
     for system in systems:
         streams = [s for s in system.result.streams if s.beside == "nothing"]
         most = max((s.bytes for s in streams), default=0)
@@ -223,7 +226,7 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
             if s.bytes == most:
                 words = "one thread" if s.threads == 1 else f"{s.threads} threads"
                 if len(systems) > 1:
-                    words = f"{fmt.shortened(system.name, LABEL)}, {words}"
+                    words = f"{called[system.name]}, {words}"
                 curves[words][s.streams].append(8e-9 * s.rate)
     lines = {
         series: {n: Interval(median(found), None, None, len(found)) for n, found in curve.items()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from stretto.files.identity import now
 from stretto.report import format as fmt
@@ -96,6 +96,7 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
         count(figure)
         return Markup(text)
 
+    env.filters["command"] = _command
     env.filters["key"] = lambda text: text.replace(" ", "_")
     env.globals.update(
         svg=svg,
@@ -106,3 +107,16 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
         variables=theme.css_variables(),
     )
     return env
+
+
+def _command(text: str) -> Markup:
+    """Return a command to type, its options unbroken, and behind it what it is for."""
+    line, _, purpose = text.partition("   (")
+    words = [
+        Markup('<span class="option">{}</span>').format(word) if word[:1] == "-" else escape(word)
+        for word in line.split(" ")
+    ]
+    shown = Markup("<code>{}</code>").format(Markup(" ").join(words))
+    if purpose:
+        shown += Markup(' <span class="muted">{}</span>').format(purpose.removesuffix(")"))
+    return shown

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from stretto.counted import counted, sized
@@ -21,9 +23,12 @@ from stretto.report.ranking import (
 )
 
 
-def place_words(place: RankedCall, mode: str) -> str:
-    """Return a place in words: ``allreduce of 8 B (MPI_DOUBLE MPI_SUM) on 4 x 36, latency``."""
-    size = "" if place.collective == "barrier" else f" of {sized(place.bytes)}"
+def place_words(place: RankedCall, mode: str, each: bool = False) -> str:
+    """Return a place in words: ``allreduce of 8 B (MPI_DOUBLE MPI_SUM) on 4 x 36, latency``.
+
+    `each`: without the size.
+    """
+    size = "" if each or place.collective == "barrier" else f" of {sized(place.bytes)}"
     shape = f" ({place.shape})" if place.shape.strip() else ""
     ranks = "" if place.nranks == place.nodes * place.ppn else f", {place.nranks} ranks"
     root = f", root {place.root}" if place.root else ""
@@ -99,6 +104,32 @@ def distance_lines(ranking: Ranking) -> list[str]:
     return out
 
 
+def _two_defaults(ranking: Ranking) -> bool:
+    alone = len(ranking.distances) == len(ranking.entries) == 2
+    return alone and not ranking.missing and not ranking.simulated
+
+
+def _over_sizes(rankings: Sequence[Ranking]) -> list[str]:
+    """Return one table of all sizes of a call, where two defaults are all that was measured."""
+    names = sorted(d.mpi for d in rankings[0].distances)
+    rows: list[tuple[str, ...]] = [("bytes", "A us", "B us", "B / A")]
+    why: list[str] = []
+    for r in rankings:
+        a, b = sorted(r.distances, key=lambda d: d.mpi)
+        behind = b if b.every.best is a.default else a
+        verdict, ratio = behind.every.verdict, behind.every.ratio
+        word: str = verdict.outcome if verdict.tested else "not tested"
+        if verdict.outcome in ("slower", "faster"):
+            word = f"{ratio if behind is b else 1 / ratio:.2f}"
+        elif verdict.outcome == "inconclusive":
+            why.append(f"{word}: {verdict.words}")
+        times = [us(d.default.time.median) for d in (a, b)]
+        rows.append((str(r.place.bytes), *times, word))
+    legend = [f"  {letter}: {name}" for letter, name in zip("AB", names, strict=True)]
+    head = place_words(rankings[0].place, rankings[0].mode, each=True)
+    return [head, *legend, *columns(rows, 0), *dict.fromkeys(why)]
+
+
 def answer(rankings: Sequence[Ranking]) -> str:
     """Return the answer in one sentence: the default that loses most, as far as that was tested."""
     found = [(d.every, d, r) for r in rankings for d in r.distances if d.every.verdict.tested]
@@ -131,9 +162,10 @@ def facts(rankings: Sequence[Ranking]) -> list[tuple[str, str]]:
     entries = {(e.mpi, e.candidate) for r in rankings for e in r.entries}
     where = list(dict.fromkeys(f"{r.place.nodes} x {r.place.ppn}" for r in rankings))
     more = f" and {len(where) - 4} more" if len(where) > 4 else ""
+    done = "simulated" if all(r.simulated for r in rankings) else "measured"
     return [
         ("defaults", ", ".join(words) or "not measured"),
-        ("measured", f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
+        (done, f"{counted(len(entries), 'algorithm')} in {counted(len(rankings), 'call')}"),
         ("nodes x ranks", ", ".join(where[:4]) + more),
     ]
 
@@ -150,9 +182,17 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
     `rankings`: in the order of the places.
     """
     out: list[str] = []
-    for ranking in rankings:
-        head = entry_lines(ranking)
-        out += [*(head if whole else head[:1]), *distance_lines(ranking), ""]
+    calls = groupby(
+        rankings, key=lambda r: (replace(r.place, bytes=0), r.mode, {d.mpi for d in r.distances})
+    )
+    for _, same in calls:
+        of_call = [*same]
+        if not whole and all(map(_two_defaults, of_call)):
+            out += [*_over_sizes(of_call), ""]
+            continue
+        for ranking in of_call:
+            head = entry_lines(ranking)
+            out += [*(head if whole else head[:1]), *distance_lines(ranking), ""]
     if whole:
         out.append(
             "* the MPI's default; x default: time / that of this MPI's default, over launches or "

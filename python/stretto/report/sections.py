@@ -289,11 +289,11 @@ def _outlook(f: ForecastFile) -> str:
             if turn is None
             else f"{what} more than {fmt.count(turn.ranks)} cores make it slower"
         )
-    text = f"{f.name} on {f.platform}: {', '.join(words)}."
+    text = f"{f.program} on {f.platform}: {', '.join(words)}."
     if claimed := [s for s in f.scales if f.claims_gain(s)]:
         most = max(claimed, key=lambda s: s.gain)
         text += f" Tuning saves most at {fmt.count(most.ranks)} cores: {_gain_of(most)}."
-    return text + (f" This is {f.caution}." if f.caution else "")
+    return " ".join([text, *(f"{c[:1].upper()}{c[1:]}." for c in f.cautions)])
 
 
 def _runs_of(found: SettingsFile, tried: Tried) -> int:

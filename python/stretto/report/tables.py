@@ -22,6 +22,7 @@ DRAWN = (MEASURED, "simulated", "learned")
 _SHOWN = {
     "ratio", "low", "high", "p", "launches", "source", "sizes", "modes", "best", "best_ratio",
     "by_fit", "native_us", "us", "pairs", "calls", "saved_s", "saved_spread_s", "tried", "order",
+    "roots_used",
 }  # fmt: skip
 FOREST_TOP = 2.0  # right end of the small interval plots: twice as slow as native
 
@@ -107,7 +108,9 @@ def more(row: Row) -> str:
     if "best" in evidence:
         ratio = fmt.ratio(row.number("best_ratio"))
         out.append(f"next best {fmt.choice(evidence['best'])} at {ratio}")
-    out += [f"{key} {value}" for key, value in evidence.items() if key not in _SHOWN]
+    words = {"roots": "root", "types": "on", "pattern": "blocks"}
+    out += [f"{words.get(k, k)} {v.replace('+', ', ')}" for k, v in evidence.items()
+            if k not in _SHOWN]  # fmt: skip
     return ", ".join(out)
 
 

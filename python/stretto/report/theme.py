@@ -43,7 +43,7 @@ DARK = {name: dark for name, (_, dark) in PALETTE.items()}
 CHOSEN_COLOURS = ("blue", "green", "purple", "sky", "brown", "slate")
 
 # White to dark blue: one hue, so that more is darker for every eye and on every printer.
-RAMP = ("#eaf2f9", "#c3dcee", "#92c1e0", "#5a9fcb", "#2a7ab3", "#0d5590", "#08306b")
+RAMP = ("#d5e5f2", "#b9d5ea", "#92c1e0", "#5a9fcb", "#2a7ab3", "#0d5590", "#08306b")
 
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 FONT_SIZE = 12

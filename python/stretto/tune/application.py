@@ -16,36 +16,46 @@ from stretto.files.usage import busy_words, usage_of
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, open_points, open_words
-from stretto.tune.measured import measure_needs, say_plan, state_cost
+from stretto.profile.record import default_path
+from stretto.tune.measured import DRY, measure_needs, outlook, say_plan, state_cost
 from stretto.tune.needs import find_needs
 from stretto.tune.place import alone_in, keep_input
 from stretto.tune.predict import predict
 from stretto.tune.profiled import has_profile, profile_of, recorded_here
 from stretto.tune.session import Tuning
-from stretto.tune.verify import TuneResult, verify, write_result
-from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help
+from stretto.tune.verify import TuneOutlook, TuneResult, verify, write_result
+from stretto.tune.words import LEAST_GAIN, gain_words, needs_lines, no_help, rest_words
 
 
 def tune(session: Tuning) -> TuneResult:
     _prepare(session)
-    if session.o.dry_run:
-        found = profile_of(session) if has_profile(session) else recorded_here(session)
-        return _dry(session, found)
     with alone_in(session.o.out):
-        return _steps(session)
+        found = _steps(session)
+    found.unused = rest_words(session.o.budget_s, session.left_s(), session.end)
+    if found.unused:
+        session.say(f"stretto: {found.unused}")
+    return found
 
 
-def _dry(session: Tuning, profile: Profile | None) -> TuneResult:
+def foresee(session: Tuning) -> TuneOutlook:
     """Say what a recorded run shows of the cost, or that nothing can help; write nothing."""
-    if profile is not None:
-        needs = find_needs(profile, session.o.only)
-        if (reason := no_help(needs)) is not None:
-            session.say(f"stretto: {reason}")
-        else:
-            for line in needs_lines(needs):
-                session.say(line)
-            state_cost(session, needs)
-    return TuneResult("dry run: nothing was run or measured", False)
+    _prepare(session)
+    own = has_profile(session)
+    path = session.path("profile.json") if own else default_path(session.job)
+    profile = profile_of(session) if own else recorded_here(session)
+    if profile is None:
+        session.say(
+            "stretto: what is measured, and for how long, depends on a profile, and there is none: "
+            "stretto profile -- CMD"
+        )
+        return TuneOutlook(DRY)
+    needs = find_needs(profile, session.o.only)
+    if (reason := no_help(needs)) is not None:
+        session.say(f"stretto: {reason}")
+        return TuneOutlook(DRY, path)
+    for line in needs_lines(needs):
+        session.say(line)
+    return outlook(session, needs, path)
 
 
 def _steps(session: Tuning) -> TuneResult:
@@ -56,6 +66,7 @@ def _steps(session: Tuning) -> TuneResult:
     if busy is not None:
         session.say(f"stretto: warning: in the profiled run {busy}")
     if reason is not None:
+        session.end = "nothing"
         found = Verdict("same", reason)
         if busy is not None:
             found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
@@ -69,6 +80,7 @@ def _steps(session: Tuning) -> TuneResult:
     write_table(table, session.path("table"))
     if all(row.choice == NATIVE for row in rows):
         text, words = "CMD keeps native algorithms everywhere", open_words(comparisons)
+        session.end = "decided" if words is None else "open"
         if words is None:
             text += "; no measured algorithm was significantly faster than native"
             return _nothing(session, profile, text, Verdict("same", text), benches)
@@ -83,6 +95,7 @@ def _steps(session: Tuning) -> TuneResult:
     if predicted is not None:
         session.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
     if session.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
+        session.end = "little"
         text = (
             f"little can be gained on CMD: predicted {gain_words(predicted)} of the wall time, "
             "too little to prove with any number of runs; the table was written, but CMD was not "

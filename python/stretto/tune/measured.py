@@ -22,13 +22,16 @@ from stretto.measure.ledger import require_layout, time_left
 from stretto.measure.request import ask
 from stretto.measure.runner import SLACK, measure
 from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
+from stretto.measure.show import size_words
 from stretto.tune.decide import Call, SizeRange, calls_of, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.session import PAIRS, Tuning
+from stretto.tune.verify import TuneOutlook
 
 LAUNCHES, FEWEST_LAUNCHES = 10, 6
 #: a run of CMD may take so many times as long as the recorded one
 RUNS_VARY = 1.25
+DRY = "dry run: nothing was run or measured"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,15 @@ class Planned:
             f"{counted(len(self.settings.cases), 'call shape')} on {nodes} x {ppn} (nodes x ranks),"
             f" {counted(self.settings.launches, 'launch')}"
         )
+
+    @property
+    def shapes(self) -> str:
+        """The calls and sizes, with the number of candidates of each."""
+        parts: dict[str, int] = {}
+        for case in self.settings.cases:
+            size = f" of {size_words(case.bytes)} B" if case.bytes else ""
+            parts[f"{case.collective}{size}"] = len(case.candidates)
+        return ", ".join(f"{c} ({counted(n, 'candidate')})" for c, n in parts.items())
 
 
 def planned(session: Tuning, needs: Needs) -> list[Planned]:
@@ -144,21 +156,53 @@ def _cases(session: Tuning, members: Sequence[Need], nodes: int, nranks: int) ->
 def say_plan(session: Tuning) -> None:
     """Say what will be run and measured, before anything is."""
     budget = "" if session.o.budget_s is None else f", all within about {session.o.budget_s:.0f} s"
-    pairs = PAIRS if session.o.pairs is None else session.o.pairs
+    pairs = _pairs(session)
     session.say(
         "stretto: cost: CMD runs once with the recorder, then its collectives are measured, then "
         f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
-        f"({session.o.place.words()}){budget}; Ctrl-C keeps what was measured"
+        f"({session.o.place.words()}){budget if session.o.pairs is None else ''}; Ctrl-C keeps "
+        "what was measured"
     )
+
+
+def cost_of(session: Tuning, needs: Needs) -> tuple[float, float]:
+    """Return about how long measuring takes, and runs of CMD after it (s)."""
+    seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
+    runs = 2 * _pairs(session) * session.whole_s
+    if session.o.budget_s is not None and session.o.pairs is None:
+        runs = min(runs, max(0.0, session.left_s() - seconds))
+    return seconds, runs
+
+
+def outlook(session: Tuning, needs: Needs, path: Path) -> TuneOutlook:
+    """Say what would be measured, and for how long, and return it."""
+    plans, (seconds, runs) = planned(session, needs), cost_of(session, needs)
+    for plan in plans:
+        left = time_left(plan.settings, plan.path, session.o.restart)
+        kinds = len(plan.settings.variants)
+        each = f" of each of {kinds} kinds" if kinds > 1 else ""
+        session.say(f"stretto: would measure {plan.words}{each}: about {duration(left)}")
+        session.say(f"stretto:   {plan.shapes}")
+    _say_cost(session, seconds, runs)
+    return TuneOutlook(
+        DRY, path, list(needs.chosen), [f"{p.words}: {p.shapes}" for p in plans],
+        sum(p.settings.total() for p in plans), round(seconds, 1), 2 * _pairs(session),
+        round(runs, 1),
+    )  # fmt: skip
+
+
+def _pairs(session: Tuning) -> int:
+    return PAIRS if session.o.pairs is None else session.o.pairs
 
 
 def state_cost(session: Tuning, needs: Needs) -> None:
     """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
-    seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
-    pairs = PAIRS if session.o.pairs is None else session.o.pairs
-    runs = 2 * pairs * session.whole_s
-    if session.o.budget_s is not None and session.o.pairs is None:
-        runs = min(runs, max(0.0, session.left_s() - seconds))
+    seconds, runs = cost_of(session, needs)
+    _say_cost(session, seconds, runs)
+    ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
+
+
+def _say_cost(session: Tuning, seconds: float, runs: float) -> None:
     session.say(
         f"stretto: cost: about {duration(seconds)} for measuring, then about {duration(runs)} "
         f"for runs of CMD ({duration(session.run_s)} each)"
@@ -167,8 +211,6 @@ def state_cost(session: Tuning, needs: Needs) -> None:
         session.say(
             "stretto: note: CMD is a long job; stretto learn -- CMD learns during one run of it"
         )
-    if not session.o.dry_run:
-        ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
 
 
 def _bench_budget(session: Tuning) -> float | None:

@@ -81,6 +81,8 @@ class Tuning:
         #: what earlier runs were of, and when they began; None: not known
         self.programs: list[ProgramFile] | None = None
         self.since = ""
+        #: where this tuning ended: a key of `words._REST`
+        self.end = "tested"
         #: when the verdict that is gone on with was written; None: a run was made since
         self.written: str | None = None
 

@@ -27,6 +27,7 @@ from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
 from stretto.progress import Progress
 from stretto.tune import outputs
+from stretto.tune.needs import Need
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import PAIRS, Tuning
 from stretto.tune.trials import Kind, Trial, find_value, gain, judged, order
@@ -52,6 +53,25 @@ class TuneResult:
     rows: list[Row] = field(default_factory=list)
     predicted: GainInterval | None = None
     measured: GainInterval | None = None
+    #: why half of the budget was not used; empty where less was left
+    unused: str = ""
+
+
+@dataclass
+class TuneOutlook:
+    """What a dry run found: calls that count, and the cost of measuring them.
+
+    `profile`: what it was read from; None: there is none, and nothing more is known.
+    """
+
+    conclusion: str
+    profile: Path | None = None
+    calls: list[Need] = field(default_factory=list)
+    measuring: list[str] = field(default_factory=list)
+    launches: int = 0
+    measuring_s: float = 0.0
+    runs: int = 0
+    runs_s: float = 0.0
 
 
 def write_result(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.counted import counted
+from stretto.counted import counted, duration
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
@@ -89,6 +89,27 @@ def conclude(
                 "only part of it; the rest may not be reproducible"
             )
     return text
+
+
+#: what came of the budget's rest, by where a tuning ended
+_REST = {
+    "nothing": "by its profile no call of CMD can gain, so nothing was measured",
+    "decided": "every measured call is decided, and nothing is left to measure",
+    "open": "the rest was kept for runs of CMD, and no table to try came out; the same command "
+    "measures on",
+    "little": "the predicted gain is too small to prove; --pairs 6 runs CMD all the same",
+    "tested": "all runs of CMD were made; --pairs sets more",
+}
+
+
+def rest_words(budget_s: float | None, left_s: float, end: str) -> str:
+    """Say why half of a budget or more was left; empty where less was.
+
+    `end`: a key of `_REST`.
+    """
+    if budget_s is None or left_s < budget_s / 2:
+        return ""
+    return f"{duration(left_s)} of the budget of {duration(budget_s)} were not used: {_REST[end]}"
 
 
 def start_words(gained_s: float) -> str:

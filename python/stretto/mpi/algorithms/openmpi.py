@@ -91,6 +91,12 @@ def find(variables: Mapping[str, Variable]) -> list[NativeAlgorithm]:
     return out + _hierarchies(variables) + _components(variables)
 
 
+def selected(chosen: str, component: str) -> bool:
+    """Tell whether a list of a framework's components, ``a,b`` or ``^a,b``, selects one."""
+    listed = component in chosen.removeprefix("^").split(",")
+    return not chosen or listed != chosen.startswith("^")
+
+
 def hiding(variables: Mapping[str, Variable], environ: Mapping[str, str]) -> list[str]:
     """Return a sentence for each component that decides before coll/tuned and HAN."""
     chosen = environ.get("OMPI_MCA_coll", "")
@@ -99,8 +105,7 @@ def hiding(variables: Mapping[str, Variable], environ: Mapping[str, str]) -> lis
         name = f"coll_{component}"
         if f"{name}_enable" not in variables:
             continue
-        listed = component in chosen.removeprefix("^").split(",")
-        if chosen and listed == chosen.startswith("^"):
+        if not selected(chosen, component):
             continue
         if environ.get(f"OMPI_MCA_{name}_enable", on).lower() in OFF:
             continue

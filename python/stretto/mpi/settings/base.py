@@ -82,9 +82,16 @@ class Entry:
     def settings(self) -> list[Setting]:
         label = self.variable or self.set_as
         return [
-            Setting(f"{label}={v}", self.what, ((self.set_as, v), *self.besides), self.words)
+            Setting(f"{label}={v}", self._does(v), ((self.set_as, v), *self.besides), self.words)
             for v in self.values
         ]
+
+    def _does(self, value: str) -> str:
+        """Return what one value does, where the values have words of their own: ``X: off, on``."""
+        what, _, words = self.what.partition(": ")
+        each = words.split(", ")
+        own = len(each) == len(self.values) > 1
+        return f"{what}: {each[self.values.index(value)]}" if own else self.what
 
     def fits(self, nodes: int, ppn: int) -> bool:
         if self.many and ppn < 2:

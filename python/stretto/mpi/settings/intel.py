@@ -25,7 +25,7 @@ def entries(major: int, variables: Mapping[str, Variable], around: Around) -> li
     ]  # fmt: skip
     if around.ports:
         # by hand from 2021.6, by itself from 2021.12: one of them is the default
-        out.append(_own("I_MPI_MULTIRAIL", ("1", "0"), "use several ports, or one port", True))
+        out.append(_own("I_MPI_MULTIRAIL", ("1", "0"), "ports of a rank: several, one", True))
     domains = ("core", "numa", "socket") if around.parts else ("core",)
     orders = ("compact", "scatter", "spread") if around.parts else ()
     out += [

@@ -12,9 +12,9 @@ import numpy as np
 # Ticks carry the unit, so that 1000 is never read as microseconds where seconds are meant.
 SIZE_EXPR = (
     "datum.value < 1024 ? format(datum.value, 'd') + ' B'"
-    " : datum.value < 1048576 ? format(datum.value / 1024, '~g') + ' KiB'"
-    " : datum.value < 1073741824 ? format(datum.value / 1048576, '~g') + ' MiB'"
-    " : format(datum.value / 1073741824, '~g') + ' GiB'"
+    " : datum.value < 1048576 ? format(datum.value / 1024, '.4~g') + ' KiB'"
+    " : datum.value < 1073741824 ? format(datum.value / 1048576, '.4~g') + ' MiB'"
+    " : format(datum.value / 1073741824, '.4~g') + ' GiB'"
 )
 TIME_EXPR = (
     "datum.value == 0 ? '0' : datum.value < 0.9999e-6 ? format(datum.value * 1e9, '~g') + ' ns'"

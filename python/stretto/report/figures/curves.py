@@ -189,6 +189,6 @@ def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figu
         f"scaling-{panels[0].kind}-{number}B",
         panels[0].title(number),
         chart(lines, x, time_y(points), room=SMALL),
-        f"time per call against ranks, {panels[0].mode}; on as few nodes as were measured",
+        f"time per call against ranks, {panels[0].mode}; on the fewest nodes",
         any(p.simulated for p in points),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
@@ -163,8 +164,9 @@ def pairs_heat(
     ]  # fmt: skip
     named = len(hosts) <= NAMED
     side = max(160, min(330, 44 * len(hosts)))
+    upright: dict[str, Any] = {"labelAngle": 0} if max(map(len, hosts)) < 4 else {}
     picture = grid(
         rows, (hosts, hosts), (0, max(values.values())), ("t",) if len(hosts) <= FIGURES else (),
-        labels=named, labelLimit=110,
+        labels=named, labelLimit=110, **upright,
     ).properties(width=side, height=side)  # fmt: skip
     return Figure(name, title, picture, f"rows send to columns, {unit}", light_only=True)

@@ -209,5 +209,5 @@ def forecast_elapsed(forecast: ForecastFile) -> Figure:
     low, high = min(row["lo"] for row in rows), max(row["hi"] for row in rows)
     y = axes.log_time(alt.Y, "v", low, high, "Elapsed time")
     picture = over_cores(rows, y, turns, band=True, simulated=True)
-    name = fmt.identifier(f"forecast-{forecast.name}-{forecast.platform}-{forecast.scaling}")
-    return Figure(name, f"{forecast.name}: forecast", picture, forecast.note, True)
+    name = fmt.identifier(f"forecast-{forecast.program}-{forecast.platform}-{forecast.scaling}")
+    return Figure(name, f"{forecast.program}: forecast", picture, forecast.note, True)
