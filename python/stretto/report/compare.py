@@ -183,7 +183,7 @@ def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
 
 
 def _directory(system: System) -> str:
-    return os.path.commonpath([f.path.parent for f in system.files])
+    return os.path.relpath(os.path.commonpath([f.path.parent.absolute() for f in system.files]))
 
 
 def write(both: SystemsCompared, to: PageFiles) -> list[str]:

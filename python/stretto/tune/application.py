@@ -16,7 +16,6 @@ from stretto.files.usage import busy_words, usage_of
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, open_points, open_words
-from stretto.profile.record import default_path
 from stretto.tune.measured import DRY, measure_needs, outlook, say_plan, state_cost
 from stretto.tune.needs import find_needs
 from stretto.tune.place import alone_in, keep_input
@@ -41,14 +40,14 @@ def foresee(session: Tuning) -> TuneOutlook:
     """Say what a recorded run shows of the cost, or that nothing can help; write nothing."""
     _prepare(session)
     own = has_profile(session)
-    path = session.path("profile.json") if own else default_path(session.job)
-    profile = profile_of(session) if own else recorded_here(session)
-    if profile is None:
+    found = (session.path("profile.json"), profile_of(session)) if own else recorded_here(session)
+    if found is None:
         session.say(
             "stretto: what is measured, and for how long, depends on a profile, and there is none: "
             "stretto profile -- CMD"
         )
         return TuneOutlook(DRY)
+    path, profile = found
     needs = find_needs(profile, session.o.only)
     if (reason := no_help(needs)) is not None:
         session.say(f"stretto: {reason}")

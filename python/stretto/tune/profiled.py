@@ -35,7 +35,7 @@ def has_profile(session: Tuning) -> bool:
     return not session.o.restart and path.exists() and read_profile(path).command_s is not None
 
 
-def recorded_here(session: Tuning) -> Profile | None:
+def recorded_here(session: Tuning) -> tuple[Path, Profile] | None:
     """Return the newest profile of the same command that is in the directory."""
     if session.o.restart:
         return None
@@ -45,7 +45,7 @@ def recorded_here(session: Tuning) -> Profile | None:
         if found.command == session.o.words and found.mpi.family == session.job.mpi.family:
             session.run_s = float(np.median(found.wall_s)) + START_S
             session.say(f"stretto: as recorded in {path} ({found.created})")
-            return found
+            return path, found
     if paths:
         names = ", ".join(path.name for path in paths[:3])
         session.say(f"stretto: note: {names}: of another command or MPI, and not used")
