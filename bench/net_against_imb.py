@@ -12,9 +12,9 @@ elsewhere. Printed is the ratio of the medians (Stretto divided by the other) wi
 interval (bootstrap over the launches). Both programs give the best of five batches of about 10 ms:
 IMB prints one mean a size, so it gets the same size several times (``-msglen``), and the first two
 rows are its warm-up. One long mean would have every interruption in it, and a median of batches
-those during which the cores were elsewhere. The medians are of the best of four launches: windows
-of 64 KiB differ by 1.5 times between launches of one program, with where its buffers lie in the
-caches.
+those during which the cores were elsewhere. The medians are of the best of eight launches: windows
+of 64 KiB differ by up to two times between launches of one program, with where its buffers lie in
+the caches.
 What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
@@ -68,9 +68,9 @@ LIMIT_S = 30.0
 VOLUME, FEWEST, MOST = 100 << 20, 8, 10_000
 #: rows of IMB that are its warm-up
 WARM_UP = 2
-#: launches of which the best counts: where malloc's pages lie makes one up to 1.5 times as fast as
-#: another
-GROUP = 4
+#: launches of which the best counts: where malloc's pages lie makes one in five or so up to twice
+#: as fast as the others, and of four launches too many have none
+GROUP = 8
 #: groups of each program that make a ratio
 ENOUGH = 3
 #: samples of the bootstrap
