@@ -130,9 +130,8 @@ def test_learning_where_nothing_is_called_often_tries_nothing(tmp_path: Path) ->
     )
     assert not (tmp_path / "learned.table").exists()
     # communicators of the same ranks, each with fewer calls, learn one after another
-    done = learned(tmp_path, "learning 1 100", after=3)
-    assert "stretto: learned: allreduce of 8 to 15 bytes on 1 x 2: " in done.stderr
-    assert not re.search(r"allreduce of 8 to 15 bytes on 1 x 2: 1?\d?\d calls", done.stderr)
+    done = learned(tmp_path, "learning 1 1000", after=3)
+    assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 2: (?!\d+ calls)", done.stderr)
 
 
 @pytest.mark.long
@@ -172,9 +171,10 @@ def test_learning_on_many_communicators_that_come_and_go_grows_nothing(tmp_path:
     The node's memory grows by 4 MiB when a candidate first needs it, which may be at any time.
     """
     settings = {"learn": 1, "learn_after": 1, "after": 1, "learn_table": tmp_path / "learned.table"}
+    settings["learn_seconds"] = 600  # or a busy machine tries too little for a table of many rows
     done = job("openmpi4", f"soak 2000 100000 {32 * 64 + 8192}", ranks=2, timeout=900, **settings)
     assert "soak: done" in done.stdout and "learned: " in done.stderr, done.stdout + done.stderr
-    assert (tmp_path / "learned.table").exists()
+    assert len(read_table(tmp_path / "learned.table").rows) > 10
 
 
 def test_learn_command_leaves_a_table_that_run_and_learn_find(tmp_path: Path) -> None:
