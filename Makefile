@@ -89,8 +89,9 @@ test:
 	@$(MAKE) --no-print-directory ctest
 	@$(MAKE) --no-print-directory pytest
 # What needs no MPI: about two minutes.
+# These tests often wait for a process or a clock: one more of them runs than there are processors.
 test-unit: dev
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not long and not browser" \
+	@$(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist loadfile -m "not long and not browser" \
 	  $(PYTEST_ARGS) $(if $(findstring tests/,$(PYTEST_ARGS)),,tests/unit)
 # The slow proofs, which CI leaves out: run them before a change to what they prove is called done.
 test-long:

@@ -2,6 +2,9 @@
 
 The dataclasses are the schema: a value of the wrong type, a missing key or a key that the schema
 does not know is refused. Units are in the key names (``_s``, ``_us``, ``bytes``).
+
+A type is looked at once: it becomes a function that checks and converts, because results of a
+campaign hold millions of values.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import functools
 import sys
 import types
 import typing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,8 +22,30 @@ from stretto import kinds
 from stretto.errors import StrettoError
 
 T = TypeVar("T")
+Decoder = Callable[[Any], Any]
 
 LARGEST_INT = 2**63 - 1
+
+
+class _Refused(Exception):
+    """A value is not as its type says; `path`, from the value outwards, grows on the way up."""
+
+    def __init__(self, problem: str, *path: str) -> None:
+        super().__init__(problem)
+        self.path = list(path)
+
+
+def decode(kind: type[T], value: Any, place: str) -> T:
+    """Turn a JSON value into an instance of `kind`."""
+    try:
+        return typing.cast(T, _decoder(typing.cast(Any, kind))(value))
+    except _Refused as refused:
+        where = "".join(reversed(refused.path)).removeprefix(".")
+        raise StrettoError(
+            f"{where or 'the file'} {refused}",
+            place,
+            "the file is damaged or was changed by hand; make it again",
+        ) from refused.__cause__
 
 
 @functools.cache
@@ -28,111 +54,176 @@ def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls, {**vars(kinds), **vars(sys.modules[cls.__module__])})
 
 
-def _refuse(problem: str, place: str, path: str) -> StrettoError:
-    return StrettoError(
-        f"{path or 'the file'} {problem}",
-        place,
-        "the file is damaged or was changed by hand; make it again",
-    )
-
-
-def decode(kind: type[T], value: Any, place: str, path: str = "") -> T:
-    """Turn a JSON value into an instance of `kind`."""
-    return typing.cast(T, _decode(kind, value, place, path))
-
-
-def _decode(kind: Any, value: Any, place: str, path: str) -> Any:
+@functools.cache
+def _decoder(kind: Any) -> Decoder:
     if kind is Any:
-        return value
+        return lambda value: value
     if dataclasses.is_dataclass(kind):
-        return _decode_dataclass(typing.cast(type, kind), value, place, path)
-    origin = typing.get_origin(kind)
-    if origin is typing.Union or origin is types.UnionType:
-        return _decode_union(typing.get_args(kind), value, place, path)
-    if origin is typing.Literal:
-        if not isinstance(value, str) or value not in typing.get_args(kind):
-            names = ", ".join(typing.get_args(kind))
-            raise _refuse(f"must be one of {names}, not {_short(value)}", place, path)
+        return _dataclass(typing.cast(type, kind))
+    arguments = typing.get_args(kind)
+    match typing.get_origin(kind):
+        case typing.Union | types.UnionType:
+            return _union(arguments)
+        case typing.Literal:
+            return _literal(arguments)
+        case origin if origin is list:
+            return _list(arguments[0])
+        case origin if origin is tuple:
+            return _tuple(arguments)
+        case origin if origin is dict:
+            return _dict(arguments[1])
+    if kind is float:
+        return _float
+    return _int if kind is int else _plain(kind)
+
+
+def _literal(names: tuple[str, ...]) -> Decoder:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str) or value not in names:
+            raise _Refused(f"must be one of {', '.join(names)}, not {_short(value)}")
         return value
-    if origin is list:
+
+    return read
+
+
+def _list(kind: Any) -> Decoder:
+    item = _decoder(kind)
+
+    def read(value: Any) -> Any:
         if not isinstance(value, list):
-            raise _refuse(f"must be a list, not {_short(value)}", place, path)
-        (item,) = typing.get_args(kind)
-        return [_decode(item, v, place, f"{path}[{i}]") for i, v in enumerate(value)]
-    if origin is tuple:
-        items = typing.get_args(kind)
+            raise _Refused(f"must be a list, not {_short(value)}")
+        out: list[Any] = []
+        try:
+            for v in value:
+                out.append(item(v))
+        except _Refused as refused:
+            refused.path.append(f"[{len(out)}]")
+            raise
+        return out
+
+    return read
+
+
+def _tuple(kinds: tuple[Any, ...]) -> Decoder:
+    items = [_decoder(kind) for kind in kinds]
+
+    def read(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(items):
-            raise _refuse(f"must be a list of {len(items)} values", place, path)
-        return tuple(
-            _decode(t, v, place, f"{path}[{i}]")
-            for i, (t, v) in enumerate(zip(items, value, strict=True))
-        )
-    if origin is dict:
+            raise _Refused(f"must be a list of {len(items)} values")
+        out: list[Any] = []
+        try:
+            for item, v in zip(items, value, strict=True):
+                out.append(item(v))
+        except _Refused as refused:
+            refused.path.append(f"[{len(out)}]")
+            raise
+        return tuple(out)
+
+    return read
+
+
+def _dict(kind: Any) -> Decoder:
+    item = _decoder(kind)
+
+    def read(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise _refuse(f"must be an object, not {_short(value)}", place, path)
-        _, item = typing.get_args(kind)
-        return {str(k): _decode(item, v, place, f"{path}.{k}") for k, v in value.items()}
-    return _decode_plain(kind, value, place, path)
+            raise _Refused(f"must be an object, not {_short(value)}")
+        out: dict[str, Any] = {}
+        key = ""
+        try:
+            for key, v in value.items():
+                out[str(key)] = item(v)
+        except _Refused as refused:
+            refused.path.append(f".{key}")
+            raise
+        return out
+
+    return read
 
 
-#: what a plain value must be: in words, and as JSON's parser gives it
-_PLAIN: dict[type, tuple[str, tuple[type, ...]]] = {
-    type(None): ("null", (type(None),)),
-    bool: ("true or false", (bool,)),
-    int: ("a whole number", (int,)),
-    float: ("a number", (int, float)),
-    str: ("text", (str,)),
-}
-
-
-def _decode_plain(kind: type, value: Any, place: str, path: str) -> Any:
-    words, parsed = _PLAIN[kind]
-    good = isinstance(value, parsed) and (kind is bool or not isinstance(value, bool))
-    if good and kind is int:
-        good = -LARGEST_INT <= value <= LARGEST_INT
-    if good and kind is float:
+def _float(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
         try:
             return float(value)
         except OverflowError:
-            good = False
-    if not good:
-        raise _refuse(f"must be {words}, not {_short(value)}", place, path)
-    return value
+            pass
+    raise _Refused(f"must be a number, not {_short(value)}")
 
 
-def _decode_union(kinds: tuple[Any, ...], value: Any, place: str, path: str) -> Any:
-    if value is None and type(None) in kinds:
-        return None
-    rest = [k for k in kinds if k is not type(None)]
-    for kind in rest[:-1]:
-        try:
-            return _decode(kind, value, place, path)
-        except StrettoError:
-            continue
-    return _decode(rest[-1], value, place, path)
+def _int(value: Any) -> int:
+    # JSON's parser gives this very type; True is no whole number
+    if type(value) is int and -LARGEST_INT <= value <= LARGEST_INT:
+        return value
+    raise _Refused(f"must be a whole number, not {_short(value)}")
 
 
-def _decode_dataclass(kind: type, value: Any, place: str, path: str) -> Any:
-    if not isinstance(value, dict):
-        raise _refuse(f"must be an object, not {_short(value)}", place, path)
+#: what other plain values must be, in words
+_PLAIN: dict[type, str] = {type(None): "null", bool: "true or false", str: "text"}
+
+
+def _plain(kind: type) -> Decoder:
+    words = _PLAIN[kind]
+
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise _Refused(f"must be {words}, not {_short(value)}")
+        return value
+
+    return read
+
+
+def _union(kinds: tuple[Any, ...]) -> Decoder:
+    optional = type(None) in kinds
+    *others, last = [_decoder(kind) for kind in kinds if kind is not type(None)]
+
+    def read(value: Any) -> Any:
+        if value is None and optional:
+            return None
+        for item in others:
+            try:
+                return item(value)
+            except _Refused:
+                continue
+        return last(value)
+
+    return read
+
+
+def _dataclass(kind: type) -> Decoder:
     hints = _hints(kind)
-    out: dict[str, Any] = {}
-    dot = f"{path}." if path else ""
+    # made when the first value is read: a dataclass may hold itself
+    decoders: dict[str, Decoder] = {}
     fields = dataclasses.fields(kind)
-    unknown = sorted(set(value) - {f.name for f in fields})
-    if unknown:
-        raise _refuse("is not a key of this format", place, f"{dot}{unknown[0]}")
-    for field in fields:
-        if field.name in value:
-            out[field.name] = _decode(
-                hints[field.name], value[field.name], place, f"{dot}{field.name}"
-            )
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise _refuse("is missing", place, f"{dot}{field.name}")
-    try:
-        return kind(**out)
-    except ValueError as error:
-        raise _refuse(f"is wrong: {error}", place, path) from error
+    missing = dataclasses.MISSING
+    needed = [f.name for f in fields if f.default is missing and f.default_factory is missing]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _Refused(f"must be an object, not {_short(value)}")
+        if not decoders:
+            decoders.update((f.name, _decoder(hints[f.name])) for f in fields)
+        unknown = value.keys() - decoders.keys()
+        if unknown:
+            raise _Refused("is not a key of this format", f".{min(unknown)}")
+        out: dict[str, Any] = {}
+        name = ""
+        try:
+            for name, v in value.items():
+                out[name] = decoders[name](v)
+        except _Refused as refused:
+            refused.path.append(f".{name}")
+            raise
+        for name in needed:
+            if name not in out:
+                raise _Refused("is missing", f".{name}")
+        try:
+            return kind(**out)
+        except ValueError as error:
+            raise _Refused(f"is wrong: {error}") from error
+
+    return read
 
 
 def encode(value: Any) -> Any:

@@ -39,12 +39,11 @@ class Fit:
         return float(np.median([math.exp(abs(math.log(r.ratio))) for r in self.residuals]))
 
 
-def per_message(link: Link, nbytes: int, nic_gap: float = 0.0, nic_byte: float = 0.0) -> float:
-    """Return the time from one message of a long row of them to the next."""
+def in_a_window(link: Link, nbytes: int, nic_gap: float, nic_byte: float) -> float:
+    """Return the time from one message of a long row of them to the next, sent nonblocking."""
     return max(
         link.send_overhead + link.send_byte * nbytes,
         link.recv_overhead + link.recv_byte * nbytes,
-        link.gap_message,
         link.gap_byte * nbytes,
         nic_gap,
         nic_byte * nbytes,
@@ -66,9 +65,8 @@ def predict(
         return 1e6 * one_way(link, nbytes, nic_byte)
     if series.kind in SENDS:
         waits = link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0
-        return 1e6 * (per_message(link, nbytes, nic_gap, nic_byte) + waits)
-    # What only blocking sends cost does not hold up messages of a window.
-    link = dataclasses.replace(link, gap_message=0.0)
+        each = max(in_a_window(link, nbytes, nic_gap, nic_byte), link.gap_message)
+        return 1e6 * (each + waits)
     # The window's end is not counted apart: of messages in a row TCP puts several into one packet,
     # so that a row's rate would make the single messages of a collective too cheap.
     asked = (link.rendezvous + 2 * link.latency if nbytes > link.eager_bytes else 0.0) / (
@@ -76,9 +74,9 @@ def predict(
     )
     if series.kind == "multi_pair":
         pairs = series.pairs
-        each = per_message(link, nbytes, pairs / rails * nic_gap, pairs / rails * nic_byte)
+        each = in_a_window(link, nbytes, pairs / rails * nic_gap, pairs / rails * nic_byte)
         return 1e-6 * pairs * nbytes / (each + asked)
-    each = per_message(link, nbytes, nic_gap, nic_byte)
+    each = in_a_window(link, nbytes, nic_gap, nic_byte)
     if series.kind == "bibandwidth":
         core = 2 * (link.send_overhead + link.send_byte * nbytes)
         return 2e-6 * nbytes / (max(each, core) + asked)

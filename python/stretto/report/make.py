@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
+
 from stretto.errors import StrettoError, UsageError
 from stretto.report import compare, findings, render, sections
 from stretto.report.breakdown import breakdown
@@ -14,7 +16,12 @@ from stretto.report.load import System, load
 from stretto.report.page import PageFiles
 from stretto.report.render import Figure
 
+#: Altair checks each part of a chart against its schema as it is made, which takes longer than all
+#: else; the tests check, here nothing can differ but the numbers.
+UNCHECKED = debug_mode(False)
 
+
+@UNCHECKED
 def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     """Write the page and the charts; return what it says and what was written, for ``--json``."""
     systems = load(paths)
@@ -45,6 +52,7 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
     }
 
 
+@UNCHECKED
 def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     """Write a picture a collective: Stretto against the MPI over ranks, at three sizes."""
     systems = load(paths)
@@ -64,6 +72,7 @@ def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     return {**summary(systems[0], figures), "written": written}
 
 
+@UNCHECKED
 def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
     systems = load(paths)
     if len(systems) > 1:
