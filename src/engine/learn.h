@@ -1,4 +1,5 @@
-/* Learning while the job runs (STRETTO_LEARN): learn.c, and what is left of it: learned.c. */
+/* Learning while the job runs (STRETTO_LEARN): learn.c, what is tried: learn_candidates.c,
+ * and what is left of it: learned.c. */
 #ifndef STRETTO_LEARN_H
 #define STRETTO_LEARN_H
 
@@ -36,6 +37,16 @@ void stretto_learn_take(stretto_comm *c, stretto_collective collective, stretto_
 /* c is the next communicator of ranks that have learned this on one before: goes on with it. The
  * same on all ranks. */
 void stretto_learn_go_on(stretto_comm *c, stretto_learning *list);
+
+/* ---- learn_candidates.c ---------------------------------------------------------------------- */
+
+/* l->trial has the row of native: adds what is tried for calls such as d. The same on all ranks. */
+void stretto_learn_choose_candidates(stretto_comm *c, stretto_learning *l,
+                                     const stretto_decision *d);
+/* An allreduce of what ranks measured. The job ends where the MPI fails: ranks that do not know
+ * what the others know must not go on. */
+void stretto_learn_agree(const stretto_comm *c, const void *mine, void *all, int n,
+                         MPI_Datatype type, MPI_Op op);
 
 /* ---- learned.c ------------------------------------------------------------------------------- */
 
