@@ -27,9 +27,10 @@ class Progress:
     """Progress of one piece of work; use it in a ``with`` statement.
 
     `total`: how many steps there will be; None when that is not known. `before`: steps that were
-    done before: they took none of this time. `most`: `total` is the most that there may be: so is
-    the time left. `word`: how it ended, for the last line: "done" unless whoever uses it says
-    another, such as "stopped" or "ended"; after an exception it is "stopped" whatever was said.
+    done before: they took none of this time. `unit`: what a step is, in the plural. `most`: `total`
+    is the most that there may be: so is the time left. `word`: how it ended, for the last line:
+    "done" unless whoever uses it says another, such as "stopped" or "ended"; after an exception it
+    is "stopped" whatever was said.
     """
 
     def __init__(
@@ -39,10 +40,12 @@ class Progress:
         quiet: bool = False,
         stream: TextIO | None = None,
         before: float = 0.0,
+        unit: str = "",
     ) -> None:
         self.title = title
         self.total = total
         self.done = self._before = before
+        self.unit = unit
         self.note = ""
         self.word = "done"
         self.most = False
@@ -117,7 +120,11 @@ class Progress:
     def summary(self) -> str:
         """Return progress in a few words."""
         most = "at most " if self.most else ""
-        words = f"{self.done:g}" if self.total is None else f"{self.done:g} of {most}{self.total:g}"
+        digits = ".0f" if self.unit == "s" else "g"
+        words = f"{self.done:{digits}}"
+        if self.total is not None:
+            words += f" of {most}{self.total:{digits}}"
+        words += f" {self.unit}" if self.unit else ""
         if self.total is None and not self.done:
             words = f"{self._elapsed():.0f} s so far"
         left = self.remaining_s()

@@ -31,13 +31,13 @@ def test_progress_is_shown_after_some_seconds_with_the_time_left(clock: list[flo
         bar.advance(5)
     assert stream.getvalue() == ""
     clock[0] = 0.0
-    with Progress("measuring", 10, stream=stream) as bar:
+    with Progress("measuring", 10, stream=stream, unit="points") as bar:
         clock[0] = 5.0
         bar.advance(5, "allreduce")
         clock[0] = 6.0
         bar.advance(1)
     assert stream.getvalue().splitlines() == [
-        "stretto: measuring: 5 of 10, about 5 s left, allreduce",
+        "stretto: measuring: 5 of 10 points, about 5 s left, allreduce",
         "stretto: measuring: done after 6 s",
     ]
 

@@ -84,7 +84,7 @@ def command(
     if not announce(number, cost, " at 1 GB/s", dry_run=dry_run, as_json=as_json):
         return
     busy_notes()
-    with Progress("reading and writing", cost) as bar:
+    with Progress("reading and writing", cost, unit="s") as bar:
         found = measure(
             place, target, ways, launches, lambda text, done: bar.update(done * cost, text)
         )

@@ -81,7 +81,7 @@ def command(
     if not announce(number, cost, dry_run=dry_run, as_json=as_json):
         return
     notes = busy_notes()
-    with Progress("measuring between cores", len(wanted) * runs) as bar:
+    with Progress("measuring between cores", len(wanted) * runs, unit="measurements") as bar:
         found, errors = measure_cores(wanted, lengths, runs, bar.advance)
     node = _node(cores, found, errors)
     result = net_file(cores=node, notes=notes)

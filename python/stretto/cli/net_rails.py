@@ -80,7 +80,7 @@ def command(
         return
     refuse_nothing(tried, place)
     notes = busy_notes()
-    with Progress("trying links and rails", launches * (1 + len(tried))) as bar:
+    with Progress("trying links and rails", launches * (1 + len(tried)), unit="launches") as bar:
         rails = measure(place, tried, wanted, launches, found, report=bar.update)
     result = net_file(rails=rails, notes=notes)
     finish(result, write_net, encoded, lambda _: rails_page(rails), out, as_json)

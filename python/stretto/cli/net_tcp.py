@@ -198,7 +198,7 @@ def _starter(launcher: str, agent: str | None, mpi: str | None) -> Starter:
 def _measure(
     names: Sequence[str], start: Starter, plan: Plan, interface: str | None, port: int, tool: str
 ) -> NetFile:
-    with Progress("measuring the network", plan.total_s) as bar:
+    with Progress("measuring the network", plan.total_s, unit="s") as bar:
         bar.update(0, f"starting on {counted(len(names), 'host')}")
         with Agents(names, start) as agents:
             hosts = {

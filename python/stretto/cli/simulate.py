@@ -207,7 +207,7 @@ def _sweep(
             if len(cells) > 8:
                 say(f"stretto: {len(cells)} points of {name} on {where.name}")
             require_time(cells, tried, baseline)
-            with Progress(f"pricing {name}", total=len(cells)) as bar:
+            with Progress(f"pricing {name}", len(cells), unit="points") as bar:
                 answers += simulate(
                     cells, where, candidates=tried, baseline=baseline, seed=seed, wide=True,
                     done=partial(_advance, bar), begun=partial(_advance, bar),

@@ -243,7 +243,7 @@ def simulate(
             f"stretto: note: the model does not have the native selection of {installation.name}: "
             "gains are relative to Open MPI (baseline=openmpi)"
         )
-    with Progress("pricing", points) as bar:
+    with Progress("pricing", points, unit="points") as bar:
         table, answers = simulated_table(
             where, counts, each, names, wanted, installation.family, installation.version,
             seed=seed,

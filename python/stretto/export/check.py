@@ -203,7 +203,7 @@ def _judge_group(
             seen[i][1].add(prints, longer)
             progress.advance(1)
 
-    with Progress("checking rows", len(variants), quiet=quiet) as progress:
+    with Progress("checking rows", len(variants), quiet=quiet, unit="launches") as progress:
         # Messages are counted or sums compared first: no rank need be held back for that.
         counted = strongest != probe.TIMED
         hold = [] if counted else [c for c in cases if c.collective not in REDUCTIONS]

@@ -88,7 +88,8 @@ class Campaign:
             return
         begun = time.monotonic()
         kept = f"measurements so far are in {self.writer.path}; the same command continues"
-        with keeping(kept), Progress("measuring", cells, quiet=self.quiet) as progress:
+        bar = Progress("measuring", cells, quiet=self.quiet, unit="points")
+        with keeping(kept), bar as progress:
             for place, launch in enumerate(todo):
                 if not self._launch(launch, len(todo) - place, progress):
                     left = sum(len(self.pending(k)) for k in todo)

@@ -158,7 +158,7 @@ class Measuring:
             self._say_tables()
             plan = steps(self.w.points, self.w.tuned, self.w.rounds, self.w.seed, self.runs)
             kept = f"runs so far are in {self.w.path}; the same command continues"
-            with keeping(kept), Progress("scaling", len(plan)) as progress:
+            with keeping(kept), Progress("scaling", len(plan), unit="runs") as progress:
                 plan = self._first(plan, writer)
                 progress.update(progress.done + 1)
                 self._cost(plan)

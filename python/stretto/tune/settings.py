@@ -105,7 +105,10 @@ def _search(
 ) -> SettingsFile:
     so_far = f"runs so far are in {runs.path('settings.json')}; the same command continues"
     members = {NATIVE: None, **{s.name: dict(s.environment) for s in candidates}}
-    with keeping(so_far), Progress(f"trying settings on {runs.name}", most) as progress:
+    with (
+        keeping(so_far),
+        Progress(f"trying settings on {runs.name}", most, unit="runs") as progress,
+    ):
         try:
             for number in (1, rounds):
                 runs.turns(members, number, progress, out=lambda n, k: _out(runs, n, k))

@@ -232,7 +232,7 @@ def _take_turns(
             f"least {PAIRS}); the same command with more --budget, or --pairs, continues"
         )
     kept = f"runs so far are in {session.path('verdict.json')}; the same command continues"
-    with keeping(kept), Progress(f"running {session.name}", len(plan)) as progress:
+    with keeping(kept), Progress(f"running {session.name}", len(plan), unit="runs") as progress:
         for kind in plan:
             progress.update(progress.done, kind)
             if session.left_s() < session.whole_s:
