@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from stretto.files.forecast import ForecastFile
 from stretto.files.identity import titled
 from stretto.files.settings import SettingsFile
 from stretto.files.table import Row
@@ -61,11 +62,23 @@ def headline(system: System) -> tuple[str, str]:
     if system.profile is not None:
         return where_time_goes(breakdown(system.profile), program_of(system.command)), "open"
     if system.forecasts:
-        applications = ", ".join(dict.fromkeys(f.program for f in system.forecasts))
-        return f"{applications} at other scales, by a model; nothing was measured there.", "open"
+        return fastest_cores(system.forecasts[0]), "open"
     if system.settings:
         return settings_sentence(system.settings[0]), "open"
     return "The files contain nothing to report.", "open"
+
+
+def fastest_cores(f: ForecastFile) -> str:
+    """Return a forecast's finding: on how many cores the program is fastest."""
+    words = {}
+    for what, tuned in ((NATIVE, False), ("tuned", True)):
+        turn = f.turning_point(tuned)
+        ranks = fmt.count((turn or f.scales[-1]).ranks)
+        words[what] = f"{ranks} cores" if turn else f"{ranks} cores, the most that were simulated"
+    both = f"{words[NATIVE]}, native and tuned"
+    if words[NATIVE] != words["tuned"]:
+        both = "; ".join(f"{what} {where}" for what, where in words.items())
+    return f"By the model, {f.program} on {f.platform} is fastest on: {both}."
 
 
 def settings_sentence(found: SettingsFile) -> str:
@@ -132,6 +145,13 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         run = {r.setting for r in found.runs} & {t.name for t in found.tried}
         out.append(("settings", f"{len(run)} of {len(found.tried)} were run"))
         out.append(("runs", fmt.count(len(found.runs))))
+    elif system.forecasts:
+        f = system.forecasts[0]
+        recorded = f"{fmt.plural(f.recorded.ranks, 'rank')}, {fmt.seconds(f.recorded.wall_s)}"
+        claimed = sum(map(f.claims_gain, f.scales))
+        out.append(("recorded run", recorded))
+        out.append(("gain of tuning", f"claimed for {claimed} of {len(f.scales)} layouts"))
+        out.append(("where", f"platform {f.platform}, {f.scaling} scaling"))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
     if system.modelled:
         where.append(f"platform {system.machine}")
@@ -179,6 +199,13 @@ def following(system: System) -> str:
         found = system.settings[0]
         line = shlex.join(found.command)
         return f"stretto {'settings' if found.outcome == 'inconclusive' else 'run'} -- {line}"
+    if system.forecasts:
+        f = system.forecasts[0]
+        line = shlex.join(f.command) or line
+        if f.cautions:
+            needed = f.ranks_needed(f.scales[-1].ranks)
+            return f"stretto profile -- {line}   (on idle nodes, with {needed} ranks or more)"
+        return f"stretto tune -- {line}"
     return f"stretto tune -- {line}" if system.profile is not None else ""
 
 
@@ -336,6 +363,7 @@ def busy_notes(system: System) -> list[str]:
     profile, v = system.profile, system.verdict
     found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
     found += [busy_note(bench) for bench in system.benches]
+    found += [f.lacking for f in system.forecasts]
     before = None if v is None else busy_before([r.others for r in v.runs])
     found.append(None if before is None else f"the machine was busy: {before}")
     return [sentence(text) for text in dict.fromkeys(found) if text is not None]
