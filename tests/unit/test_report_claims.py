@@ -280,7 +280,7 @@ def test_a_row_that_nobody_measured_is_not_called_faster(
         text = "\n".join([*head, f"row allreduce 1 2 0-inf shm {evidence}", "end 1", ""])
         (tmp_path / "app.table").write_text(text)
         verdict = said(capsys, "report", tmp_path, "-o", tmp_path / "r.html")["verdict"]
-        assert verdict.startswith("Of 1 row in the table, 1 chooses something other than native.")
+        assert verdict.startswith("The only row of the table chooses ")
 
 
 @pytest.mark.parametrize("source", ["measured", "interpolated", "simulated", None])

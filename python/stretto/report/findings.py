@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from stretto.files.forecast import ForecastFile
-from stretto.files.identity import titled
+from stretto.files.identity import TITLES, titled
 from stretto.files.settings import SettingsFile
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
@@ -159,7 +159,8 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         one = system.identities[0]
         where.append(f"{titled(one.mpi)} on {system.machine}")
     elif system.tables:
-        where.append(f"{system.tables[0].family} {system.tables[0].mpi_version}")
+        table = system.tables[0]
+        where.append(f"{TITLES.get(table.family, table.family)} {table.mpi_version}".strip())
     if where:
         out.append(("where", ", ".join(where)))
     return out[:3]
@@ -190,6 +191,8 @@ def following(system: System) -> str:
         return shlex.join(system.benches[0].header.command)
     if system.rows and all(r.choice == NATIVE for r in system.rows) and not system.command:
         return f"stretto diagnose -- {line}"
+    if any(r.ratio is None and r.choice != NATIVE for r in learned_rows(system)):
+        return f"stretto learn -- {line}   (compares the choices with native)"
     if tables:
         return f"stretto tune -- {line}" if system.command else apply
     if system.panels:
@@ -238,6 +241,8 @@ def _table_sentence(rows: Sequence[Row]) -> str:
         f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} "
         f"choose{'s' if len(faster) == 1 else ''} "
         "something other than native"
+        if len(rows) > 1
+        else f"The only row of the table chooses {rows[0].choice}"
     )
     known = [r for r in faster if r.ratio and r.ratio > 0]
     if known:
