@@ -82,9 +82,15 @@ def fastest_cores(f: ForecastFile) -> str:
 
 
 def settings_sentence(found: SettingsFile) -> str:
+    """Return what came of the search; `details` has the sentences behind it."""
+    return _settings_sentences(found)[0]
+
+
+def _settings_sentences(found: SettingsFile) -> list[str]:
     text = found.conclusion or "No setting has been decided on yet: the runs are not complete"
-    named = "=" in text.partition(" ")[0]  # begins with a setting's name
-    return text if named else sentence(text)
+    parts = re.split(r"(?<=[a-z])\. (?=\w)", text)
+    # a setting's name stays as it is
+    return [f"{p.rstrip('.')}." if "=" in p.partition(" ")[0] else sentence(p) for p in parts]
 
 
 def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
@@ -158,6 +164,11 @@ def facts_of(system: System) -> list[tuple[str, str]]:
     elif system.identities:
         one = system.identities[0]
         where.append(f"{titled(one.mpi)} on {system.machine}")
+    elif system.settings and not system.tables:
+        found = system.settings[0]
+        if found.nodes and found.ppn:
+            where.append(f"{fmt.plural(found.nodes, 'node')} x {fmt.plural(found.ppn, 'rank')}")
+        where.append(f"{titled(found.mpi)} on {found.host.name}")
     elif system.tables:
         table = system.tables[0]
         where.append(f"{TITLES.get(table.family, table.family)} {table.mpi_version}".strip())
@@ -215,7 +226,9 @@ def following(system: System) -> str:
 def details(system: System) -> list[str]:
     """Return what stands behind the headline: the verdict's own sentences, none of them twice."""
     if system.verdict is None:
-        return []
+        head = headline(system)[0]
+        found = [_settings_sentences(f) for f in system.settings]
+        return found[0][1:] if found and found[0][0] == head else []
     text, head = conclusion(system.verdict), headline(system)[0]
     sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
     if re.sub(r"^Inconclusive:? ", "", sentences[0]).rstrip(".") in head:
@@ -370,7 +383,8 @@ def busy_notes(system: System) -> list[str]:
     found += [busy_note(bench) for bench in system.benches]
     found += [f.lacking for f in system.forecasts]
     before = None if v is None else busy_before([r.others for r in v.runs])
-    found.append(None if before is None else f"the machine was busy: {before}")
+    tried = [busy_before([r.others for r in f.runs]) for f in system.settings]
+    found += [None if b is None else f"the machine was busy: {b}" for b in (before, *tried)]
     return [sentence(text) for text in dict.fromkeys(found) if text is not None]
 
 

@@ -202,7 +202,6 @@ def _facts(result: NetFile) -> list[tuple[str, str]]:
     out = []
     found = {f: median_interval(v).median for f, v in net.figures(result).items()}
     extremes = (("us", min, "least latency"), ("MB/s", max, "most bandwidth"),
-                ("Gb/s", max, "most bandwidth"),
                 ("ns", min, "shortest flag"), ("GB/s", max, "fastest copy"))  # fmt: skip
     for unit, pick, what in extremes:
         mine = {f: value for f, value in found.items() if f.unit == unit and "send" not in f.what}
