@@ -174,7 +174,7 @@ def published(directory: Path) -> None:
             line = f"{size['bytes']:<10}{one['measured_us']:18.2f}"
             tables.setdefault(number, []).append(line)
     for number, lines in tables.items():
-        head = "# OSU MPI Broadcast Latency Test v5.5\n# Size       Avg Latency(us)\n"
+        head = "# OSU MPI Broadcast Latency Test v5.6\n# Size       Avg Latency(us)\n"
         (directory / f"{number}.txt").write_text(head + "\n".join(lines) + "\n")
 
 

@@ -75,10 +75,10 @@ def fastest_cores(f: ForecastFile) -> str:
         turn = f.turning_point(tuned)
         ranks = fmt.count((turn or f.scales[-1]).ranks)
         words[what] = f"{ranks} cores" if turn else f"{ranks} cores, the most that were simulated"
-    both = f"{words[NATIVE]}, native and tuned"
+    where = f"{words[NATIVE]}, native and tuned"
     if words[NATIVE] != words["tuned"]:
-        both = "; ".join(f"{what} {where}" for what, where in words.items())
-    return f"By the model, {f.program} on {f.platform} is fastest on: {both}."
+        where = f"{words[NATIVE]} native, and on {words['tuned']} tuned"
+    return f"By the model, {f.program} on {f.platform} is fastest on {where}."
 
 
 def settings_sentence(found: SettingsFile) -> str:

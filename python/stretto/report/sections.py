@@ -258,7 +258,7 @@ def _layouts(system: System) -> list[Slot]:
         places = sorted({(r.nodes, r.ppn) for r in table.rows if r.nodes and r.ppn})
         for name in sorted({r.collective for r in table.rows}, key=importance(system)):
             measured = {n for p in system.panels if p.collective == name for n in p.sizes}
-            sizes = sorted(measured or {r.low for r in table.rows if r.collective == name})
+            sizes = sorted(measured or {max(r.low, 8) for r in table.rows if r.collective == name})
             found: list[tuple[float, int, Figure]] = []
             for size in _spread(sizes, MOST_SIZES):
                 at = {(a or 0, b or 0): table.find(name, a or 0, b or 0, size) for a, b in places}
