@@ -36,7 +36,7 @@ JOB = "mpirun -n 2 python inversion.py --days"
 RATE = (
     "--metric 'iterations per second: ([0-9.]+)' --metric-better higher --metric-unit iterations/s"
 )
-BENCH = "--bytes 8,1K,64K --launches 6 --candidates"
+BENCH = "-c bcast --bytes 8,1K,64K --launches 6 --candidates"
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ KINDS = {
         stretto scale --yes --ranks 1,2 --native-only --repeats 6 -- {JOB} 200
         cp stretto-scale-inversion/*.html page.html"""),
     "mpis": Kind(f"""
-        stretto bench --mpi openmpi -c bcast {BENCH} 'bare;native:all' -o openmpi.bench.jsonl
-        stretto bench --mpi mpich -c bcast {BENCH} 'bare;native:all' -o mpich.bench.jsonl
+        stretto bench --mpi openmpi {BENCH} 'bare;native:all' -o openmpi.bench.jsonl
+        stretto bench --mpi mpich {BENCH} 'bare;native:all' -o mpich.bench.jsonl
         stretto compare openmpi.bench.jsonl mpich.bench.jsonl -o page.html""", more=True),
     "published": Kind("""
         stretto import osu published -o imported --mpi openmpi@4.0.1 --nodes 8 --ppn 36 -c bcast \
@@ -79,8 +79,8 @@ KINDS = {
             'coll_tuned_use_dynamic_rules=1,coll_tuned_{collective}_algorithm={algorithm}'
         stretto compare imported -o page.html"""),
     "systems": Kind(f"""
-        stretto bench --mpi openmpi -c allreduce {BENCH} 'native;shm;ring' -o openmpi/all.bench.jsonl
-        stretto bench --mpi mpich -c allreduce {BENCH} 'native;shm;ring' -o mpich/all.bench.jsonl
+        stretto bench --mpi openmpi {BENCH} 'native;shm;ring' -o openmpi/all.bench.jsonl
+        stretto bench --mpi mpich {BENCH} 'native;shm;ring' -o mpich/all.bench.jsonl
         stretto report openmpi mpich -o page.html"""),
     "campaign": Kind("""
         stretto campaign run --yes --nodes 1,2 --ppn 1,2 --hosts $HOSTS -c allreduce \
