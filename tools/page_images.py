@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "pages"
 IMAGES = ROOT / "docs" / "images"
 MPIS = ROOT / ".venv" / "mpi"
-PICTURE = (1280, 900)
-NARROW = (400, 900)
+PICTURE = (1280, 800)
+NARROW = (400, 800)
 MOST_BYTES, MOST_BYTES_OF_ALL = 60_000, 900_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -71,7 +71,7 @@ KINDS = {
         cp stretto-scale-inversion/*.html page.html"""),
     "mpis": Kind(f"""
         stretto bench --mpi openmpi {BENCH} 'bare;native:all' -o openmpi.bench.jsonl
-        stretto bench --mpi mpich {BENCH} 'bare;native:all' -o mpich.bench.jsonl
+        stretto bench --mpi $MPICH {BENCH} 'bare;native:all' -o mpich.bench.jsonl
         stretto compare openmpi.bench.jsonl mpich.bench.jsonl -o page.html""", more=True),
     "published": Kind("""
         stretto import osu published -o imported --mpi openmpi@4.0.1 --nodes 8 --ppn 36 -c bcast \
@@ -80,7 +80,7 @@ KINDS = {
         stretto compare imported -o page.html"""),
     "systems": Kind(f"""
         stretto bench --mpi openmpi {BENCH} 'native;shm;ring' -o openmpi/all.bench.jsonl
-        stretto bench --mpi mpich {BENCH} 'native;shm;ring' -o mpich/all.bench.jsonl
+        stretto bench --mpi $MPICH {BENCH} 'native;shm;ring' -o mpich/all.bench.jsonl
         stretto report openmpi mpich -o page.html"""),
     "campaign": Kind("""
         stretto campaign run --yes --nodes 1,2 --ppn 1,2 --hosts $HOSTS -c allreduce \
@@ -111,7 +111,7 @@ KINDS = {
         stretto report cores.net.json -o page.html"""),
     "networks": Kind("""
         stretto net mpi --mpi openmpi --bytes 8:512K:8 -o openmpi.net.json
-        stretto net mpi --mpi mpich --bytes 8:512K:8 -o mpich.net.json
+        stretto net mpi --mpi $MPICH --bytes 8:512K:8 -o mpich.net.json
         stretto report openmpi.net.json mpich.net.json -o page.html"""),
     "io": Kind("""
         stretto io --bytes 64M --write -o scratch.io.json
@@ -136,6 +136,7 @@ def environment() -> dict[str, str]:
     """Return what a user's shell has with the embedded Open MPI in PATH."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "OPAL_PREFIX")}
     env["PATH"] = f"{MPIS / 'openmpi' / 'bin'}:{ROOT / '.venv' / 'bin'}:{env['PATH']}"
+    env["MPICH"] = str(MPIS / "mpich")
     for owner in ("OMPI", "PRTE"):
         env[f"{owner}_ALLOW_RUN_AS_ROOT"] = env[f"{owner}_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     return env

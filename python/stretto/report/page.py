@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,9 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
 def _unbroken(text: str) -> Markup:
     """Return a text whose options are not broken at the end of a line."""
     words = [
-        Markup('<span class="option">{}</span>').format(word) if word[:1] == "-" else escape(word)
+        Markup('<span class="option">{}</span>').format(word)
+        if re.match(r"--?\w", word)
+        else escape(word)
         for word in text.split(" ")
     ]
     return Markup(" ").join(words)
