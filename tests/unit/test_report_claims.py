@@ -190,7 +190,7 @@ def test_systems_are_compared_on_a_layout_where_they_share_something(
     out = said(capsys, "report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html")
     assert (
         len(out["points"]) == 2
-        and "b against a, 2 points: native, not tested at 2" in out["verdict"]
+        and "b against a: native not tested at 2 of 2 points" in out["verdict"]
     )
     assert all(p["native_ratio"] is None for p in out["points"]), "one launch is no test"
 

@@ -83,13 +83,13 @@ def busy_launches(bench: Bench) -> frozenset[int]:
     return frozenset(_disturbed(bench))
 
 
-def busy_note(bench: Bench) -> str | None:
+def busy_note(*benches: Bench) -> str | None:
     """Return the note for every page on results of a busy machine; None where it was quiet."""
-    found = _disturbed(bench)
+    found = [used for bench in benches for used in _disturbed(bench).values()]
     if not found:
         return None
-    worst = max(found.values(), key=lambda used: used.waited)
-    of = counted(len(bench.ends), "launch")
+    worst = max(found, key=lambda used: used.waited)
+    of = counted(sum(len(bench.ends) for bench in benches), "launch")
     return f"the machine was busy in {len(found)} of {of}: {usage_words(worst)}, at the worst"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 
 from stretto.files.forecast import ForecastFile
@@ -48,7 +49,7 @@ def headline(system: System) -> tuple[str, str]:
         return saved_sentence(learned), "gain" if saved(learned)[1] > 0 else "none"
     if rows:
         unused = any(r.choice != NATIVE for r in rows)
-        run = " The application has not been run with it yet." if unused else ""
+        run = " No application has been run with it yet." if unused else ""
         return _table_sentence(rows) + run, "open"
     if system.panels:
         names = sorted({p.collective for p in system.panels})
@@ -128,7 +129,10 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
         out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
-        out.append(("source", ", ".join(sorted({r.source for r in rows}))))
+        sources = Counter(r.source for r in rows)
+        several = len(sources) > 1
+        words = [f"{n} {source}" if several else source for source, n in sorted(sources.items())]
+        out.append(("source", ", ".join(words)))
     elif profile is not None:
         parts = breakdown(profile)
         out.append(("collectives: transfer", fmt.percent(parts.share("transfer", "unsplit"))))
@@ -380,7 +384,7 @@ def _test(p: float | None) -> str:
 def busy_notes(system: System) -> list[str]:
     profile, v = system.profile, system.verdict
     found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
-    found += [busy_note(bench) for bench in system.benches]
+    found.append(busy_note(*system.benches))
     found += [f.lacking for f in system.forecasts]
     before = None if v is None else busy_before([r.others for r in v.runs])
     tried = [busy_before([r.others for r in f.runs]) for f in system.settings]
