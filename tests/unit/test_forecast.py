@@ -205,13 +205,13 @@ def test_the_report_shows_a_forecast(recorded: list[str], tmp_path: Path) -> Non
     assert section is not None
     assert section[0].count("<svg") == 2
     assert section[0].count("source: simulated") == 6  # findings, captions and pictures
-    assert section[0].count("<tr>") == 2 * (1 + 4) and "more than" in section[0]
+    assert section[0].count("<tr>") == 2 * (1 + 4)
     assert "strong scaling" in section[0] and "weak scaling" in section[0]
     assert "The recorded run is on 2 ranks" in section[0] and "saves" not in section[0]
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
     alone = tmp_path / "alone.html"
     assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
-    assert "nothing was measured there" in alone.read_text()
+    assert "By the model, app on hpc7g is fastest on" in alone.read_text()
 
 
 def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:

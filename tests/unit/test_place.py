@@ -417,7 +417,7 @@ def test_place_profile_prints_an_answer_first(
     assert f"Slurm: SLURM_HOSTFILE={out}/hosts srun --distribution=arbitrary" in text
     assert sorted(set((out / "hosts").read_text().split())) == ["n0", "n1", "n2", "n3"]
     drawn = (out / "matrix.html").read_text()
-    assert drawn.count("<svg") == 2 and "of bytes between nodes -&gt; 50 %" in drawn
+    assert drawn.count("<svg") == 2 and "50 % of the bytes go between nodes, instead of" in drawn
     assert cli.main(["place", "--profile", str(path), "--nodes", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["gain"] and sorted(found["node_of_rank"]) == ["node1"] * 8 + ["node2"] * 8

@@ -12,6 +12,7 @@ import pytest
 from net_samples import TCP, cluster, messages, node, rails, result, tcp
 from stretto.cli import main
 from stretto.files.net import NetFile, write_net
+from stretto.measure.idle import idle_warning
 from stretto.net.p2p import RATE_BYTES
 
 Out = pytest.CaptureFixture[str]
@@ -63,6 +64,14 @@ def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None
     assert sections(page) == ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]
     files = {path.stem for path in svg.iterdir()}
     assert files == set(found["figures"]) and "net-pairs-bandwidth-new" in files
+
+
+def test_page_of_a_busy_machine_has_a_banner_and_no_such_finding(tmp_path: Path) -> None:
+    found = replace(result(messages(TCP)), notes=[idle_warning(0.5) or ""])
+    page = tmp_path / "page.html"
+    assert main(["report", *written(tmp_path, a=found), "-o", str(page), "-q"]) == 0
+    assert '<p class="banner">50 % of the processor time' in page.read_text()
+    assert "findings" not in sections(page)
 
 
 def test_chart_of_one_size_or_value_zero_is_left_out(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_failed_run_of_a_setting_is_not_made_again(monkeypatch: pytest.MonkeyP
     [
         (2, 0.0, "inconclusive: of 1 setting 1 looked no faster in 3 rounds", "inconclusive"),
         (6, 0.0, "no setting was faster", "same"),
-        (6, 0.5, "the machine was busy: other processes used 50%", "inconclusive"),
+        (6, 0.5, "the machine was busy: other processes used 50 %", "inconclusive"),
     ],
 )
 def test_what_was_dropped_untested_is_no_proof(

@@ -160,5 +160,5 @@ def test_busy_launches_of_more_ranks_than_processors_are_not_others_work() -> No
 
 def test_busy_before_runs_is_the_median_of_looks() -> None:
     assert busy_before([0.9, 0.0, 0.01]) is None and busy_before([None]) is None
-    busy = "other processes used 50% of its processors before the runs"
+    busy = "other processes used 50 % of its processors before the runs"
     assert busy_before([0.9, 0.5, 0.01]) == busy

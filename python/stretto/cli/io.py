@@ -83,7 +83,7 @@ def command(
     number = f"{counted(len(ways), 'way')}, {counted(launches, 'launch')}"
     if not announce(number, cost, " at 1 GB/s", dry_run=dry_run, as_json=as_json):
         return
-    busy_notes()
+    notes = busy_notes()
     with Progress("reading and writing", cost, unit="s") as bar:
         found = measure(
             place, target, ways, launches, lambda text, done: bar.update(done * cost, text)
@@ -94,6 +94,6 @@ def command(
     result = IoFile(
         __version__, now(), collect_host(), sys.argv[1:], place.installation.identity,
         list(found[0].hosts), str(target.path), target.made, found[0].own, found[0].bytes,
-        found[0].system, variables(), collected(found, ways),
+        found[0].system, variables(), collected(found, ways), notes,
     )  # fmt: skip
     finish(result, write_io, encoded, page, out, as_json)

@@ -112,15 +112,19 @@ class ForecastFile:
         return enough and self.recorded.lacked_cores is None
 
     @property
+    def lacking(self) -> str | None:
+        """Why no gain is claimed where the recorded run lacked cores, and what to do."""
+        lacked = self.recorded.lacked_cores
+        return None if lacked is None else (
+            f"the recorded run lacked cores: {lacked}. No gain is claimed: record it again on idle "
+            "nodes, with at most one rank per core"
+        )  # fmt: skip
+
+    @property
     def cautions(self) -> list[str]:
         """Why no gain is claimed, and what to record instead."""
         run = self.recorded
-        out = []
-        if run.lacked_cores is not None:
-            out.append(
-                f"the recorded run lacked cores ({run.lacked_cores}): no gain is claimed; record "
-                "it again on idle nodes, with at most one rank per core"
-            )
+        out = [self.lacking] if self.lacking is not None else []
         without = [s.ranks for s in self.scales if run.ranks < self.ranks_needed(s.ranks)]
         if without:
             needed = self.ranks_needed(max(without))

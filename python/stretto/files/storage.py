@@ -29,7 +29,7 @@ class IoFile:
 
     `path`: the file that was read, or the directory of a file that was `made`. `own`: it belongs to
     the user, and was dropped from page caches. `system`: of the file system (ext4, nfs, lustre,
-    ...). `environment`: variables of MPI-IO that were set.
+    ...). `environment`: variables of MPI-IO that were set. `notes`: that the machine was busy.
     """
 
     stretto: str
@@ -45,6 +45,7 @@ class IoFile:
     system: str
     environment: dict[str, str]
     ways: list[Way]
+    notes: list[str] = field(default_factory=list)
 
 
 def _problems(found: IoFile) -> Iterator[str]:

@@ -37,12 +37,20 @@ def _counts(stat: Path) -> tuple[int, int] | None:
     return (numbers[3] + numbers[4], sum(numbers)) if len(numbers) == 8 else None
 
 
+_USED = "% of the processor time of this machine is used by other processes"
+
+
+def says_busy(note: str) -> bool:
+    """Return whether a note of a result is that of `idle_warning`."""
+    return _USED in note
+
+
 def idle_warning(share: float | None = None) -> str | None:
     found = busy_share() if share is None else share
     if found is None or found <= MOST_BUSY:
         return None
     return (
-        f"{100 * found:.0f}% of the processor time of this machine is used by other processes; "
+        f"{100 * found:.0f} {_USED}; "
         "times will be too high and intervals wide: end them (top lists them), or use an "
         "exclusive node"
     )
@@ -57,7 +65,7 @@ def busy_before(shares: Sequence[float | None]) -> str | None:
     share = statistics.median(known) if known else 0.0
     if share <= MOST_BUSY_RUNS:
         return None
-    return f"other processes used {100 * share:.0f}% of its processors before the runs"
+    return f"other processes used {100 * share:.0f} % of its processors before the runs"
 
 
 def _disturbed(bench: Bench) -> dict[int, Usage]:
@@ -75,13 +83,13 @@ def busy_launches(bench: Bench) -> frozenset[int]:
     return frozenset(_disturbed(bench))
 
 
-def busy_note(bench: Bench) -> str | None:
+def busy_note(*benches: Bench) -> str | None:
     """Return the note for every page on results of a busy machine; None where it was quiet."""
-    found = _disturbed(bench)
+    found = [used for bench in benches for used in _disturbed(bench).values()]
     if not found:
         return None
-    worst = max(found.values(), key=lambda used: used.waited)
-    of = counted(len(bench.ends), "launch")
+    worst = max(found, key=lambda used: used.waited)
+    of = counted(sum(len(bench.ends) for bench in benches), "launch")
     return f"the machine was busy in {len(found)} of {of}: {usage_words(worst)}, at the worst"
 
 

@@ -83,6 +83,10 @@ class NetSystem:
     def about(self) -> str:
         ranks, imported = self.result.ranks, self.result.imported
         words = [] if ranks is None else [titled(ranks.mpi), _placed(ranks)]
+        rails = self.result.rails
+        if rails is not None:
+            pairs = max((m.pairs for s in rails.settings for m in s.messages), default=1)
+            words += [titled(rails.mpi), placement(rails.hosts, pairs)]
         hosts = [host.name for host in self.result.hosts]
         if hosts:
             more = f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""

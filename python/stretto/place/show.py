@@ -68,7 +68,7 @@ def answer(found: Ordering, ranks: int) -> str:
     if not found.gain and not several:
         return f"nothing to gain: {what} are on one node ({sized(now.sockets)} between its sockets)"
     if not found.gain:
-        share = f"{_percent(now.share)} of bytes between nodes"
+        share = f"{percent(now.share)} of bytes between nodes"
         return f"nothing to gain: {what}, {now.order} order: {share} ({tried})"
     if not several:
         return (
@@ -76,23 +76,29 @@ def answer(found: Ordering, ranks: int) -> str:
             f"{now.order} -> best order)"
         )
     return (
-        f"{what}: {_percent(now.share)} of bytes between nodes -> {_percent(then.share)} ({tried}; "
+        f"{what}: {percent(now.share)} of bytes between nodes -> {percent(then.share)} ({tried}; "
         f"{now.order} order before); busiest card {sized(now.card)} -> {sized(then.card)}"
     )
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def cost_lines(costs: Sequence[Cost]) -> list[str]:
+def cost_rows(costs: Sequence[Cost]) -> list[tuple[str, ...]]:
+    """Return a row an order, the names of the columns first."""
     priced = any(c.priced_s is not None for c in costs)
     head = ("order", "between nodes", "share", "busiest card", "between sockets", "between caches")
-    rows = [(*head, *(["predicted time"] if priced else []))]
+    rows: list[tuple[str, ...]] = [(*head, *(["predicted time"] if priced else []))]
     for c in costs:
-        cells = (c.order, sized(c.nodes), _percent(c.share), sized(c.card), sized(c.sockets),
+        cells = (c.order, sized(c.nodes), percent(c.share), sized(c.card), sized(c.sockets),
                  sized(c.caches))  # fmt: skip
         rows.append((*cells, *([seconds(c.priced_s or 0.0)] if priced else [])))
+    return rows
+
+
+def cost_lines(costs: Sequence[Cost]) -> list[str]:
+    rows = cost_rows(costs)
     return in_columns(rows, len(rows[0]))
 
 

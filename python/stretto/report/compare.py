@@ -160,13 +160,14 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
         words.append(f"no clear difference at {len(known) - faster - slower - untested}")
         words += [f"not tested at {untested}"] if untested else []
         said = [w for w in words if not w.endswith(" 0")]
-        parts.append(f"{kind}, {', '.join(said)}")
+        said[-1] += f" of {fmt.plural(len(known), 'point')}"
+        parts.append(f"{kind} {', '.join(said)}")
     if not parts:
         return (
             f"The two systems share {fmt.plural(len(rows), 'size')}, but neither native nor a "
             "table's choice was measured there on both."
         )
-    text = f"{b.name} against {a.name}, {fmt.plural(len(rows), 'point')}: " + "; ".join(parts)
+    text = f"{b.name} against {a.name}: " + "; ".join(parts)
     model = [r["simulated"] for r in rows]
     if any(model):
         text += f"; {'all' if all(model) else 'some'} of it simulated"
@@ -189,15 +190,17 @@ def _directory(system: System) -> str:
 def write(both: SystemsCompared, to: PageFiles) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
     sections = (
-        ("application", "Application", both.runs), ("time", "Time", both.time),
+        ("systems", "Systems", True), ("application", "Application", both.runs),
+        ("time", "Time", both.time),
         ("latency", "Latency", both.latency), ("numbers", "Numbers", both.rows),
         ("method", "Method", True),
     )  # fmt: skip
     head = Head(
         "report",
-        " compared with ".join(f"{s.name} ({s.mpi})" if s.mpi else s.name for s in both.systems),
+        " compared with ".join(both.names),
         both.finding,
         sections,
+        [(s.name, dict(findings.facts_of(s)).get("where", s.machine)) for s in both.systems],
         following=f"stretto report {shlex.quote(_directory(both.systems[1]))}",
         warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)],
         simulated=both.simulated,

@@ -107,6 +107,11 @@ def method(system: System) -> list[str]:
             "The application was run native and tuned in turn; compared is "
             f"{fmt.metric_name(m)}{found} ({m.better} is better)."
         )
+    if system.settings:
+        out.append(
+            "Settings: whole runs of the command, each with one setting or native, in turn. A "
+            "difference counts only if a rank test, adjusted for all settings, is significant."
+        )
     p = system.profile
     if p is not None:
         joined, error = sum(c.sampled for c in p.calls), max(p.clock_error_s)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 
-from stretto.files.identity import titled
+from stretto.files.forecast import ForecastFile
+from stretto.files.identity import TITLES, titled
 from stretto.files.settings import SettingsFile
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
@@ -47,7 +49,7 @@ def headline(system: System) -> tuple[str, str]:
         return saved_sentence(learned), "gain" if saved(learned)[1] > 0 else "none"
     if rows:
         unused = any(r.choice != NATIVE for r in rows)
-        run = " The application has not been run with it yet." if unused else ""
+        run = " No application has been run with it yet." if unused else ""
         return _table_sentence(rows) + run, "open"
     if system.panels:
         names = sorted({p.collective for p in system.panels})
@@ -61,17 +63,35 @@ def headline(system: System) -> tuple[str, str]:
     if system.profile is not None:
         return where_time_goes(breakdown(system.profile), program_of(system.command)), "open"
     if system.forecasts:
-        applications = ", ".join(dict.fromkeys(f.program for f in system.forecasts))
-        return f"{applications} at other scales, by a model; nothing was measured there.", "open"
+        return fastest_cores(system.forecasts[0]), "open"
     if system.settings:
         return settings_sentence(system.settings[0]), "open"
     return "The files contain nothing to report.", "open"
 
 
+def fastest_cores(f: ForecastFile) -> str:
+    """Return a forecast's finding: on how many cores the program is fastest."""
+    words = {}
+    for what, tuned in ((NATIVE, False), ("tuned", True)):
+        turn = f.turning_point(tuned)
+        ranks = fmt.count((turn or f.scales[-1]).ranks)
+        words[what] = f"{ranks} cores" if turn else f"{ranks} cores, the most that were simulated"
+    where = f"{words[NATIVE]}, native and tuned"
+    if words[NATIVE] != words["tuned"]:
+        where = f"{words[NATIVE]} native, and on {words['tuned']} tuned"
+    return f"By the model, {f.program} on {f.platform} is fastest on {where}."
+
+
 def settings_sentence(found: SettingsFile) -> str:
+    """Return what came of the search; `details` has the sentences behind it."""
+    return _settings_sentences(found)[0]
+
+
+def _settings_sentences(found: SettingsFile) -> list[str]:
     text = found.conclusion or "No setting has been decided on yet: the runs are not complete"
-    named = "=" in text.partition(" ")[0]  # begins with a setting's name
-    return text if named else sentence(text)
+    parts = re.split(r"(?<=[a-z])\. (?=\w)", text)
+    # a setting's name stays as it is
+    return [f"{p.rstrip('.')}." if "=" in p.partition(" ")[0] else sentence(p) for p in parts]
 
 
 def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
@@ -109,7 +129,10 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         rows = system.rows
         other = sum(r.choice != NATIVE for r in rows)
         out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
-        out.append(("source", ", ".join(sorted({r.source for r in rows}))))
+        sources = Counter(r.source for r in rows)
+        several = len(sources) > 1
+        words = [f"{n} {source}" if several else source for source, n in sorted(sources.items())]
+        out.append(("source", ", ".join(words)))
     elif profile is not None:
         parts = breakdown(profile)
         out.append(("collectives: transfer", fmt.percent(parts.share("transfer", "unsplit"))))
@@ -132,14 +155,27 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         run = {r.setting for r in found.runs} & {t.name for t in found.tried}
         out.append(("settings", f"{len(run)} of {len(found.tried)} were run"))
         out.append(("runs", fmt.count(len(found.runs))))
+    elif system.forecasts:
+        f = system.forecasts[0]
+        recorded = f"{fmt.plural(f.recorded.ranks, 'rank')}, {fmt.seconds(f.recorded.wall_s)}"
+        claimed = sum(map(f.claims_gain, f.scales))
+        out.append(("recorded run", recorded))
+        out.append(("gain of tuning", f"claimed for {claimed} of {len(f.scales)} layouts"))
+        out.append(("where", f"platform {f.platform}, {f.scaling} scaling"))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
     if system.modelled:
         where.append(f"platform {system.machine}")
     elif system.identities:
         one = system.identities[0]
         where.append(f"{titled(one.mpi)} on {system.machine}")
+    elif system.settings and not system.tables:
+        found = system.settings[0]
+        if found.nodes and found.ppn:
+            where.append(f"{fmt.plural(found.nodes, 'node')} x {fmt.plural(found.ppn, 'rank')}")
+        where.append(f"{titled(found.mpi)} on {found.host.name}")
     elif system.tables:
-        where.append(f"{system.tables[0].family} {system.tables[0].mpi_version}")
+        table = system.tables[0]
+        where.append(f"{TITLES.get(table.family, table.family)} {table.mpi_version}".strip())
     if where:
         out.append(("where", ", ".join(where)))
     return out[:3]
@@ -170,6 +206,8 @@ def following(system: System) -> str:
         return shlex.join(system.benches[0].header.command)
     if system.rows and all(r.choice == NATIVE for r in system.rows) and not system.command:
         return f"stretto diagnose -- {line}"
+    if any(r.ratio is None and r.choice != NATIVE for r in learned_rows(system)):
+        return f"stretto learn -- {line}   (compares the choices with native)"
     if tables:
         return f"stretto tune -- {line}" if system.command else apply
     if system.panels:
@@ -179,13 +217,22 @@ def following(system: System) -> str:
         found = system.settings[0]
         line = shlex.join(found.command)
         return f"stretto {'settings' if found.outcome == 'inconclusive' else 'run'} -- {line}"
+    if system.forecasts:
+        f = system.forecasts[0]
+        line = shlex.join(f.command) or line
+        if f.cautions:
+            needed = f.ranks_needed(f.scales[-1].ranks)
+            return f"stretto profile -- {line}   (on idle nodes, with {needed} ranks or more)"
+        return f"stretto tune -- {line}"
     return f"stretto tune -- {line}" if system.profile is not None else ""
 
 
 def details(system: System) -> list[str]:
     """Return what stands behind the headline: the verdict's own sentences, none of them twice."""
     if system.verdict is None:
-        return []
+        head = headline(system)[0]
+        found = [_settings_sentences(f) for f in system.settings]
+        return found[0][1:] if found and found[0][0] == head else []
     text, head = conclusion(system.verdict), headline(system)[0]
     sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
     if re.sub(r"^Inconclusive:? ", "", sentences[0]).rstrip(".") in head:
@@ -211,6 +258,8 @@ def _table_sentence(rows: Sequence[Row]) -> str:
         f"Of {fmt.plural(len(rows), 'row')} in the table, {len(faster)} "
         f"choose{'s' if len(faster) == 1 else ''} "
         "something other than native"
+        if len(rows) > 1
+        else f"The only row of the table chooses {rows[0].choice}"
     )
     known = [r for r in faster if r.ratio and r.ratio > 0]
     if known:
@@ -335,9 +384,11 @@ def _test(p: float | None) -> str:
 def busy_notes(system: System) -> list[str]:
     profile, v = system.profile, system.verdict
     found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
-    found += [busy_note(bench) for bench in system.benches]
+    found.append(busy_note(*system.benches))
+    found += [f.lacking for f in system.forecasts]
     before = None if v is None else busy_before([r.others for r in v.runs])
-    found.append(None if before is None else f"the machine was busy: {before}")
+    tried = [busy_before([r.others for r in f.runs]) for f in system.settings]
+    found += [None if b is None else f"the machine was busy: {b}" for b in (before, *tried)]
     return [sentence(text) for text in dict.fromkeys(found) if text is not None]
 
 

@@ -146,7 +146,7 @@ def sentence(text: str) -> str:
     """Return a text as a sentence: a capital at its start, a full stop at its end."""
     text = text.strip()
     text = text if text.startswith(("./", "/")) else capital(text)
-    return text if not text or text[-1] in ".!?)" else text + "."
+    return text if not text or text[-1] in ".!?" else text + "."
 
 
 def identifier(text: str) -> str:

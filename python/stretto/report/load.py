@@ -296,8 +296,8 @@ def _system(name: str, files: list[File]) -> System:
     out.panels = panels_of(out.benches, out.tables)
     _same_layout(out)
     _file_notes(out)
-    if name == "files" and out.identities:
-        out.name = out.machine
+    if name == "files":
+        out.name = out.machine if out.identities else files[0][1].name
     return out
 
 

@@ -12,7 +12,8 @@ from statistics import median
 from typing import Any
 
 from stretto.counted import sized, three
-from stretto.files.net import NetFile
+from stretto.files.net import NetFile, Ranks
+from stretto.measure.idle import says_busy
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
 from stretto.net.cores import cores_answer, cores_findings
@@ -45,7 +46,8 @@ class NetPage:
 
     `systems`: name, what it is of, and its files.
     `remarks`: what stands out, and its remedy.
-    `rows`: all figures, the names of the columns first.
+    `rows`: all figures, the names of the columns first; `numbers`: which columns, from 1, have
+    numbers.
     """
 
     kind: str
@@ -58,6 +60,8 @@ class NetPage:
     remarks: Sequence[tuple[str, str]] = ()
     facts: Sequence[tuple[str, str]] = ()
     following: str = ""
+    warnings: Sequence[str] = ()
+    numbers: Sequence[int] = (4, 5, 6)
 
 
 def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
@@ -80,6 +84,7 @@ def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
         shown.facts,
         shown.following,
         [*more, *shown.sentences[1:]],
+        shown.warnings,
     )  # fmt: skip
     figures = [figure for *_, drawn in shown.sections for figure in drawn]
     paths = page.write("network.html.j2", head, figures, to, p=shown)
@@ -108,16 +113,32 @@ def compared(found: net.NetCompared) -> NetPage:
         medians = [three(v.median) for v in r.values]
         rows.append([r.figure.what, r.figure.size, r.figure.unit, *medians, r.words])
     words = Counter("different" if " times " in r.words else r.words for r in found.rows)
+    busy, notes = parted(found.notes)
     facts = [("figures", ", ".join(f"{n} {what}" for what, n in words.most_common()))]
     return NetPage(
         "network", METHOD, [_about(a), _about(b)], [found.answer], _sections(found.systems), rows,
-        found.notes, facts=[*facts, *((s.name, _where(s)) for s in found.systems)],
-        following=f"stretto report {shlex.join(map(str, b.paths))}",
+        notes, facts=[*facts, *((s.name, _where(s)) for s in found.systems)],
+        following=f"stretto report {shlex.join(map(str, b.paths))}", warnings=busy,
+        numbers=(4, 5),
     )  # fmt: skip
 
 
+def parted(notes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the notes on a busy machine, which stand above all else, and the others."""
+    busy = [sentence(note) for note in notes if says_busy(note)]
+    return busy, [sentence(note) for note in notes if not says_busy(note)]
+
+
 def _where(system: net.NetSystem) -> str:
-    return system.about.split(";")[0]
+    return ", ".join(system.about.split("; ")[:2])
+
+
+def _next_of_mpi(ranks: Ranks) -> str:
+    """Return what to measure after messages between ranks."""
+    hosts = list(dict.fromkeys(ranks.hosts))
+    if len(hosts) == 1:
+        return "stretto net node   (what the cores can do without an MPI)"
+    return f"stretto net rails --hosts {','.join(hosts[:2])}   (whether all network cards are used)"
 
 
 def alone(system: net.NetSystem) -> NetPage:
@@ -132,6 +153,7 @@ def alone(system: net.NetSystem) -> NetPage:
     following = ""
     if result.ranks is not None:
         sentences.append(mpi_page(result.ranks)[0])
+        following = _next_of_mpi(result.ranks)
     if result.streams or result.latencies:
         said = answer(result)
         of_host = said.text.split(" ")[0] in {host.name for host in result.hosts}
@@ -146,6 +168,7 @@ def alone(system: net.NetSystem) -> NetPage:
         remarks += [(f.text, f.remedy) for f in rails_findings(result.rails)]
     if result.cores is not None:
         sentences += list(cores_answer(result.cores))
+        following = following or "stretto net mpi   (what an MPI makes of these cores)"
         remarks += [(f.text, f.remedy) for f in cores_findings(result.cores)]
     rows = [["figure", "size", "unit", "median", "95 % interval", "launches or runs"]]
     for figure, values in net.figures(result).items():
@@ -154,26 +177,39 @@ def alone(system: net.NetSystem) -> NetPage:
         named = [figure.what, figure.size, figure.unit]
         rows.append([*named, three(value.median), spread, str(value.n)])
     unknown = result.imported.unknown if result.imported else []
-    notes = [sentence(note) for note in result.notes]
+    busy, notes = parted(result.notes)
     notes += [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")
     return NetPage(
-        "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes, remarks,
+        "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes,
+        [(_remark(result, text), _remark(result, remedy)) for text, remedy in remarks],
         [*_facts(result), *([("where", where)] if (where := _where(system)) else [])], following,
+        busy,
     )  # fmt: skip
+
+
+def _remark(result: NetFile, text: str) -> str:
+    """Return a remark as a sentence; names and commands at its start stay as they are."""
+    first = text.partition(" ")[0].rstrip(":")
+    names = {host.name for host in result.hosts} | {"stretto", "mpirun", "sysctl"}
+    kept = first in names or not first.isalpha()
+    return f"{text.rstrip('.')}." if kept and text else sentence(text)
 
 
 def _facts(result: NetFile) -> list[tuple[str, str]]:
     """Return the extremes of one network: the least latency, and the most bandwidth."""
     out = []
     found = {f: median_interval(v).median for f, v in net.figures(result).items()}
-    for unit, pick, what in (("us", min, "least latency"), ("MB/s", max, "most bandwidth")):
+    extremes = (("us", min, "least latency"), ("MB/s", max, "most bandwidth"),
+                ("ns", min, "shortest flag"), ("GB/s", max, "fastest copy"))  # fmt: skip
+    for unit, pick, what in extremes:
         mine = {f: value for f, value in found.items() if f.unit == unit and "send" not in f.what}
         if mine:
             best = pick(mine, key=lambda f: mine[f])
-            out.append((what, f"{three(mine[best])} {unit} ({best.what}, {best.size})"))
-    return out
+            where = ", ".join(filter(None, (best.what, best.size)))
+            out.append((what, f"{three(mine[best])} {unit} ({where})"))
+    return out[:2]
 
 
 def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Figure]]]:

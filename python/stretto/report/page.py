@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
         count(figure)
         return Markup(text)
 
-    env.filters["command"] = _command
+    env.filters |= {"command": _command, "unbroken": _unbroken}
     env.filters["key"] = lambda text: text.replace(" ", "_")
     env.globals.update(
         svg=svg,
@@ -109,14 +110,21 @@ def _environment(count: Callable[[Figure], None]) -> jinja2.Environment:
     return env
 
 
+def _unbroken(text: str) -> Markup:
+    """Return a text whose options are not broken at the end of a line."""
+    words = [
+        Markup('<span class="option">{}</span>').format(word)
+        if re.match(r"--?\w", word)
+        else escape(word)
+        for word in text.split(" ")
+    ]
+    return Markup(" ").join(words)
+
+
 def _command(text: str) -> Markup:
     """Return a command to type, its options unbroken, and behind it what it is for."""
     line, _, purpose = text.partition("   (")
-    words = [
-        Markup('<span class="option">{}</span>').format(word) if word[:1] == "-" else escape(word)
-        for word in line.split(" ")
-    ]
-    shown = Markup("<code>{}</code>").format(Markup(" ").join(words))
+    shown = Markup("<code>{}</code>").format(_unbroken(line))
     if purpose:
         shown += Markup(' <span class="muted">{}</span>').format(purpose.removesuffix(")"))
     return shown

@@ -27,7 +27,7 @@ from stretto.report.figures import (
 from stretto.report.load import System
 from stretto.report.page import Head, PageFiles
 from stretto.report.plans import Drawn, plans
-from stretto.report.points import NATIVE, Panel, ever_chosen
+from stretto.report.points import Panel, ever_chosen
 from stretto.report.render import Figure
 from stretto.report.tables import View, importance
 
@@ -258,7 +258,7 @@ def _layouts(system: System) -> list[Slot]:
         places = sorted({(r.nodes, r.ppn) for r in table.rows if r.nodes and r.ppn})
         for name in sorted({r.collective for r in table.rows}, key=importance(system)):
             measured = {n for p in system.panels if p.collective == name for n in p.sizes}
-            sizes = sorted(measured or {r.low for r in table.rows if r.collective == name})
+            sizes = sorted(measured or {max(r.low, 8) for r in table.rows if r.collective == name})
             found: list[tuple[float, int, Figure]] = []
             for size in _spread(sizes, MOST_SIZES):
                 at = {(a or 0, b or 0): table.find(name, a or 0, b or 0, size) for a, b in places}
@@ -279,21 +279,13 @@ def _gain_of(scale: ForecastScale) -> str:
     return f"{fmt.percent(scale.gain)} ({fmt.percent(low)} to {fmt.percent(high)})"
 
 
-def _outlook(f: ForecastFile) -> str:
+def _outlook(system: System, f: ForecastFile) -> str:
     """Return what a forecast says: where it stops scaling, and where tuning saves most."""
-    words = []
-    for what, tuned in ((NATIVE, False), ("tuned", True)):
-        turn = f.turning_point(tuned)
-        words.append(
-            f"{what} it is still faster at {fmt.count(f.scales[-1].ranks)} cores"
-            if turn is None
-            else f"{what} more than {fmt.count(turn.ranks)} cores make it slower"
-        )
-    text = f"{f.program} on {f.platform}: {', '.join(words)}."
+    text = findings.unsaid(system, findings.fastest_cores(f))
     if claimed := [s for s in f.scales if f.claims_gain(s)]:
         most = max(claimed, key=lambda s: s.gain)
         text += f" Tuning saves most at {fmt.count(most.ranks)} cores: {_gain_of(most)}."
-    return " ".join([text, *(f"{c[:1].upper()}{c[1:]}." for c in f.cautions)])
+    return " ".join([text, *(fmt.sentence(c) for c in f.cautions if c != f.lacking)]).strip()
 
 
 def _runs_of(found: SettingsFile, tried: Tried) -> int:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from stretto.counted import seconds, sized
 from stretto.files.storage import read_io
 from stretto.report.figures.bars import ways_bars
 from stretto.report.format import sentence
-from stretto.report.network import NetPage, file_words, written
+from stretto.report.network import NetPage, file_words, parted, written
 from stretto.report.page import PageFiles
-from stretto.storage.measure import READ
+from stretto.storage.measure import READ, WORDS
 from stretto.storage.show import about, answer, cache_words, change_lines, rows_of, table
 
 ENDING = ".io.json"
@@ -31,11 +32,15 @@ def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     for verb, reads in (("read", True), ("write", False)):
         mine = [row for row in rows_of(result) if (row.way.name in READ) == reads]
         if mine:
-            key, title = "reading" if reads else "writing", f"Ways to {verb}"
-            sections.append((key, title, [ways_bars(f"io-{key}", title, mine)]))
+            key = "reading" if reads else "writing"
+            chart = ways_bars(f"io-{key}", f"Time to {verb} {sized(result.bytes)}", mine)
+            sections.append((key, f"Ways to {verb}", [chart]))
     cache = cache_words(result)
     name = path.name.removesuffix(ENDING)
     rows = table(result)
+    busy, _ = parted(result.notes)
+    timed = [way for way in rows_of(result) if way.way.name in READ] or rows_of(result)
+    fastest = min(timed, key=lambda way: way.value.median)
     shown = NetPage(
         "io",
         METHOD,
@@ -44,6 +49,13 @@ def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
         sections,
         [["way", *rows[0][1:]], *rows[1:]],
         notes=[] if cache is None else [sentence(cache)],
-        remarks=[(line, "") for line in change_lines(result)],
+        remarks=[(sentence(line), "") for line in change_lines(result)],
+        facts=[
+            ("shortest median", f"{seconds(fastest.value.median)} ({WORDS[fastest.way.name]})"),
+            ("where", about(result).partition(": ")[0]),
+        ],
+        following="stretto diagnose -- mpirun ./app   (how long a job reads and writes)",
+        warnings=busy,
+        numbers=(2, 3, 4),
     )
     return written(shown, to)

@@ -126,7 +126,7 @@ def cache_words(result: IoFile) -> str | None:
     servers = "Caches of file servers and disks are unknown."
     if min(held) < 0:
         return (
-            "page cache: UNKNOWN whether it held the file, which belongs to another user: "
+            "page cache: UNKNOWN. The file belongs to another user, and may have been in memory: "
             f"a time shorter than the file system allows is that of memory. {servers}"
         )
     if max(held) > WARM:
@@ -134,10 +134,10 @@ def cache_words(result: IoFile) -> str | None:
         if result.own:
             why = "tmpfs is memory" if result.system == "tmpfs" else "the kernel did not drop it"
         return (
-            f"page cache: WARM: it held up to {100 * max(held):.0f} % of the file before reading "
+            f"page cache: WARM. It held up to {100 * max(held):.0f} % of the file before reading "
             f"({why}): these are times of memory, not of the file system"
         )
-    return f"page cache: cold: it held at most 5 % of the file before each reading. {servers}"
+    return f"page cache: cold. It held at most 5 % of the file before each reading. {servers}"
 
 
 def change_lines(result: IoFile) -> Iterator[str]:

@@ -285,11 +285,11 @@ def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
     dropped = [t for t in tried if t.outcome == "dropped"]
     tested = any(t.gain is not None and t.gain.p is not None for t in tried)
     busy = busy_before([r.others for r in runs.file.runs])
+    detail = ""
     if open_ones:
         first = max(open_ones, key=lambda t: t.gain.median if t.gain else -1.0)
-        why = (
-            f"{len(open_ones)} do not differ significantly from native ({first.name}: {first.why})"
-        )
+        why = f"{len(open_ones)} do not differ significantly from native"
+        detail = f". {first.name}: {first.why}"
     elif dropped and (busy is not None or not tested):
         why = (
             f"{len(dropped)} looked no faster in {counted(SCREENING, 'round')} (screening, not "
@@ -299,7 +299,7 @@ def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
     else:
         return "no setting was faster on CMD with significance, so no setting is applied", "same"
     of = counted(len(tried), "setting")
-    return f"inconclusive: of {of} {why}; no setting is applied", "inconclusive"
+    return f"inconclusive: of {of} {why}; no setting is applied{detail}", "inconclusive"
 
 
 def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:

@@ -74,7 +74,8 @@ def heat(
         values[source // step, target // step] += volume
     high = float(values.max())
     # one shade for what is nearly equal, and not a scale of noise
-    low = min(float(values[values > 0].min()), high / 2)
+    least = float(values[values > 0].min())
+    low = min(least, high / 2)
     tick = 2 ** math.ceil(math.log2(max(size / 8, 1))) if size > 16 else 1
     ends, ticks = [-0.5, size - 0.5], list(range(0, size, tick))
     words: dict[str, Any] = {"values": ticks, "format": "d", "grid": False}
@@ -85,7 +86,7 @@ def heat(
         title="Bytes sent",
         scale=alt.Scale(type="log", domain=[low, high], range=list(theme.RAMP), clamp=True),
         legend=alt.Legend(
-            labelExpr=SIZE_EXPR, values=_decades(low, high), gradientLength=SIDE * 0.6
+            labelExpr=SIZE_EXPR, values=_decades(least, high), gradientLength=SIDE * 0.6
         ),
     )
     if pixels:
@@ -130,7 +131,7 @@ def _cell(entry: Entry, size: int, what: str, names: Sequence[str] | None) -> di
 def _decades(low: float, high: float) -> list[float]:
     first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
     if last - first < 1:
-        return [low, high]
+        return [low, high] if low < high else [high]
     step = max(1, math.ceil((last - first) / 5))
     return [2.0**e for e in range(first, last + 1, step)]
 

@@ -113,7 +113,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
         }
         for r in rankings
         for d in r.distances
-        for what, e in (("default", d.default), ("fastest of its own", d.own.best))
+        for what, e in (("default", d.default), ("fastest algorithm", d.own.best))
         if r.place.bytes > 0 and e.beside_us > 0
     ]
     sizes = sorted({int(str(r["x"])) for r in rows})
@@ -122,7 +122,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
     times = [float(str(r["y"])) for r in rows]
     dash = alt.StrokeDash(
         "what:N",
-        scale=alt.Scale(domain=["default", "fastest of its own"], range=[[1, 0], [4, 3]]),
+        scale=alt.Scale(domain=["default", "fastest algorithm"], range=[[1, 0], [4, 3]]),
         legend=alt.Legend(title=None, orient="top"),
     )
     colour = _colour(rows, colours)
