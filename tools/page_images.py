@@ -79,8 +79,8 @@ KINDS = {
             'coll_tuned_use_dynamic_rules=1,coll_tuned_{collective}_algorithm={algorithm}'
         stretto compare imported -o page.html"""),
     "systems": Kind(f"""
-        stretto bench --mpi openmpi {BENCH} 'native;shm;ring' -o openmpi/all.bench.jsonl
-        stretto bench --mpi $MPICH {BENCH} 'native;shm;ring' -o mpich/all.bench.jsonl
+        stretto bench --mpi openmpi {BENCH} 'native;shm;knomial' -o openmpi/all.bench.jsonl
+        stretto bench --mpi $MPICH {BENCH} 'native;shm;knomial' -o mpich/all.bench.jsonl
         stretto report openmpi mpich -o page.html"""),
     "campaign": Kind("""
         stretto campaign run --yes --nodes 1,2 --ppn 1,2 --hosts $HOSTS -c allreduce \
@@ -221,7 +221,7 @@ def shoot(page: Path, image: Path, size: tuple[int, int], dark: bool = False) ->
         subprocess.run(command, check=True, capture_output=True, timeout=120)
     with Image.open(image) as taken:
         small = taken.convert("RGB").crop((0, 0, width, height))
-    for colours in (128, 64, 32):
+    for colours in (80, 48, 32):
         small.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
             image, optimize=True
         )

@@ -78,3 +78,12 @@ def test_settings_of_another_mpi_do_not_go_onto_the_page(tmp_path: Path) -> None
     other = written(tmp_path / "other.settings.json", version="5.0.11")
     with pytest.raises(StrettoError, match="different MPIs"):
         load([tmp_path / "app.settings.json", other])
+
+
+def test_a_gain_that_was_not_tested_is_not_drawn(tmp_path: Path) -> None:
+    path = written(tmp_path / "app.settings.json", chosen=False)
+    text = path.read_text()
+    assert '"p": 0.01' in text
+    path.write_text(text.replace('"p": 0.01', '"p": null'))
+    page = page_of(path, tmp_path / "report.html")
+    assert "<figure" not in page and "not tested" in page

@@ -202,7 +202,7 @@ def write(both: SystemsCompared, to: PageFiles) -> list[str]:
         sections,
         [(s.name, dict(findings.facts_of(s)).get("where", s.machine)) for s in both.systems],
         following=f"stretto report {shlex.quote(_directory(both.systems[1]))}",
-        warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)],
+        warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)[:1]],
         simulated=both.simulated,
     )
     return page.write("compare.html.j2", head, both.figures, to, c=both, facts=_side_by_side(both))

@@ -26,6 +26,9 @@ from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
 from stretto.report.points import NATIVE, estimate_runs, usable
 
+#: in a verdict; the page has it as a banner
+_BUSY = re.compile(r" \(other processes used [^()]*\)")
+
 
 def conclusion(verdict: VerdictFile) -> str:
     text = verdict.conclusion.strip()
@@ -102,6 +105,7 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
     if v.outcome == "inconclusive":
         why = re.sub(r"^Inconclusive:? ", "", text)
         why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
+        why = _BUSY.sub("", why)
         return f"Inconclusive for {program}: {why}.", "none"
     if v.measured is None or v.outcome == "same":
         return f"Other algorithms cannot make {program} faster.", "none"
@@ -235,7 +239,7 @@ def details(system: System) -> list[str]:
         return found[0][1:] if found and found[0][0] == head else []
     text, head = conclusion(system.verdict), headline(system)[0]
     sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
-    if re.sub(r"^Inconclusive:? ", "", sentences[0]).rstrip(".") in head:
+    if _BUSY.sub("", re.sub(r"^Inconclusive:? ", "", sentences[0])).rstrip(".") in head:
         text = " ".join(sentences[1:])
     return [text] if text else []
 
@@ -382,18 +386,20 @@ def _test(p: float | None) -> str:
 
 
 def busy_notes(system: System) -> list[str]:
+    """Return that the machine was busy: first in what the answer rests on, then in other parts."""
     profile, v = system.profile, system.verdict
-    found = [None if profile is None else busy_words(usage_of(profile.recorded_part()))]
-    found.append(busy_note(*system.benches))
+    runs = [[r.others for r in v.runs]] if v is not None else []
+    runs += [[r.others for r in f.runs] for f in system.settings]
+    busy = (busy_before(others) for others in runs)
+    found = [None if words is None else f"the machine was busy: {words}" for words in busy]
     found += [f.lacking for f in system.forecasts]
-    before = None if v is None else busy_before([r.others for r in v.runs])
-    tried = [busy_before([r.others for r in f.runs]) for f in system.settings]
-    found += [None if b is None else f"the machine was busy: {b}" for b in (before, *tried)]
+    found.append(busy_note(*system.benches))
+    found.append(None if profile is None else busy_words(usage_of(profile.recorded_part())))
     return [sentence(text) for text in dict.fromkeys(found) if text is not None]
 
 
 def notes(system: System) -> list[str]:
-    out: list[str] = []
+    out = busy_notes(system)[1:]
     if system.simulated:
         out.append("Figures marked “source: simulated” come from a model; no machine has run them.")
     v = system.verdict

@@ -113,7 +113,7 @@ def compared(found: net.NetCompared) -> NetPage:
         medians = [three(v.median) for v in r.values]
         rows.append([r.figure.what, r.figure.size, r.figure.unit, *medians, r.words])
     words = Counter("different" if " times " in r.words else r.words for r in found.rows)
-    busy, notes = parted(found.notes)
+    busy, notes = parted([f"{note.rstrip('.')}." for note in found.notes])
     facts = [("figures", ", ".join(f"{n} {what}" for what, n in words.most_common()))]
     return NetPage(
         "network", METHOD, [_about(a), _about(b)], [found.answer], _sections(found.systems), rows,
@@ -125,8 +125,8 @@ def compared(found: net.NetCompared) -> NetPage:
 
 def parted(notes: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the notes on a busy machine, which stand above all else, and the others."""
-    busy = [sentence(note) for note in notes if says_busy(note)]
-    return busy, [sentence(note) for note in notes if not says_busy(note)]
+    busy = [note for note in notes if says_busy(note)]
+    return busy, [note for note in notes if not says_busy(note)]
 
 
 def _where(system: net.NetSystem) -> str:
@@ -177,7 +177,7 @@ def alone(system: net.NetSystem) -> NetPage:
         named = [figure.what, figure.size, figure.unit]
         rows.append([*named, three(value.median), spread, str(value.n)])
     unknown = result.imported.unknown if result.imported else []
-    busy, notes = parted(result.notes)
+    busy, notes = parted([sentence(note) for note in result.notes])
     notes += [f"Not known: {', '.join(unknown)}."] if unknown else []
     if more > 0:
         notes.append(f"{more} more findings of the same kinds: stretto net tcp --json has all.")

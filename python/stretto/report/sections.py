@@ -140,7 +140,7 @@ def write(content: Content, to: PageFiles) -> list[str]:
         findings.facts_of(system),
         findings.following(system),
         findings.details(system),
-        findings.busy_notes(system),
+        findings.busy_notes(system)[:1],
         system.simulated,
     )
     return page.write(

@@ -38,7 +38,7 @@ def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     cache = cache_words(result)
     name = path.name.removesuffix(ENDING)
     rows = table(result)
-    busy, _ = parted(result.notes)
+    busy, _ = parted([sentence(note) for note in result.notes])
     timed = [way for way in rows_of(result) if way.way.name in READ] or rows_of(result)
     fastest = min(timed, key=lambda way: way.value.median)
     shown = NetPage(

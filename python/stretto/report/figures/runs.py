@@ -110,15 +110,18 @@ def _dots(lines: Sequence[tuple[str, str, str, VerdictFile]], band: int) -> Comp
 def gain(verdict: VerdictFile) -> Figure | None:
     """Draw the predicted and the measured gain with their intervals, and zero.
 
-    None when the verdict holds neither.
+    A measured gain that was not tested is left out. None when neither is left.
     """
-    shown = (("predicted", "slate", verdict.predicted), ("measured", "blue", verdict.measured))
+    measured = verdict.measured
+    if measured is not None and measured.p is None:
+        measured = None
+    shown = (("predicted", "slate", verdict.predicted), ("measured", "blue", measured))
     rows = [_gain_row(name, g, tone) for name, tone, g in shown if g is not None]
     if not rows:
         return None
     return Figure(
         "gain",
-        "Gain, predicted and measured",
+        f"Gain, {' and '.join(str(row['name']) for row in rows)}",
         _gain_chart(rows, verdict.metric).properties(width=300, height=alt.Step(BAND + 16)),
         "dot: median; bar: 95 % interval; the dashed line is no gain",
     )
@@ -126,7 +129,7 @@ def gain(verdict: VerdictFile) -> Figure | None:
 
 def settings(found: SettingsFile, number: int = 1) -> Figure | None:
     """Draw the gain of each setting that was tried; None where none has one."""
-    measured = [(t, t.gain) for t in found.tried if t.gain is not None]
+    measured = [(t, t.gain) for t in found.tried if t.gain is not None and t.gain.p is not None]
     if not measured:
         return None
     rows = [
