@@ -76,8 +76,10 @@ def test_net_where_each_stream_is_capped_reports_the_cap(nodes: testbed.Cluster)
         while True:
             found = net(nodes, [0, 1], *QUICK, *words)
             by_streams = {count: rate for (_, count), rate in rates(found).items()}
-            assert all(rate < 1.15 * STREAM * count for count, rate in by_streams.items())
+            # a receiver that a busy machine held back reads later what its socket has kept
+            most = max(rate / count for count, rate in by_streams.items())
             reached = by_streams[4] == pytest.approx(4 * by_streams[1], rel=0.15)
+            reached &= most < 1.15 * STREAM
             if reached or time.monotonic() > until:
                 break
     finally:
