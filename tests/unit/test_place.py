@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from itertools import pairwise
@@ -255,6 +256,9 @@ def test_bound_as_started_seats_ranks_in_their_order(tmp_path: Path) -> None:
     placed = _placed(Result(0, 1.0, output))
     assert [p.rank for p in placed] == [3, 1, 2, 0]
     assert {p.inherited for p in placed} == {tuple(range(16))}
+    mixed = Result(0, 1.0, re.sub("0-15 on a", "3 on b", output))
+    assert {p.inherited for p in _placed(mixed)} == {()}
+    assert _placed(mixed, output) == placed  # another start tells
     swapped = [replace(p, rank=(0, 1, 3, 2)[p.rank]) for p in placed]
     node = {"a": made(tmp_path)}
     site = bound_as_started(["a"], [4], swapped, node)

@@ -154,6 +154,9 @@ def probe(job: Job) -> Started | Finding | None:
     except StrettoError as error:
         return problem("no-start", error.message, error.remedy)
     if placed:
+        if not all(rank.inherited for rank in placed):  # lines were mixed up
+            again = ask(job, _PROBE)
+            placed = _placed(result, again.stdout if again else "")
         transports = read_transports(result.stdout + "\n" + result.stderr)
         survey = read_survey(result.stdout)
         if len(survey.nodes) < len({rank.node for rank in placed}):  # a line was mixed up
@@ -174,11 +177,18 @@ def probe(job: Job) -> Started | Finding | None:
     )
 
 
-def _placed(result: Result) -> tuple[Placed, ...]:
-    """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started."""
-    started = re.findall(rf"rank-on (\S+) {_MASK}(?: of {_MASK} on \1(?!\S))?", result.stdout)
+_LINE = re.compile(rf"rank-on (\S+) {_MASK}(?: of {_MASK} on \1(?!\S))?")
+
+
+def _placed(result: Result, again: str = "") -> tuple[Placed, ...]:
+    """Return where the ranks are: as the MPI bound them in MPI_Init, else as they were started.
+
+    `again`: output of another start, which counts for the masks of daemons only.
+    """
+    started = _LINE.findall(result.stdout)
     ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
-    inherited = {node: parse_list(cpus) for node, _, cpus in started if cpus}
+    daemons = started + _LINE.findall(again)
+    inherited = {node: parse_list(cpus) for node, _, cpus in daemons if cpus}
     # lines of several ranks may be mixed up: whichever list is whole
     found = ran if len(ran) >= len(started) else [("-1", *rank[:2]) for rank in started]
     return tuple(
