@@ -115,7 +115,9 @@ def gain(verdict: VerdictFile) -> Figure | None:
     measured = verdict.measured
     if measured is not None and measured.p is None:
         measured = None
-    shown = (("predicted", "slate", verdict.predicted), ("measured", "blue", measured))
+    # predicted is the wall time, whatever was measured
+    predicted = "predicted" if verdict.metric.pattern is None else "predicted, wall time"
+    shown = ((predicted, "slate", verdict.predicted), ("measured", "blue", measured))
     rows = [_gain_row(name, g, tone) for name, tone, g in shown if g is not None]
     if not rows:
         return None
