@@ -123,7 +123,7 @@ def gain(verdict: VerdictFile) -> Figure | None:
         return None
     return Figure(
         "gain",
-        f"Gain, {' and '.join(str(row['name']) for row in rows)}",
+        f"Gain, {' and '.join(name.partition(',')[0] for name, _, g in shown if g is not None)}",
         _gain_chart(rows, verdict.metric).properties(width=300, height=alt.Step(BAND + 16)),
         "dot: median; bar: 95 % interval; the dashed line is no gain",
     )
