@@ -390,7 +390,7 @@ def busy_notes(system: System) -> list[str]:
     profile, v = system.profile, system.verdict
     runs = [[r.others for r in v.runs]] if v is not None else []
     runs += [[r.others for r in f.runs] for f in system.settings]
-    busy = (busy_before(others) for others in runs)
+    busy = (busy_before(shares) for shares in runs)
     found = [None if words is None else f"the machine was busy: {words}" for words in busy]
     found += [f.lacking for f in system.forecasts]
     found.append(busy_note(*system.benches))
