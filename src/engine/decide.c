@@ -314,16 +314,14 @@ const stretto_decision stretto_undecided = {.why = ""};
 
 /* A derived type or a user operation can be freed, and its handle come again as another: such a
  * decision is for once. So is one that may have to be another after some calls. */
-static bool lasts(const stretto_comm *c, stretto_collective collective, MPI_Datatype datatype,
-                  MPI_Op op) {
-    return (datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(datatype)) &&
-           (!stretto_collective_reduces(collective) || stretto_is_predefined_op(op)) &&
-           !stretto_memory_counts(c, collective);
+static bool lasts(const stretto_comm *c, const stretto_decision *d) {
+    return (d->datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(d->datatype)) &&
+           (!stretto_collective_reduces(d->collective) || stretto_is_predefined_op(d->op)) &&
+           (d->run == STRETTO_RUN_NATIVE || !stretto_memory_counts(c, d->collective));
 }
 
 void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_decision *d,
                        long long count, MPI_Datatype datatype, MPI_Op op, const stretto_row *row) {
-    const bool is_lasting = lasts(c, collective, datatype, op);
     d->collective = collective;
     d->count = d->elements = count;
     d->datatype = datatype;
@@ -332,7 +330,7 @@ void stretto_decide_by(stretto_comm *c, stretto_collective collective, stretto_d
         d->row = row;
         carry_out(c, collective, d);
     }
-    if (!is_lasting)
+    if (!lasts(c, d))
         d->count = LLONG_MIN;
 }
 
@@ -348,14 +346,7 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             return c->coll[collective].last = d;
     }
     c->rooted_now = 0;
-    /* what is for once does not take the place of those that last */
-    const bool is_lasting = lasts(c, collective, datatype, op);
-    int place = STRETTO_DECISIONS - 1;
-    if (is_lasting) {
-        place = c->coll[collective].next;
-        c->coll[collective].next = (place + 1) % (STRETTO_DECISIONS - 1);
-    }
-    stretto_decision *d = &c->coll[collective].decisions[place];
+    stretto_decision *d = &(*made)[STRETTO_DECISIONS - 1]; /* of what is for once */
     d->collective = collective;
     d->count = d->elements = count;
     d->datatype = datatype;
@@ -363,8 +354,13 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
     make(c, collective, d);
     if (__builtin_expect(stretto_config.verbose, 0))
         tell(c, collective, d);
-    if (!is_lasting)
-        d->count = LLONG_MIN;
+    if (lasts(c, d)) {
+        const int place = c->coll[collective].next;
+        c->coll[collective].next = (place + 1) % (STRETTO_DECISIONS - 1);
+        (*made)[place] = *d;
+        d = &(*made)[place];
+    }
+    (*made)[STRETTO_DECISIONS - 1].count = LLONG_MIN;
     c->coll[collective].last = d;
     return d;
 }

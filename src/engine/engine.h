@@ -325,6 +325,7 @@ void stretto_learn_forget(stretto_comm *c);
 /* The communicator goes, or the job ends: what was learned there is kept, and reported at the end.
  */
 void stretto_learned_add(const stretto_comm *c);
+void stretto_learn_begin(void);   /* at Init: measures the clock */
 void stretto_learned_begin(void); /* at Init, where the setting is on */
 void stretto_learned_end(void);
 /* Whether a choice can be carried out on this communicator for calls of that size, of which `wire`

@@ -15,6 +15,10 @@ enum {
     MOST_BYTES = 64 << 10, /* of shapes and trials (docs/decisions/0030-learn.md) */
     EACH = sizeof(stretto_row) + sizeof(stretto_decision) /* a candidate */
 };
+/* Seconds that reading it takes. What a call spends in this library before and after what is
+ * measured is about as much. */
+static double clock_seconds;
+
 /* exploring may cost so much of the time in collectives, and STRETTO_LEARN_SECONDS */
 static const double SHARE = 0.02;
 
@@ -133,6 +137,7 @@ static STRETTO_COLD bool begin_trial(const stretto_comm *c, stretto_learning *l)
     stretto_learner_begin(&t->learner, stretto_learn_sides(l->flow), 0, stretto_config.learn_block,
                           (uint64_t)l->collective << 48 ^ (uint64_t)l->low ^
                               (uint64_t)c->nranks << 32);
+    t->learner.resolution = clock_seconds;
     return true;
 }
 
@@ -158,7 +163,12 @@ static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, i
     stretto_learner *learner = &l->trial->learner;
     const int chosen = learner->chosen;
     const bool waited = learner->phase == STRETTO_LEARN_WAIT;
+    const bool quiet = learner->phase == STRETTO_LEARN_QUIET;
     stretto_learner_ended(learner, seconds, last, may);
+    if (quiet && learner->phase == STRETTO_LEARN_CHECK)
+        for (stretto_learning *other = c->learning; other; other = other->next)
+            if (other->trial)
+                stretto_learner_check_with(&other->trial->learner, learner);
     if (waited || learner->chosen != chosen)
         forget_decisions(c, l);
 }
@@ -230,7 +240,7 @@ begin_timed(stretto_comm *c, stretto_learning *l, const stretto_decision *d) {
     return d;
 }
 
-const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
+STRETTO_HOT const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decision *d) {
     stretto_learning *l = d->learning;
     if (__builtin_expect(c->at_hand || awaiting_next.call, 0))
         close_earlier(c);
@@ -251,16 +261,6 @@ const stretto_decision *stretto_learn_pick(stretto_comm *c, const stretto_decisi
     return begin_timed(c, l, d);
 }
 
-/* Of calls of about one size the median; of any sizes what they take together. */
-static double of_block(const stretto_learning *l, double *values, int n) {
-    double sum = 0;
-    if (stretto_size_is_known(l->collective))
-        return stretto_learn_median(values, n);
-    for (int i = 0; i < n; i++)
-        sum += values[i];
-    return sum / n;
-}
-
 /* Seconds of a call on each side, agreed, of a block of n calls. On one node all have one clock.
  * Between nodes there is none, and it is the mean of the side's times in the call, waiting
  * included: in a pair of blocks that is in both. `cost` becomes that of exploring and of
@@ -270,7 +270,7 @@ static int agree_on_block(const stretto_comm *c, const stretto_learning *l, int 
     enum { EACH_CALL = 2 * STRETTO_LEARN_SIDES }; /* seconds and next entry, by sides */
     double mine[2 + EACH_CALL * STRETTO_LEARN_BLOCK], all[2 + EACH_CALL * STRETTO_LEARN_BLOCK],
         start[STRETTO_LEARN_BLOCK];
-    const bool sides = l->trial->learner.sides > 1;
+    const bool sides = l->trial->learner.sides > 1, one_size = stretto_size_is_known(l->collective);
     const stretto_timed_call *timed = l->trial->timed;
     const bool one_clock = c->layout.nnodes == 1 && stretto_learn_by_one_clock(l->flow);
     const int columns = !sides ? 1 : one_clock ? EACH_CALL : 2;
@@ -294,7 +294,7 @@ static int agree_on_block(const stretto_comm *c, const stretto_learning *l, int 
         mine[1] = -mine[1]; /* the least of all ranks */
     stretto_learn_agree(c, mine, all, 2 + columns * n, MPI_DOUBLE, one_clock ? MPI_MAX : MPI_SUM);
     for (int side = 0; side < l->trial->learner.sides; side++)
-        seconds[side] = of_block(l, all + 2 + side * n, n) /
+        seconds[side] = stretto_learn_block(all + 2 + side * n, n, one_size) /
                         (one_clock ? 1 : stretto_learn_ranks(l->flow, side, c->nranks));
     cost[0] = one_clock ? all[0] : all[0] / c->nranks;
     cost[1] = one_clock ? -all[1] : all[1] / c->nranks;
@@ -334,19 +334,30 @@ static __attribute__((noinline)) void end_timed(stretto_comm *c, stretto_learnin
         end_block(c, l);
 }
 
-void stretto_learn_call_ended(stretto_comm *c, int rc) {
+STRETTO_HOT void stretto_learn_call_ended(stretto_comm *c, int rc) {
     stretto_learning *l = c ? c->at_hand : NULL;
     if (!l) {
         await_no_next();
         return;
     }
-    if (stretto_is_refusal(rc)) {
+    if (__builtin_expect(rc != MPI_SUCCESS, 0) && stretto_is_refusal(rc)) {
         not_made(c);
         return;
     }
     c->at_hand = NULL;
     if (l->trial && l->trial->learner.timed)
         end_timed(c, l);
+}
+
+void stretto_learn_begin(void) {
+    enum { LOOPS = 16, READINGS = 32 };
+    for (int loop = 0; stretto_config.learn && loop < LOOPS; loop++) {
+        const double begin = seconds_now();
+        for (int i = 1; i < READINGS; i++)
+            seconds_now();
+        const double each = (seconds_now() - begin) / READINGS;
+        clock_seconds = !loop || each < clock_seconds ? each : clock_seconds;
+    }
 }
 
 void stretto_learn_go_on(stretto_comm *c, stretto_learning *list) {

@@ -69,7 +69,7 @@ static void merge(stretto_learned_list *rs, const stretto_learned *one) {
     if (r->open > one->open || (r->open == one->open && one->pairs > r->pairs))
         *r = *one;
     r->saved = before.saved + one->saved;
-    r->spread2 = before.spread2 + one->spread2;
+    r->spread = before.spread + one->spread; /* they are checked at the same time */
     r->calls = before.calls + one->calls;
     r->chosen_calls = before.chosen_calls + one->chosen_calls;
     r->anew = before.anew + one->anew;
@@ -99,7 +99,7 @@ static void add(stretto_learned_list *rs, const stretto_learning *list) {
             .low_gain = g.low,
             .high_gain = g.high,
             .saved = g.saved,
-            .spread2 = g.spread * g.spread,
+            .spread = g.spread,
             .calls = (unsigned long long)(learner->calls + learner->length - learner->left),
             .chosen_calls = (unsigned long long)g.calls,
         };
@@ -185,15 +185,14 @@ STRETTO_COLD void stretto_learned_end(void) {
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
     const stretto_learned_list rs = all_now();
-    double saved = 0, spread2 = 0;
+    double saved = 0, spread = 0;
     bool other_order = false;
     for (int i = 0; i < rs.n; i++) {
         say_result(&rs.all[i]);
         saved += rs.all[i].saved;
-        spread2 += rs.all[i].spread2;
+        spread += rs.all[i].spread;
         other_order |= rs.all[i].other_order;
     }
-    const double spread = stretto_learn_root(spread2);
     const char *table = stretto_learned_table_name();
     if (rs.n == 0)
         stretto_say("nothing was learned: no size of a collective was called more than "

@@ -15,7 +15,7 @@ typedef struct {
     char tried[256];                /* the candidates */
     int pairs, anew; /* pairs: with native, since the choice was made or by which native won */
     double native, time, low_gain, high_gain; /* of that one */
-    double saved, spread2;                    /* of all */
+    double saved, spread;                     /* of all */
     unsigned long long calls, chosen_calls;
 } stretto_learned;
 

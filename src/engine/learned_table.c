@@ -115,8 +115,7 @@ static void put_row(FILE *file, const stretto_learned *r) {
                 r->time / r->native, r->high_gain < r->native ? 1 - r->high_gain / r->native : 0,
                 1 - r->low_gain / r->native, r->pairs);
     if (r->saved > 0 || r->saved < 0)
-        fprintf(file, " saved_s=%.4g saved_spread_s=%.2g", r->saved,
-                stretto_learn_root(r->spread2));
+        fprintf(file, " saved_s=%.4g saved_spread_s=%.2g", r->saved, r->spread);
     if (*r->tried)
         fprintf(file, " tried=%s", r->tried);
     if (r->other_order)

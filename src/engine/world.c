@@ -322,6 +322,7 @@ STRETTO_COLD void stretto_engine_init(void) {
     w->probe_comm = w->node_nranks > 1 ? w->node_comm : MPI_COMM_WORLD;
     w->probe_tag = w->node_nranks > 1 ? 0 : 32767; /* the application has its messages there */
     stretto_outstanding_begin();
+    stretto_learn_begin();
     stretto_learned_begin();
     w->active = stretto_config.check_calls ? STRETTO_CHECKED : STRETTO_ON;
     if (stretto_config.check_calls || w->nonblocking)

@@ -1,5 +1,10 @@
 /* See estimate.h. */
 #include "learn/estimate.h"
+#include "learn/learner.h"
+
+#include <string.h>
+
+static const double PAUSE = 4; /* times the median of a block: such a call does not count */
 
 static bool is_early(stretto_flow flow, bool is_root) {
     return stretto_learn_sides(flow) > 1 && is_root == (flow == STRETTO_LEARN_FROM_ROOT);
@@ -32,6 +37,20 @@ void stretto_learn_seconds(stretto_flow flow, const stretto_timed_call *call, do
 int stretto_learn_ranks(stretto_flow flow, int side, int n) {
     const int early = is_early(flow, true) ? 1 : is_early(flow, false) ? n - 1 : 0;
     return side == STRETTO_LEARN_EARLY ? early : n - early;
+}
+
+double stretto_learn_block(const double *values, int n, bool one_size) {
+    double sorted[STRETTO_LEARN_BLOCK], sum = 0;
+    const int cold = one_size ? n / 8 : 0;
+    int used = 0;
+    memcpy(sorted, values, (size_t)n * sizeof *values);
+    const double most = one_size ? PAUSE * stretto_learn_median(sorted + cold, n - cold) : INFINITY;
+    for (int i = cold; i < n; i++)
+        if (values[i] <= most) {
+            sum += values[i];
+            used++;
+        }
+    return used ? sum / used : 0;
 }
 
 int stretto_learn_side_awaited(const double *waiting, const double *early, int n) {

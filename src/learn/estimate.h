@@ -52,6 +52,10 @@ void stretto_learn_seconds(stretto_flow flow, const stretto_timed_call *call, do
                            double seconds[2]);
 /* Ranks of n on a side. */
 int stretto_learn_ranks(stretto_flow flow, int side, int n);
+/* Seconds of a call from those of a block's n, at most STRETTO_LEARN_BLOCK. Of calls of one size
+ * the first ones are left out, whose code has left the caches, and those that a pause of the
+ * machine made many times as long as the others. */
+double stretto_learn_block(const double *values, int n, bool one_size);
 /* The side whose last rank was the last of all to enter the next call, after most of n calls.
  * Given: when the last rank of each side did. Below 0: neither, or it is mostly unknown. */
 int stretto_learn_side_awaited(const double *waiting, const double *early, int n);

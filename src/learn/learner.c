@@ -10,6 +10,7 @@ enum {
     OFTEN_CHECKS = 8,   /* so many times */
     LAST_OF_TEN = 9,    /* blocks of ten say which side the program waits for */
     DOUBTFUL = 4,       /* after one that shows no gain */
+    EARLY = 4,          /* a check may be earlier by this part of the other's quiet calls */
     DOUBTS = 6,         /* so many of those in a row are tested */
     CONTESTS = 2,       /* so many checks for one contest */
     VICTORIES = 6,      /* pairs in a row that another candidate must win: all are tried again */
@@ -119,13 +120,16 @@ void stretto_learner_candidates(stretto_learner *l, int n, int chosen) {
     l->chosen = chosen;
 }
 
+static long long quiet_calls(const stretto_learner *l) {
+    if (!l->chosen)
+        return l->calls < MOST_REST / REST ? REST * (l->calls + 1) : MOST_REST;
+    return (long long)block_of(l, 3) * (l->doubts                        ? DOUBTFUL
+                                        : l->checked[0].n < OFTEN_CHECKS ? OFTEN
+                                                                         : SELDOM);
+}
+
 static void quiet(stretto_learner *l) {
-    long long calls = l->calls < MOST_REST / REST ? REST * (l->calls + 1) : MOST_REST;
-    if (l->chosen)
-        calls = (long long)block_of(l, 3) * (l->doubts                        ? DOUBTFUL
-                                             : l->checked[0].n < OFTEN_CHECKS ? OFTEN
-                                                                              : SELDOM);
-    begin_calls(l, STRETTO_LEARN_QUIET, l->chosen, calls, false);
+    begin_calls(l, STRETTO_LEARN_QUIET, l->chosen, quiet_calls(l), false);
 }
 
 static void stay_native(stretto_learner *l) {
@@ -181,6 +185,24 @@ static void begin_pair(stretto_learner *l, stretto_learn_phase phase, int one, i
     l->second = one_first ? other : one;
     begin_calls(l, phase, one_first ? one : other,
                 block_of(l, phase == STRETTO_LEARN_CONTEST && !l->won ? 0 : 3), true);
+}
+
+static void begin_check(stretto_learner *l) {
+    begin_pair(l, STRETTO_LEARN_CHECK, 0, l->chosen);
+    if (l->joins && (l->now == 0) != l->native_first) {
+        l->second = l->now;
+        l->now = l->chosen - l->now;
+    }
+    l->joins = false;
+}
+
+void stretto_learner_check_with(stretto_learner *l, const stretto_learner *other) {
+    if (l->phase != STRETTO_LEARN_QUIET || !l->chosen || EARLY * l->left > quiet_calls(other))
+        return;
+    l->length -= l->left;
+    l->left = 0;
+    l->joins = true;
+    l->native_first = other->now == 0;
 }
 
 /* A first pair is short, since it may be one of those that take many times as long. */
@@ -405,7 +427,7 @@ void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, 
     case STRETTO_LEARN_CONTEST: end_of_pair(l, seconds, may); break;
     case STRETTO_LEARN_QUIET:
         if (l->chosen)
-            begin_pair(l, STRETTO_LEARN_CHECK, 0, l->chosen);
+            begin_check(l);
         else if (l->ncandidates > 1)
             explore(l);
         else
@@ -440,7 +462,7 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     if (!l->chosen || l->checked[0].n < STRETTO_LEARN_FEWEST)
         return g; /* the pairs of the test made the choice */
     const stretto_learn_pairs *p = what_counts(l);
-    const double half = half_interval(p);
+    const double half = half_interval(p) + l->resolution;
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;

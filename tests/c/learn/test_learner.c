@@ -1,5 +1,6 @@
 /* Learners on simulated calls with known truth: the choice, what exploring costs, and the gain that
  * is reported. Noise, spikes, drift, another phase of the application; fixed seeds. */
+#include "learn/estimate.h"
 #include "learn/learner.h"
 #include "../check.h"
 
@@ -71,7 +72,7 @@ static outcome run(const application *a, uint64_t seed) {
         if (l->timed) {
             values[n++] = t;
             if (l->left == 0) {
-                const double seconds = stretto_learn_median(values, n);
+                const double seconds = stretto_learn_block(values, n, true);
                 n = 0;
                 stretto_learner_ended(l, &seconds, -1, explored <= 0.02 * all + 0.02);
             }
@@ -160,6 +161,53 @@ static void goes_on_from_a_table(void) {
     CHECK(o.learner.chosen == 2 && o.learner.learned_anew == 1);
 }
 
+/* Native calls take a fifth longer among those of the choices, as small messages do in real loops.
+ */
+static void checks_together(void) {
+    enum { SHAPES = 3 };
+    stretto_learner shapes[SHAPES];
+    double values[SHAPES][STRETTO_LEARN_BLOCK], gain = 0;
+    int n[SHAPES] = {0}, alone = 0, checks = 0;
+    for (int k = 0; k < SHAPES; k++)
+        stretto_learner_begin(&shapes[k], 1, 200 + 40 * k, 0, (uint64_t)k);
+    for (int i = 0; i < 60000; i++) {
+        int natives = 0;
+        for (int k = 0; k < SHAPES; k++) {
+            stretto_learner *l = &shapes[k];
+            if (l->timed || l->left)
+                continue;
+            const bool quiet = l->phase == STRETTO_LEARN_QUIET;
+            if (l->phase == STRETTO_LEARN_WAIT)
+                stretto_learner_candidates(l, 2, 1);
+            stretto_learner_ended(l, NULL, -1, true);
+            for (int other = 0; quiet && other < SHAPES; other++)
+                stretto_learner_check_with(&shapes[other], l);
+        }
+        for (int k = 0; k < SHAPES; k++)
+            natives += shapes[k].now == 0;
+        for (int k = 0; k < SHAPES; k++) {
+            stretto_learner *l = &shapes[k];
+            const bool check = l->phase == STRETTO_LEARN_CHECK && l->now == 0;
+            checks += check;
+            alone += check && natives < SHAPES;
+            if (l->timed)
+                values[k][n[k]++] = l->now ? 1 : 2 * (natives == SHAPES ? 1 : 1.2);
+            if (--l->left == 0 && l->timed) {
+                const double seconds = stretto_learn_block(values[k], n[k], true);
+                n[k] = 0;
+                stretto_learner_ended(l, &seconds, -1, true);
+            }
+        }
+    }
+    for (int k = 0; k < SHAPES; k++)
+        gain += stretto_learner_gain(&shapes[k]).mean / SHAPES;
+    printf(
+        "checks of three shapes: %d native calls, %d of them without the others; gain %.3f of 1\n",
+        checks, alone, gain);
+    CHECK(checks > 300 && alone < checks / 10);
+    CHECK(gain < 1.05);
+}
+
 static void leaves_alone(void) {
     application a = {.ncandidates = 12, .phases = 1, .noise = 0.1, .calls = 200};
     for (int k = 0; k < 12; k++)
@@ -181,6 +229,7 @@ int main(void) {
     finds_the_best();
     learns_anew();
     goes_on_from_a_table();
+    checks_together();
     leaves_alone();
     return check_report("learners");
 }
