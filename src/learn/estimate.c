@@ -1,6 +1,5 @@
 /* See estimate.h. */
 #include "learn/estimate.h"
-#include "learn/learner.h"
 
 #include <string.h>
 
@@ -39,12 +38,24 @@ int stretto_learn_ranks(stretto_flow flow, int side, int n) {
     return side == STRETTO_LEARN_EARLY ? early : n - early;
 }
 
+/* Sorts them. */
+static double median_of(double *values, int n) {
+    for (int i = 1; i < n; i++) {
+        double v = values[i];
+        int j = i;
+        for (; j > 0 && values[j - 1] > v; j--)
+            values[j] = values[j - 1];
+        values[j] = v;
+    }
+    return n == 0 ? 0 : n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
 double stretto_learn_block(const double *values, int n, bool one_size) {
     double sorted[STRETTO_LEARN_BLOCK], sum = 0;
     const int cold = one_size ? n / 8 : 0;
     int used = 0;
     memcpy(sorted, values, (size_t)n * sizeof *values);
-    const double most = one_size ? PAUSE * stretto_learn_median(sorted + cold, n - cold) : INFINITY;
+    const double most = one_size ? PAUSE * median_of(sorted + cold, n - cold) : INFINITY;
     for (int i = cold; i < n; i++)
         if (values[i] <= most) {
             sum += values[i];

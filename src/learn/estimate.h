@@ -30,6 +30,7 @@ typedef enum {
     STRETTO_LEARN_LOOSE
 } stretto_flow;
 enum { STRETTO_LEARN_WAITING, STRETTO_LEARN_EARLY };
+enum { STRETTO_LEARN_BLOCK = 32 }; /* calls that are measured together, at most */
 
 /* By one clock, or by each rank's own: then no rank knows `start`. */
 typedef struct {

@@ -33,59 +33,6 @@ static uint64_t next_random(stretto_learner *l) {
     return z ^ z >> 31;
 }
 
-double stretto_learn_median(double *values, int n) {
-    for (int i = 1; i < n; i++) {
-        double v = values[i];
-        int j = i;
-        for (; j > 0 && values[j - 1] > v; j--)
-            values[j] = values[j - 1];
-        values[j] = v;
-    }
-    return n == 0 ? 0 : n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-double stretto_learn_root(double x) {
-    double r = x > 1 ? x : 1;
-    if (!(x > 0))
-        return 0;
-    for (int i = 0; i < 200; i++) {
-        const double next = (r + x / r) / 2;
-        if (next >= r)
-            break;
-        r = next;
-    }
-    return r;
-}
-
-static void add_pair(stretto_learn_pairs *p, double native, double other, double calls) {
-    const double d = native - other;
-    if (p->n++)
-        p->steps2 += (d - p->last) * (d - p->last);
-    p->last = d;
-    p->calls += calls;
-    p->calls2 += calls * calls;
-    p->native += native * calls;
-    p->other += other * calls;
-    p->difference += d * calls;
-}
-
-/* Variance of one difference: from step to step, so that a slow drift is none. */
-static double variance(const stretto_learn_pairs *p) {
-    return p->steps2 / (2 * (p->n - 1));
-}
-
-/* 97.5 % of Student's t for it. Steps share values: m of them have 2 m^2 / (3 m - 1) degrees of
- * freedom (normal values); the series is that of Cornish and Fisher. */
-static double student(const stretto_learn_pairs *p) {
-    const double m = p->n - 1, f = 2 * m * m / (3 * m - 1);
-    return 1.96 + 2.372 / f + 2.82 / (f * f) + 2.56 / (f * f * f);
-}
-
-/* Half of the 95 % interval of the mean difference. */
-static double half_interval(const stretto_learn_pairs *p) {
-    return student(p) * stretto_learn_root(variance(p) * p->calls2) / p->calls;
-}
-
 /* Of the sides, that on which the choice gains less. */
 static const stretto_learn_pairs *gains_less(const stretto_learner *l) {
     const stretto_learn_pairs *c = l->checked;
@@ -283,7 +230,7 @@ static void end_test(stretto_learner *l) {
         const stretto_learn_pairs *p = &l->tested[side];
         const double mean = p->difference / p->calls;
         if (mean <= WORTH * p->native / p->calls ||
-            mean * mean * p->n <= T_TEST * T_TEST * variance(p)) {
+            mean * mean * p->n <= T_TEST * T_TEST * stretto_learn_variance(p)) {
             stay_native(l);
             return;
         }
@@ -303,7 +250,8 @@ static bool is_gone(const stretto_learner *l) {
     const int n = l->doubts < STRETTO_LEARN_RECENT ? l->doubts : STRETTO_LEARN_RECENT;
     const double *last = l->recent + STRETTO_LEARN_RECENT - n;
     double mean = 0, m2 = 0;
-    if (p->n >= STRETTO_LEARN_FEWEST && p->difference / p->calls + half_interval(p) < 0)
+    if (p->n >= STRETTO_LEARN_FEWEST &&
+        p->difference / p->calls + stretto_learn_half_interval(p) < 0)
         return true;
     if (n < DOUBTS)
         return false;
@@ -320,7 +268,8 @@ static void end_check(stretto_learner *l, const double *native, const double *ot
     double sum = 0, difference = 0, checked = 0, checked_native = 0;
     for (int side = 0; side < l->sides; side++) {
         stretto_learn_pairs *p = &l->checked[side];
-        add_pair(p, native[side], other[side], (double)(l->chosen_calls - l->checked_calls));
+        stretto_learn_add_pair(p, native[side], other[side],
+                               (double)(l->chosen_calls - l->checked_calls));
         sum += native[side];
         difference += native[side] - other[side];
         checked += p->difference;
@@ -383,7 +332,7 @@ static void end_of_pair(stretto_learner *l, const double *seconds, bool may) {
         return;
     }
     for (int side = 0; side < l->sides; side++)
-        add_pair(&l->tested[side], native[side], other[side], 1);
+        stretto_learn_add_pair(&l->tested[side], native[side], other[side], 1);
     if (l->tested[0].n < STRETTO_LEARN_PAIRS)
         begin_pair(l, STRETTO_LEARN_TEST, 0, l->best);
     else
@@ -462,7 +411,7 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     if (!l->chosen || l->checked[0].n < STRETTO_LEARN_FEWEST)
         return g; /* the pairs of the test made the choice */
     const stretto_learn_pairs *p = what_counts(l);
-    const double half = half_interval(p) + l->resolution;
+    const double half = stretto_learn_half_interval(p) + l->resolution;
     const long long at_hand = l->now == l->chosen ? l->length - l->left : 0;
     const double calls = (double)(l->chosen_calls + at_hand);
     g.pairs = p->n;

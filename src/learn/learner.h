@@ -16,12 +16,14 @@
 #ifndef STRETTO_LEARNER_H
 #define STRETTO_LEARNER_H
 
+#include "learn/estimate.h"
+#include "learn/pairs.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
     STRETTO_LEARN_CANDIDATES = 12,
-    STRETTO_LEARN_BLOCK = 32, /* calls in a block, at most */
     STRETTO_LEARN_PAIRS = 10, /* of the test */
     STRETTO_LEARN_RECENT = 8, /* pairs that warn */
     STRETTO_LEARN_FEWEST = 4, /* pairs for which a gain is reported */
@@ -39,14 +41,6 @@ typedef enum {
     STRETTO_LEARN_PAUSE,
     STRETTO_LEARN_ASK
 } stretto_learn_phase;
-
-/* Pairs of blocks, native and another, each weighed by the calls that it stands for. */
-typedef struct {
-    int n;
-    double calls, calls2;             /* weights: sum, sum of squares */
-    double native, other, difference; /* weighed sums, seconds */
-    double last, steps2;              /* the last difference; sum of the squares of its steps */
-} stretto_learn_pairs;
 
 typedef struct {
     int ncandidates, base; /* base: calls of the first blocks */
@@ -112,9 +106,5 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l);
 
 /* Of the sides. */
 double stretto_learner_mean(const stretto_learner *l, const double *seconds);
-/* Square root, 0 below 0: no libm in the process of an application. */
-double stretto_learn_root(double x);
-/* Median of n values (sorts them). */
-double stretto_learn_median(double *values, int n);
 
 #endif
