@@ -61,10 +61,10 @@ def test_what_was_dropped_early_is_no_best() -> None:
 def test_regret_words_name_the_winners_curse() -> None:
     regrets = {"allgather": {8: 0.0, 64: 0.01, 512: 0.05}}
     assert regret_words([Decided(Layout(2, 2), [], {}, {}, regrets)]) == (
-        "slower than the best of those still measured: median 1.0%, at 95% of 3 points at most "
-        "5.0%; this overestimates regret (winner's curse)"
+        "slower than the best of those still measured: median 1.0 %, at 95 % of 3 points at most "
+        "5.0 %; this overestimates regret (winner's curse)"
     )
     regrets["allgather"] = {8 * i: 0.01 * i for i in range(1, 22)}
     many = regret_words([Decided(Layout(2, 2), [], {}, {}, regrets)])
-    assert many is not None and "at 95% of 21 points at most 20.0%" in many
+    assert many is not None and "at 95 % of 21 points at most 20.0 %" in many
     assert regret_words([Decided(Layout(2, 2), [], {}, {})]) is None

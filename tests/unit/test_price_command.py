@@ -36,7 +36,7 @@ def test_tails_are_those_of_the_calls(noisy: str, capsys: pytest.CaptureFixture[
     assert found["tails_s"] == {"p95": half[189], "p99": half[197], "p100": half[199]}
     assert found["seconds"] < found["tails_s"]["p95"] < found["tails_s"]["p100"]
     text = printed(capsys, noisy, "--calls", "400")
-    assert "tails" in text and "95%" in text and "bound is for one call" in text
+    assert "tails" in text and "95 %" in text and "bound is for one call" in text
     assert text == printed(capsys, noisy, "--calls", "400")
     assert text != printed(capsys, noisy, "--calls", "400", "--seed", "2")
 

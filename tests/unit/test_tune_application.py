@@ -311,8 +311,8 @@ def test_the_median_call_counts_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("native", "tuned", "busy", "outcome", "words"),
     [
-        ([10.0] * 6, [9.8] * 6, 0.0, "faster", "2.0% faster"),  # of any size
-        ([10.0] * 6, [10.5] * 6, 0.0, "slower", "5% slower"),
+        ([10.0] * 6, [9.8] * 6, 0.0, "faster", "2.0 % faster"),  # of any size
+        ([10.0] * 6, [10.5] * 6, 0.0, "slower", "5 % slower"),
         ([9, 10, 11] * 2, [10, 10, 10] * 2, 0.0, "same", "no significant difference"),
         (
             [9, 10, 11] * 2,
@@ -322,7 +322,7 @@ def test_the_median_call_counts_where_it_is_known() -> None:
             "missing: a quiet machine (other processes",
         ),
         ([8, 10, 12] * 2, [7, 9.4, 13] * 2, 0.0, "inconclusive", "is not significant"),
-        ([10.0] * 6, [9.0] * 6, 0.5, "faster", "10% faster"),  # interleaved runs prove it
+        ([10.0] * 6, [9.0] * 6, 0.5, "faster", "10 % faster"),  # interleaved runs prove it
         ([10.0] * 4, [5.0] * 4, 0.0, "inconclusive", "missing: 2 more pairs"),
         ([], [], 0.0, "inconclusive", "missing: 6 pairs of runs"),
     ],
@@ -340,7 +340,7 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     text = conclude(Metric(), GainInterval(0.01, 0.02, 0.03), good, faster)
     assert "far above the prediction" in text
     assert "far above" not in conclude(Metric(), GainInterval(0.05, 0.08, 0.1), good, faster)
-    assert "significant" in text and "measured gain in wall time: 10.0% (9.0% to 11.0%)" in text
+    assert "significant" in text and "measured gain in wall time: 10.0 % (9.0 % to 11.0 %)" in text
     assert "less than starting stretto run costs (about 100 ms" in start_words(0.03)
     assert start_words(0.2) == ""
     none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")

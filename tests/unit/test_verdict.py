@@ -33,10 +33,10 @@ UNCOUNTED, ASLEEP = replace(BUSY, core_wait_s=None), Usage(1.0, 0.1, None, 3, 0.
 @pytest.mark.parametrize(
     ("ratio", "p", "q", "number", "busy", "outcome", "words"),
     [
-        (0.5, 0.002, 0.01, 6, None, "faster", "50% faster (p=0.01)"),
-        (0.5, 0.002, 0.01, 6, "busy in all", "faster", "50% faster (p=0.01)"),
-        (1.5, 0.002, 0.01, 6, None, "slower", "50% slower (p=0.01)"),
-        (0.99, 0.002, 0.01, 6, None, "same", "the difference of 1.0% is not above 3%"),
+        (0.5, 0.002, 0.01, 6, None, "faster", "50 % faster (p=0.01)"),
+        (0.5, 0.002, 0.01, 6, "busy in all", "faster", "50 % faster (p=0.01)"),
+        (1.5, 0.002, 0.01, 6, None, "slower", "50 % slower (p=0.01)"),
+        (0.99, 0.002, 0.01, 6, None, "same", "the difference of 1.0 % is not above 3 %"),
         (0.99, 0.7, 0.9, 6, None, "same", "no significant difference (p=0.9)"),
         (
             0.99,

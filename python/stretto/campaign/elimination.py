@@ -189,7 +189,7 @@ def _alive(
         if len(keep) < policy.most(done) and lag + gain < policy.doubts * doubt:
             keep.append(name)
             continue
-        why = f"{math.exp(lag):.2f} times as slow as {top} (+- {100 * doubt:.0f}%)"
+        why = f"{math.exp(lag):.2f} times as slow as {top} (+- {100 * doubt:.0f} %)"
         if name in seen:
             why += f" after {counted(len(seen[name]), 'launch')}"
         else:

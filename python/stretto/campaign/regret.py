@@ -66,8 +66,8 @@ def regret_words(found: Sequence[Decided]) -> str | None:
     # the worst of all points would overestimate the most
     most = np.percentile(every, 95, method="higher")
     return (
-        f"slower than the best of those still measured: median {100 * np.median(every):.1f}%, at "
-        f"95% of {counted(len(every), 'point')} at most {100 * most:.1f}%; this overestimates "
+        f"slower than the best of those still measured: median {100 * np.median(every):.1f} %, at "
+        f"95 % of {counted(len(every), 'point')} at most {100 * most:.1f} %; this overestimates "
         "regret (winner's curse)"
     )
 

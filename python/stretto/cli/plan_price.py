@@ -162,7 +162,7 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
         + (f", the median of calls {len(p.took) // 2 + 1} to {len(p.took)}" * (len(p.took) > 1)),
     ]
     if len(p.took) > 1:
-        tails = ", ".join(f"{100 * share:g}% {microseconds(p.tail(share))}" for share in TAILS)
+        tails = ", ".join(f"{100 * share:g} % {microseconds(p.tail(share))}" for share in TAILS)
         lines.append(f"  tails        no longer than, of these calls: {tails}")
     if p.bound is not None and p.bound > 0:
         lines.append(
@@ -178,7 +178,7 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
     for name, seconds in sorted(p.parts.items(), key=lambda part: -part[1]):
         if seconds > 0:
             lines.append(
-                f"    {name:<11}{microseconds(seconds):>14}  {100 * seconds / total:5.1f}%"
+                f"    {name:<11}{microseconds(seconds):>14}  {100 * seconds / total:5.1f} %"
             )
     if any(p.messages.values()):
         lines.append("  messages of a call:")

@@ -197,7 +197,7 @@ def _of_row(mine: Sequence[CallGain]) -> tuple[Status, str]:
 # -- for people and for programs: one table, a line for the rest, JSON
 
 _HEAD = (
-    "collective", "ranks", "bytes", "without us", "with us", "x", "95%", "promised x", "result",
+    "collective", "ranks", "bytes", "without us", "with us", "x", "95 %", "promised x", "result",
 )  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def lines(gain: ExportGain) -> list[str]:
             "x = time with the files / without, each relative to a reference exchange in the same "
             "launch; a difference counts if the rank test over launches is significant and it "
             "exceeds "
-            f"{100 * THRESHOLD:.0f}%"
+            f"{100 * THRESHOLD:.0f} %"
         )
     out += [f"{r.status:17}  {r.words}: {r.why}" for r in gain.rows]
     out.append(untouched(gain.beside))

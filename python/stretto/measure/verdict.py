@@ -43,18 +43,18 @@ def judge(
     significant = q < ALPHA
     if significant and percent > 100 * least:
         digits = 0 if percent >= 100 * THRESHOLD else 1
-        words = f"{percent:.{digits}f}% {'faster' if ratio.median < 1 else 'slower'} (p={q:.2g})"
+        words = f"{percent:.{digits}f} % {'faster' if ratio.median < 1 else 'slower'} (p={q:.2g})"
         return Verdict("faster" if ratio.median < 1 else "slower", words)
     small = percent <= 100 * THRESHOLD
     if small and busy is None:
         if significant:
             return Verdict(
-                "same", f"the difference of {percent:.1f}% is not above {100 * least:.0f}%"
+                "same", f"the difference of {percent:.1f} % is not above {100 * least:.0f} %"
             )
         return Verdict("same", f"no significant difference (p={q:.2g})")
     raw = q if p is None else p
     more = launches_missing(raw, q, number)
-    why = f"a difference of {percent:.0f}% is not significant (p={q:.2g})"
+    why = f"a difference of {percent:.0f} % is not significant (p={q:.2g})"
     if raw < ALPHA <= q:
         why += f" after correction for the number of comparisons (p={raw:.2g} before it)"
     if small:

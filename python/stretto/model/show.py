@@ -78,9 +78,9 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
     for s in forecast.scales:
         rows.append([
             f"{s.nodes} x {s.ppn}", str(s.ranks), f"{s.native.total_s:.4g}",
-            "{:.3g}-{:.3g}".format(*s.native_interval_s), f"{s.collectives:.0%}",
+            "{:.3g}-{:.3g}".format(*s.native_interval_s), f"{100 * s.collectives:.0f} %",
             f"{s.tuned.total_s:.4g}", "{:.3g}-{:.3g}".format(*s.tuned_interval_s),
-            *((f"{s.gain:.1%}", "{:.1%} to {:.1%}".format(*s.gain_interval))
+            *((f"{100 * s.gain:.1f} %", " to ".join(f"{100 * x:.1f} %" for x in s.gain_interval))
               if forecast.claims_gain(s) else ("not claimed", "")),
         ])  # fmt: skip
     out = [forecast.note, "simulated, not measured", *columns(rows, 1)]

@@ -384,8 +384,11 @@ def answer(result: NetFile) -> NetAnswer:
     if not found:
         return usual
     further = _other_pairs(result, found[0].pairs[0]) if found[0].topic == "pair" else None
+    text = found[0].text
+    if found[0].topic == "loss":
+        text = text.partition(":")[0]  # the findings have the figures
     return NetAnswer(
-        f"{found[0].text}; {usual.text}", usual.remedy,
+        f"{text}; {usual.text}", usual.remedy,
         f"{further}   ({_WHICH})" if further else usual.next_command,
     )  # fmt: skip
 

@@ -38,7 +38,7 @@ def place_words(place: RankedCall, mode: str, each: bool = False) -> str:
 
 def entry_lines(ranking: Ranking) -> list[str]:
     first = fastest(ranking.entries).beside_us
-    rows = [("", "MPI", "algorithm", "us", "95%", "x default", "x best", "launches")]
+    rows = [("", "MPI", "algorithm", "us", "95 %", "x default", "x best", "launches")]
     for e in ranking.entries:
         default = default_of(ranking.entries, e.mpi)
         low, high = e.time.low, e.time.high
@@ -62,7 +62,7 @@ def _ratio(entry: RankingEntry, to_us: float, itself: bool) -> str:
 
 
 def gap_words(gap: Gap, default: RankingEntry) -> str:
-    """Say a gap: ``x1.42 of tuned ring, 42% slower (p=0.002)``."""
+    """Say a gap: ``x1.42 of tuned ring, 42 % slower (p=0.002)``."""
     if not gap.known:
         return gap.verdict.why
     if gap.best is default:

@@ -21,7 +21,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
     threads = any(m.point.threads is not None for m in found.points)
     value = metric_words(metric, metric.name if metric.pattern is None else "metric")
     head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", value]
-    head += ["95%", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
+    head += ["95 %", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
     head += ["energy (J)"] if metered else []
     rows = [head]
     for m in found.points:
@@ -30,7 +30,7 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         row += [str(p.cores), m.kind, number(m.value.median)]
         row += ["" if low is None or high is None else f"{number(low)} to {number(high)}"]
         few = "?" if m.value.n < FEWEST else ""
-        row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f}%{few}"]
+        row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f} %{few}"]
         row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
         row += [three(m.energy_j) if m.energy_j is not None else ""] if metered else []
         rows.append(row)
@@ -86,7 +86,7 @@ def sentences(found: Findings, price: float | None) -> list[str]:
     for g in found.gains:
         percent = 100 * (1 - g.ratio.median)
         how = "less" if percent >= 0 else "more"
-        text = f"tuned takes {abs(percent):.1f}% {how} time; {g.verdict.words}"
+        text = f"tuned takes {abs(percent):.1f} % {how} time; {g.verdict.words}"
         if g.verdict.outcome == "inconclusive":
             text = f"tuned against native is inconclusive: {g.verdict.words}"
         out.append(f"{g.point.words}: {text}")

@@ -318,7 +318,7 @@ def lines(found: SettingsFile) -> list[str]:
     """Return what became of each setting, for people; the fastest first."""
     rows = []
     for t in sorted(found.tried, key=lambda t: -(t.gain.median if t.gain else -9.0)):
-        gain = "" if t.gain is None else f"{100 * t.gain.median:+.1f}%"
+        gain = "" if t.gain is None else f"{100 * t.gain.median:+.1f} %"
         if t.gain is not None and t.gain.p is None:
             gain = "not tested"
         rows.append((t.name, gain, t.outcome, t.why))

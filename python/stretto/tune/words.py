@@ -22,7 +22,7 @@ START_S = 0.1
 
 
 def percent(value: float) -> str:
-    return f"{100 * value:.1f}%" if abs(value) >= 0.005 else f"{100 * value:.2g}%"
+    return f"{100 * value:.1f} %" if abs(value) >= 0.005 else f"{100 * value:.2g} %"
 
 
 def ended(result: Result) -> str:
