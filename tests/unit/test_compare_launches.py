@@ -94,7 +94,7 @@ def test_between_mpis_the_numbers_of_launches_say_nothing(
         (gap,) = [d["best_of_all"] for d in call["defaults"] if "MPICH" in d["mpi"]]
         told.add((gap["ratio"], gap["outcome"], gap["why"]))
     ((ratio, outcome, why),) = told
-    assert outcome == "slower" and why.startswith(f"{100 * (ratio - 1):.0f}% slower")
+    assert outcome == "slower" and why.startswith(f"{100 * (ratio - 1):.0f} % slower")
 
 
 @pytest.mark.parametrize(
