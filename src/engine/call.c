@@ -16,7 +16,9 @@ bool stretto_is_refusal(int rc) {
 }
 
 int stretto_call_end(stretto_comm *c, int rc) {
-    if (__builtin_expect(rc != MPI_SUCCESS, 0) && stretto_is_refusal(rc))
+    if (rc == MPI_SUCCESS)
+        c->rooted_now = 0;
+    else if (stretto_is_refusal(rc))
         stretto_memory_uncount(c);
     stretto_comm_trim(c);
     c->is_broken |= rc != MPI_SUCCESS && rc != STRETTO_PASS;

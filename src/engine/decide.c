@@ -313,7 +313,7 @@ static void make(stretto_comm *c, stretto_collective collective, stretto_decisio
 const stretto_decision stretto_undecided = {.why = ""};
 
 /* A derived type or a user operation can be freed, and its handle come again as another: such a
- * decision is for once. So is one that may have to be another after some calls. */
+ * decision is for once. So is one of ours whose calls are counted (stretto_memory_counts). */
 static bool lasts(const stretto_comm *c, const stretto_decision *d) {
     return (d->datatype == MPI_DATATYPE_NULL || stretto_is_predefined_type(d->datatype)) &&
            (!stretto_collective_reduces(d->collective) || stretto_is_predefined_op(d->op)) &&
@@ -346,7 +346,8 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             return c->coll[collective].last = d;
     }
     c->rooted_now = 0;
-    stretto_decision *d = &(*made)[STRETTO_DECISIONS - 1]; /* of what is for once */
+    stretto_decision *d =
+        &(*made)[STRETTO_DECISIONS - 1]; /* those that last are copied from here */
     d->collective = collective;
     d->count = d->elements = count;
     d->datatype = datatype;

@@ -7,6 +7,7 @@
 #include "engine/fibre.h"
 #include "engine/memory.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -163,12 +164,7 @@ static void ended(stretto_comm *c, stretto_learning *l, const double *seconds, i
     stretto_learner *learner = &l->trial->learner;
     const int chosen = learner->chosen;
     const bool waited = learner->phase == STRETTO_LEARN_WAIT;
-    const bool quiet = learner->phase == STRETTO_LEARN_QUIET;
     stretto_learner_ended(learner, seconds, last, may);
-    if (quiet && learner->phase == STRETTO_LEARN_CHECK)
-        for (stretto_learning *other = c->learning; other; other = other->next)
-            if (other->trial)
-                stretto_learner_check_with(&other->trial->learner, learner);
     if (waited || learner->chosen != chosen)
         forget_decisions(c, l);
 }
@@ -244,6 +240,8 @@ STRETTO_HOT const stretto_decision *stretto_learn_pick(stretto_comm *c, const st
     stretto_learning *l = d->learning;
     if (__builtin_expect(c->at_hand || awaiting_next.call, 0))
         close_earlier(c);
+    if (d->count != LLONG_MIN) /* made before: it has counted nothing in this call */
+        c->rooted_now = 0;
     if (c->has_empty && knows_all_blocks(l->collective))
         return d; /* ranks may leave such a call before others have entered it */
     c->at_hand = l;
@@ -330,6 +328,11 @@ static __attribute__((noinline)) void end_timed(stretto_comm *c, stretto_learnin
             awaiting_next.call = call;
         }
     }
+    /* not before the first call is through: this rank may be the only one to have it refused */
+    if (stretto_learner_begins_check(&t->learner))
+        for (stretto_learning *other = c->learning; other; other = other->next)
+            if (other->trial)
+                stretto_learner_check_with(&other->trial->learner, &t->learner);
     if (t->learner.left <= 0)
         end_block(c, l);
 }

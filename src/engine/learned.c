@@ -69,7 +69,7 @@ static void merge(stretto_learned_list *rs, const stretto_learned *one) {
     if (r->open > one->open || (r->open == one->open && one->pairs > r->pairs))
         *r = *one;
     r->saved = before.saved + one->saved;
-    r->spread = before.spread + one->spread; /* they are checked at the same time */
+    r->spread = before.spread + one->spread; /* they see the same pauses of the machine */
     r->calls = before.calls + one->calls;
     r->chosen_calls = before.chosen_calls + one->chosen_calls;
     r->anew = before.anew + one->anew;

@@ -52,7 +52,7 @@ static double median_of(double *values, int n) {
 
 double stretto_learn_block(const double *values, int n, bool one_size) {
     double sorted[STRETTO_LEARN_BLOCK], sum = 0;
-    const int cold = one_size ? n / 8 : 0;
+    const int cold = !one_size || n < 4 ? 0 : n < 8 ? 1 : n / 8;
     int used = 0;
     memcpy(sorted, values, (size_t)n * sizeof *values);
     const double most = one_size ? PAUSE * median_of(sorted + cold, n - cold) : INFINITY;

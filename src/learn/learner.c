@@ -10,7 +10,7 @@ enum {
     OFTEN_CHECKS = 8,   /* so many times */
     LAST_OF_TEN = 9,    /* blocks of ten say which side the program waits for */
     DOUBTFUL = 4,       /* after one that shows no gain */
-    EARLY = 4,          /* a check may be earlier by this part of the other's quiet calls */
+    EARLY = 2,          /* joins a check when at most 1/EARLY of the quiet calls is left */
     DOUBTS = 6,         /* so many of those in a row are tested */
     CONTESTS = 2,       /* so many checks for one contest */
     VICTORIES = 6,      /* pairs in a row that another candidate must win: all are tried again */
@@ -111,7 +111,7 @@ static void begin_round(stretto_learner *l, int round) {
 static void explore(stretto_learner *l) {
     const stretto_learned_gain until_now = stretto_learner_gain(l);
     l->past = until_now.saved;
-    l->past_spread = until_now.spread * until_now.spread;
+    l->past_spread = until_now.spread;
     l->given_up = l->chosen ? l->chosen : l->given_up;
     l->chosen = 0;
     l->chosen_calls = 0;
@@ -143,8 +143,13 @@ static void begin_check(stretto_learner *l) {
     l->joins = false;
 }
 
+bool stretto_learner_begins_check(const stretto_learner *l) {
+    return l->phase == STRETTO_LEARN_CHECK && l->second >= 0 && l->left == l->length - 1;
+}
+
 void stretto_learner_check_with(stretto_learner *l, const stretto_learner *other) {
-    if (l->phase != STRETTO_LEARN_QUIET || !l->chosen || EARLY * l->left > quiet_calls(other))
+    if (l->phase != STRETTO_LEARN_QUIET || !l->chosen || EARLY * l->left > l->length ||
+        EARLY * l->left > quiet_calls(other))
         return;
     l->length -= l->left;
     l->left = 0;
@@ -407,7 +412,7 @@ static const stretto_learn_pairs *what_counts(const stretto_learner *l) {
 }
 
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
-    stretto_learned_gain g = {.saved = l->past, .spread = stretto_learn_root(l->past_spread)};
+    stretto_learned_gain g = {.saved = l->past, .spread = l->past_spread};
     if (!l->chosen || l->checked[0].n < STRETTO_LEARN_FEWEST)
         return g; /* the pairs of the test made the choice */
     const stretto_learn_pairs *p = what_counts(l);
@@ -422,6 +427,6 @@ stretto_learned_gain stretto_learner_gain(const stretto_learner *l) {
     g.high = g.mean + half;
     g.calls = l->chosen_calls + at_hand;
     g.saved += g.mean * calls;
-    g.spread = stretto_learn_root(l->past_spread + half * calls * half * calls);
+    g.spread = l->past_spread + half * calls;
     return g;
 }

@@ -1,8 +1,8 @@
 /* Which candidate the calls of one shape are carried out by, while the job runs. No MPI.
  *
- * A learner goes through phases of consecutive calls. All that it depends on is a counter of calls
- * and values that all ranks have agreed on, so that learners on all ranks go the same way without
- * asking. Candidate 0 is native.
+ * A learner goes through phases of consecutive calls. All that it depends on is the order of the
+ * calls on its communicator and values that all ranks have agreed on, so that learners on all ranks
+ * go the same way without asking. Candidate 0 is native.
  *
  *   WAIT     so many calls natively: a shape that is called seldom is never touched
  *   EXPLORE  passes over the candidates in random order, native in each; the better half stays
@@ -70,11 +70,11 @@ typedef struct {
     stretto_learn_pairs tested[STRETTO_LEARN_SIDES], checked[STRETTO_LEARN_SIDES];
     int last[STRETTO_LEARN_SIDES]; /* blocks of `checked` after whose calls a side was awaited */
     double recent[STRETTO_LEARN_RECENT]; /* gains, parts of native's time */
-    bool joins, native_first; /* QUIET: a check with that of another shape comes, in this order */
     int doubts;               /* of them, so many in a row are less than half of `gained` */
+    bool joins, native_first; /* QUIET: a check with that of another shape comes, in this order */
     int contender, won;       /* CONTEST: the candidate, and the pairs in a row that it has won */
     long long pause;          /* length of the next one */
-    double past, past_spread; /* seconds saved by choices that were given up; its square error */
+    double past, past_spread; /* seconds saved by choices that were given up; half an interval */
 } stretto_learner;
 
 /* `after`: calls before anything is tried; `seed`: equal on all ranks. `base` 0: 4 calls for short
@@ -87,19 +87,22 @@ void stretto_learner_candidates(stretto_learner *l, int n, int chosen);
  * looked at when they were not timed. `last`: the side that the program waits for after most of
  * them, agreed; below 0: not known. `may`: exploring has cost less than it may so far, agreed. */
 void stretto_learner_ended(stretto_learner *l, const double *seconds, int last, bool may);
-/* `other`, of another shape on the communicator, has just begun a check: l checks with it, in the
- * same order, if it soon would. Among native calls a native call is faster than among those of the
- * choices, and among those it would never be in a run without them. */
+/* The first call of a check is through. */
+bool stretto_learner_begins_check(const stretto_learner *l);
+/* `other`, of another shape on the communicator, begins a check: l checks with it, in the same
+ * order, if it soon would. A native call is slower while other shapes use their choices; a run
+ * without Stretto has native calls only. */
 void stretto_learner_check_with(stretto_learner *l, const stretto_learner *other);
 
 /* What is known of the gain by the choice that stands: seconds of a call, and of all its calls; on
  * the side that the program waits for, and where that is not one side, the one that gains less. */
 typedef struct {
     int pairs;
-    double native, chosen;  /* means, seconds a call */
-    double low, mean, high; /* native - chosen: 95 % interval of the mean, and the resolution */
-    long long calls;        /* by the choice */
-    double saved, spread;   /* seconds, by earlier choices too, and half of its 95 % interval */
+    double native, chosen; /* means, seconds a call */
+    double low, mean,
+        high;        /* native - chosen: 95 % interval of the mean, and the resolution beside */
+    long long calls; /* by the choice */
+    double saved, spread; /* seconds, by earlier choices too, and half of its 95 % interval */
 } stretto_learned_gain;
 /* Without STRETTO_LEARN_FEWEST pairs since the choice was made, only of earlier ones. */
 stretto_learned_gain stretto_learner_gain(const stretto_learner *l);

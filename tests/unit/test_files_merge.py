@@ -117,6 +117,8 @@ def test_merge_of_a_learned_row_that_is_cut_counts_the_time_saved_once() -> None
     assert [(r.low, r.high) for r in found.rows] == [(8, 15), (16, 19), (20, 31)]
     system = System("x", tables=[learned_table, kept, found])
     assert learned.saved(learned.learned_rows(system)) == (0.3, 0.3 - 0.1, 0.3 + 0.1)
+    other = row("ring", 64, 64, source="learned", calls=9, saved_s=0.5, saved_spread_s=0.25)
+    assert learned.saved([whole, other]) == pytest.approx((0.8, 0.45, 1.15)), "as learn says"
 
 
 def test_merge_and_report_of_learned_tables_by_commands(
