@@ -109,7 +109,7 @@ ALONE = """case "$1" in
 esac
 for word; do [ "$word" = --mpi=pmix ] && size=2; done
 while [ "$1" != sh ]; do shift; done
-echo "rank-on a Cpus_allowed_list:	0"; echo "rank-on a Cpus_allowed_list:	1"
+for mask in 0 1; do said="a Cpus_allowed_list:	$mask of "; echo "rank-on $said, again $said"; done
 echo "stretto-bench: rank 0 of ${{size:-1}}"; echo "stretto-bench: rank 0 of ${{size:-1}}"
 """
 SLURM_22 = 'printf "MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n\\tpmix\\n"'

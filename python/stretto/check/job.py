@@ -32,12 +32,18 @@ from stretto.launch.library import library_for
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import which
 
-# A rank's parent is the launcher's daemon: its mask is that of an unbound rank. The name stands at
-# both ends, because the launcher may mix up parts of lines from several nodes.
-_PROBE = (
-    'node=$(uname -n); echo "rank-on $node $(grep Cpus_allowed_list /proc/self/status) of '
-    '$(grep Cpus_allowed_list /proc/$PPID/status) on $node"'
-)
+# A rank's parent is the launcher's daemon: its mask is that of an unbound rank. hwloc in MPICH's
+# daemon binds it to each processor in turn for a moment, so it is read until it stays. Everything
+# is said twice, as by the program that follows: the launcher may mix up parts of lines.
+_PROBE = r"""
+for try in 1 2 3 4 5; do
+    daemon=$(grep Cpus_allowed_list /proc/$PPID/status)
+    sleep .1 2>/dev/null || sleep 1
+    [ "$daemon" != "$(grep Cpus_allowed_list /proc/$PPID/status)" ] || break
+done
+said="$(uname -n) $(grep Cpus_allowed_list /proc/self/status) of $daemon"
+echo "rank-on $said, again $said"
+"""
 _MASK = r"Cpus_allowed_list:\s*([\d,-]+)"
 
 
@@ -177,7 +183,8 @@ def probe(job: Job) -> Started | Finding | None:
     )
 
 
-_LINE = re.compile(rf"rank-on (\S+) {_MASK}(?: of {_MASK} on \1(?!\S))?")
+_LINE = re.compile(rf"rank-on ((\S+) {_MASK} of (?:{_MASK})?), again \1(?!\S)")
+_RAN = re.compile(r"(rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)), again \1(?!\S)")
 
 
 def _placed(result: Result, again: str = "") -> tuple[Placed, ...]:
@@ -185,11 +192,11 @@ def _placed(result: Result, again: str = "") -> tuple[Placed, ...]:
 
     `again`: output of another start, which counts for the masks of daemons only.
     """
-    started = _LINE.findall(result.stdout)
-    ran = re.findall(r"rank (\d+) of \d+, node (\S+), cpus ([\d,-]+)", result.stdout)
-    daemons = started + _LINE.findall(again)
+    started = [found[1:] for found in _LINE.findall(result.stdout)]
+    ran = [found[1:] for found in _RAN.findall(result.stdout)]
+    daemons = started + [found[1:] for found in _LINE.findall(again)]
     inherited = {node: parse_list(cpus) for node, _, cpus in daemons if cpus}
-    # lines of several ranks may be mixed up: whichever list is whole
+    # whichever list is whole
     found = ran if len(ran) >= len(started) else [("-1", *rank[:2]) for rank in started]
     return tuple(
         Placed(node, parse_list(cpus), inherited.get(node, ()), int(r)) for r, node, cpus in found
@@ -217,7 +224,7 @@ def start_words(job: Job, more: Mapping[str, str] | None = None) -> str:
     except StrettoError:
         return ""
     needed = [f"{n}={v}" for n, v in {**job.mpi.environment(), **(more or {})}.items()]
-    return f"; exec {shlex.join(['env', *needed, str(program), '--hello'])}"
+    return f"exec {shlex.join(['env', *needed, str(program), '--hello'])}"
 
 
 def judge_start(job: Job, started: int, result: Result) -> Finding | None:
