@@ -14,7 +14,6 @@ IMB prints one mean a size, so it gets the same size several times (``-msglen``)
 rows are its warm-up. One long mean would have every interruption in it, and a median of batches
 those during which the cores were elsewhere. The batches must be of one length: on a virtual machine
 the best of five windows of 64 KiB was 32 GB/s with batches of 2 ms, 30 with 10 ms, 27 with 50 ms.
-The medians are of the best of eight launches.
 What is not there is left out, and named:
 
 - IMB-MPI1 and IMB-MT come with Intel MPI (PyPI: impi-devel). IMB-MT needs libiomp5.so (PyPI:
@@ -70,11 +69,8 @@ VOLUME, FEWEST, MOST = 100 << 20, 2, 10_000
 WINDOWS = 3 * VOLUME
 #: rows of IMB that are its warm-up
 WARM_UP = 2
-#: launches of which the best counts: where malloc's pages lie makes one in five or so up to twice
-#: as fast as the others, and of four launches too many have none
-GROUP = 8
-#: groups of each program that make a ratio
-ENOUGH = 3
+#: launches of each program that make a ratio
+ENOUGH = 8
 #: samples of the bootstrap
 DRAWS = 2000
 #: flags around a launch that differ by more: the cores moved
@@ -282,8 +278,8 @@ def report(kind: str, found: dict[Cell, list[Seen]]) -> None:
         print(f"\n{title}, cores: {kind}")
         print(f"  {'':20}{'Stretto':>10}{'other':>10}   ratio, 95 % interval, launches")
         for cell in here:
-            mine, other = (best_of(cell, found[cell], ours) for ours in (True, False))
-            number = " + ".join(str(sum(s.ours == o for s in found[cell])) for o in (True, False))
+            mine, other = ([s.value for s in found[cell] if s.ours == o] for o in (True, False))
+            number = f"{len(mine)} + {len(other)}"
             if min(len(mine), len(other)) < ENOUGH:
                 print(f"  {cell.name:20} left out: {number} launches are too few")
                 continue
@@ -299,15 +295,6 @@ def report(kind: str, found: dict[Cell, list[Seen]]) -> None:
                 f"  {cell.name:20}{three(median(mine)):>10}{three(median(other)):>10}   "
                 f"{ratio:.3f}, {low:.3f} to {high:.3f}, {number}{within}"
             )
-
-
-def best_of(cell: Cell, seen: list[Seen], ours: bool) -> list[float]:
-    """Return the best of every GROUP launches of a program (thread levels: all launches)."""
-    values = [s.value for s in seen if s.ours == ours]
-    test = TESTS.get(cell.name.split()[0])
-    if test is None:
-        return values
-    return [best(test, values[i : i + GROUP]) for i in range(0, len(values) - GROUP + 1, GROUP)]
 
 
 def _order(name: str) -> tuple[int, int]:
