@@ -346,8 +346,8 @@ const stretto_decision *stretto_decide(stretto_comm *c, stretto_collective colle
             return c->coll[collective].last = d;
     }
     c->rooted_now = 0;
-    stretto_decision *d =
-        &(*made)[STRETTO_DECISIONS - 1]; /* those that last are copied from here */
+    /* those that last are copied from here */
+    stretto_decision *d = &(*made)[STRETTO_DECISIONS - 1];
     d->collective = collective;
     d->count = d->elements = count;
     d->datatype = datatype;

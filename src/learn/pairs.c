@@ -1,7 +1,8 @@
 /* See pairs.h. */
 #include "learn/pairs.h"
 
-double stretto_learn_root(double x) {
+/* Square root, 0 below 0: no libm in the process of an application. */
+static double root_of(double x) {
     double r = x > 1 ? x : 1;
     if (!(x > 0))
         return 0;
@@ -38,5 +39,5 @@ static double student(const stretto_learn_pairs *p) {
 }
 
 double stretto_learn_half_interval(const stretto_learn_pairs *p) {
-    return student(p) * stretto_learn_root(stretto_learn_variance(p) * p->calls2) / p->calls;
+    return student(p) * root_of(stretto_learn_variance(p) * p->calls2) / p->calls;
 }

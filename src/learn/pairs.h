@@ -16,7 +16,5 @@ void stretto_learn_add_pair(stretto_learn_pairs *p, double native, double other,
 double stretto_learn_variance(const stretto_learn_pairs *p);
 /* Half of the 95 % interval of the mean difference. */
 double stretto_learn_half_interval(const stretto_learn_pairs *p);
-/* Square root, 0 below 0: no libm in the process of an application. */
-double stretto_learn_root(double x);
 
 #endif

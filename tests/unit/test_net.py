@@ -150,6 +150,8 @@ def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
     assert found.text.startswith("n2 is slow as a sender")
     every = {(a, b, 1, 1): (9.4 if "n3" in (a, b) else 1.0, {})
              for a in ("n1", "n2", "n3") for b in ("n1", "n2", "n3") if a != b}  # fmt: skip
+    lossy = result({("a", "b", 1, 1): (9.4, {"retransmitted": 6000})})
+    assert answer(lossy).text.startswith("a -> b loses packets; a -> b: 9.40 Gb/s")
     found = answer(result(every))
     assert found.text.startswith("n1 -> n2 is slow") and "--pairs" not in found.next_command
     assert all("check the path" in finding.remedy for finding in findings(result(every)))
