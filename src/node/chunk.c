@@ -171,8 +171,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
     const unsigned char *src = src_;
     unsigned char *dst = dst_;
     size_t n = (size_t)node->nlocal;
-    if (root < 0 && n == 2 && count * size <= STRETTO_NODE_FOLD_ALL_BYTES &&
-        size <= STRETTO_NODE_PAIR_CHUNK) {
+    if (root < 0 && n == 2 && size <= STRETTO_NODE_PAIR_CHUNK) {
         stretto_pair_allreduce(node, src, dst, count, size, reduce);
         return;
     }

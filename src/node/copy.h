@@ -80,14 +80,19 @@ static inline void stretto_copy_ahead(const stretto_copying *copy, size_t piece)
         __builtin_prefetch(copy->from + i);
 }
 
+/* The first of them. */
+static inline void stretto_copy_ask(const unsigned char *from, size_t bytes) {
+    for (size_t i = 0; i < STRETTO_NODE_AHEAD && i < bytes; i += 64)
+        __builtin_prefetch(from + i);
+}
+
 /* From what another core has written. In pieces whose lines were asked for: the processor's own
  * prefetching follows one stream of growing addresses, and memcpy loads the end of what it copies
  * first (tuning.h, AHEAD). */
 static inline void stretto_copy_foreign(stretto_copying in) {
     size_t piece = STRETTO_NODE_COPY_TURN_THREE;
     __asm__("" : "+r"(piece)); /* as above */
-    for (size_t i = 0; i < STRETTO_NODE_AHEAD && i < in.bytes; i += 64)
-        __builtin_prefetch(in.from + i);
+    stretto_copy_ask(in.from, in.bytes);
     while (in.bytes > piece) {
         stretto_copy_ahead(&in, piece);
         stretto_copy_turn(&in, piece);

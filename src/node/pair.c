@@ -15,7 +15,9 @@
 
 enum { AHEAD = STRETTO_NODE_PAIR_AHEAD };
 _Static_assert(AHEAD >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK > AHEAD &&
-                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK > AHEAD,
+                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK > AHEAD &&
+                   STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK >= 4 &&
+                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK >= 4,
                "too few places");
 
 static uint64_t places(const stretto_node *node) {
@@ -29,14 +31,15 @@ static unsigned char *place(const stretto_node *node, int rank, uint64_t turn) {
            turn % n * STRETTO_NODE_PAIR_CHUNK;
 }
 
-static uint64_t pair_begin(stretto_node *node, uint64_t nchunks, uint64_t *turn) {
+/* Returns the base of this call's values of `posted`. */
+static uint64_t pair_begin(stretto_node *node, uint64_t posts, uint64_t turns, uint64_t *turn) {
     node->seq++;
     stretto_catch_up(node, node->last_ring);
     node->last_bulk = node->seq;
     *turn = node->turn;
-    node->turn += nchunks;
+    node->turn += turns;
     const uint64_t base = node->chunks;
-    node->chunks += nchunks;
+    node->chunks += posts;
     return base;
 }
 
@@ -48,7 +51,7 @@ void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_
     const size_t size = STRETTO_NODE_PAIR_CHUNK, most = out_bytes > in_bytes ? out_bytes : in_bytes;
     const uint64_t n = (most + size - 1) / size;
     const int me = node->me, other = 1 - me;
-    uint64_t turn, base = pair_begin(node, n, &turn);
+    uint64_t turn, base = pair_begin(node, n, n, &turn);
     stretto_flag *mine = &stretto_area_of(node, me)->posted;
     stretto_copying out = {NULL, to_other, out_bytes}, in = {from_other, NULL, in_bytes};
     for (uint64_t c = 0; c < n + AHEAD; c++) {
@@ -71,31 +74,118 @@ void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_
     stretto_finish(node, true);
 }
 
-/* In place: the result of a chunk is written after its operand was copied. */
-void stretto_pair_allreduce(stretto_node *node, const void *src_, void *dst_, size_t count,
-                            size_t size, stretto_reduce_fn reduce) {
-    const unsigned char *src = src_;
-    unsigned char *dst = dst_;
-    const size_t elements = STRETTO_NODE_PAIR_CHUNK / size;
-    const uint64_t n = (count + elements - 1) / elements;
+/* Both fold the whole vector, which is at most a chunk. */
+static void fold_all(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
+                     stretto_reduce_fn reduce) {
     const int me = node->me, other = 1 - me;
-    uint64_t turn, base = pair_begin(node, n, &turn);
-    stretto_flag *mine = &stretto_area_of(node, me)->posted;
-    for (uint64_t c = 0; c < n + AHEAD; c++) {
+    uint64_t turn, base = pair_begin(node, 1, 1, &turn);
+    const void *theirs = place(node, other, turn);
+    stretto_copy(place(node, me, turn), src, count * size);
+    stretto_set(&stretto_area_of(node, me)->posted, base + 1);
+    stretto_await(node, &stretto_area_of(node, other)->posted.value, base + 1);
+    reduce(me ? theirs : src, me ? src : theirs, dst, count);
+    stretto_finish(node, true);
+}
+
+/* The half of a block that one of the ranks folds. */
+typedef struct {
+    size_t first, elements;
+} half;
+
+static half half_of(size_t count, size_t block, uint64_t c, int rank) {
+    const size_t first = (size_t)c * block, here = stretto_least(block, count - first),
+                 one = (here + 1) / 2;
+    return rank ? (half){first + one, here - one} : (half){first, one};
+}
+
+/* Turns of a block's operands and results: in the order of writing, without gaps, because a place
+ * that nobody writes in one lap is written in the next one by a rank that has not read it. */
+static uint64_t operand_turn(uint64_t block) {
+    return block ? 2 * block - 1 : 0;
+}
+
+static uint64_t result_turn(uint64_t block, uint64_t blocks) {
+    return block + 1 < blocks ? 2 * block + 2 : 2 * block + 1;
+}
+
+/* What a rank does in one step; any of the three may be empty. */
+typedef struct {
+    const unsigned char *own, *theirs; /* operands of this rank's half of a block */
+    unsigned char *to, *shown; /* its result: in this rank's vector, and for the other one */
+    size_t bytes;              /* of each of these */
+    stretto_copying operands;  /* of the other rank's half of the next block, to it */
+    stretto_copying results;   /* of the other rank's half of the last block, from it */
+} step;
+
+/* All in turn, so that the waiting for lines of the other core is used. */
+static void step_do(step s, int me, size_t size, stretto_reduce_fn reduce) {
+    const size_t least = STRETTO_NODE_COPY_TURN_THREE,
+                 piece = size < least ? least / size * size : size;
+    stretto_copy_ask(s.theirs, s.bytes);
+    stretto_copy_ask(s.results.from, s.results.bytes);
+    while (s.bytes) {
+        const size_t part = stretto_least(piece, s.bytes);
+        const stretto_copying in = {NULL, s.theirs, s.bytes};
+        stretto_copy_ahead(&in, part);
+        reduce(me ? s.theirs : s.own, me ? s.own : s.theirs, s.to, part / size);
+        stretto_copy_rest(stretto_copy_part(&s.operands, part));
+        stretto_copy_ahead(&s.results, part);
+        stretto_copy_rest(stretto_copy_part(&s.results, part));
+        stretto_copy(s.shown, s.to, part);
+        s.own += part, s.theirs += part, s.to += part, s.shown += part, s.bytes -= part;
+    }
+    stretto_copy_rest(s.operands);
+    stretto_copy_foreign(s.results);
+}
+
+/* Block by block; each rank folds half of each. In step c a rank writes its operands for the other
+ * one's half of block c, and the results of its half of block c - 1. Meanwhile it reads what the
+ * other one wrote in step c - 1: operands of block c - 1, results of block c - 2. It then posts
+ * c + 1. So all that was written two steps ago has been read, and four places suffice: a step uses
+ * two at most.
+ * In place: this rank's half is written when its operands are read; the other one's after its
+ * operands were copied. */
+static void fold_halves(stretto_node *node, const unsigned char *src, unsigned char *dst,
+                        size_t count, size_t size, stretto_reduce_fn reduce) {
+    const size_t most = 2 * (STRETTO_NODE_PAIR_CHUNK / size);
+    const uint64_t n = (count + most - 1) / most;
+    const size_t block = 2 * ((count + 2 * n - 1) / (2 * n));
+    const int me = node->me, other = 1 - me;
+    uint64_t turn, base = pair_begin(node, n + 1, 2 * n, &turn);
+    for (uint64_t c = 0; c < n + 2; c++) {
+        step s = {0};
         if (c < n) {
-            const size_t first = c * elements, part = stretto_least(elements, count - first);
-            stretto_copy(place(node, me, turn + c), src + first * size, part * size);
-            stretto_set(mine, base + c + 1);
+            const half given = half_of(count, block, c, other);
+            s.operands = (stretto_copying){place(node, me, turn + operand_turn(c)),
+                                           src + given.first * size, given.elements * size};
         }
-        if (c >= AHEAD) {
-            const uint64_t t = c - AHEAD;
-            const size_t first = t * elements, part = stretto_least(elements, count - first);
-            const void *operands[2];
-            operands[me] = src + first * size;
-            operands[other] = place(node, other, turn + t);
-            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + t + 1);
-            reduce(operands[0], operands[1], dst + first * size, part);
+        if (c >= 1 && c <= n) {
+            const half own = half_of(count, block, c - 1, me);
+            s.own = src + own.first * size;
+            s.theirs = place(node, other, turn + operand_turn(c - 1));
+            s.to = dst + own.first * size;
+            s.shown = place(node, me, turn + result_turn(c - 1, n));
+            s.bytes = own.elements * size;
         }
+        if (c >= 2) {
+            const half got = half_of(count, block, c - 2, other);
+            s.results = (stretto_copying){dst + got.first * size,
+                                          place(node, other, turn + result_turn(c - 2, n)),
+                                          got.elements * size};
+        }
+        if (c >= 1)
+            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c);
+        step_do(s, me, size, reduce);
+        if (c <= n)
+            stretto_set(&stretto_area_of(node, me)->posted, base + c + 1);
     }
     stretto_finish(node, true);
+}
+
+void stretto_pair_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
+                            size_t size, stretto_reduce_fn reduce) {
+    if (count * size <= stretto_least(STRETTO_NODE_FOLD_ALL_BYTES, STRETTO_NODE_PAIR_CHUNK))
+        fold_all(node, src, dst, count, size, reduce);
+    else
+        fold_halves(node, src, dst, count, size, reduce);
 }

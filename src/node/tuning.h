@@ -96,10 +96,11 @@
 #ifndef STRETTO_NODE_FOLD_RANKS
 #define STRETTO_NODE_FOLD_RANKS 3
 #endif
-/* Two ranks both fold everything in an allreduce of vectors up to so many bytes; beyond, sharing
- * the work is quicker (Zen 4, 1 MiB: 58 against 65 us). */
+/* Two ranks both fold the whole vector in an allreduce of up to so many bytes, at most a
+ * PAIR_CHUNK; beyond, each folds half (Zen 4, near and far: 16 KiB alike, 8 KiB 0.64 and 1.2 us
+ * against 0.96 and 2.1; 64 KiB 5.35 and 9.3 against 5.26 and 8.2). */
 #ifndef STRETTO_NODE_FOLD_ALL_BYTES
-#define STRETTO_NODE_FOLD_ALL_BYTES (128 * 1024)
+#define STRETTO_NODE_FOLD_ALL_BYTES (16 * 1024)
 #endif
 /* With more: the segment that all ranks fold together, and the least share of a rank in it. */
 #ifndef STRETTO_NODE_SEGMENT
