@@ -9,8 +9,9 @@
  * Only `posted` is needed (protocol 3 of internal.h), as a rank reads chunk c before it writes
  * chunk c + AHEAD + 1, and posts after that. With P > AHEAD places, where chunk c is written there
  * lay chunk c - P of the other rank, which this rank has read; and before that chunk c - 2P of its
- * own, which the other rank had read when it posted c - P. The last call that used the rings in
- * another way is over (pair_begin). */
+ * own, which the other rank had read when it posted c - P. This holds as well where a chunk is
+ * short or empty. For an allreduce: fold_halves. The last call that used the rings in another way
+ * is over (pair_begin). */
 #include "node/pair.h"
 
 enum { AHEAD = STRETTO_NODE_PAIR_AHEAD };

@@ -70,6 +70,7 @@ static void matrix_product(const void *left, const void *right, void *out, size_
     }
 COMPOSITION(3)
 COMPOSITION(1000)
+COMPOSITION(12000)
 COMPOSITION(40000)
 COMPOSITION(100000)
 
@@ -88,6 +89,7 @@ static const struct {
     {"matrix product", 16, matrix_product, 0, 0},
     {"composition of 3", 3, composition_3, 0, 0},
     {"composition of 1000", 1000, composition_1000, 0, 0},
+    {"composition of 12000", 12000, composition_12000, 0, 0}, /* one in a chunk of two ranks */
     {"composition of 40000", 40000, composition_40000, 0, 0},
     {"composition of 100000", 100000, composition_100000, 0, 0},
 };
