@@ -152,23 +152,23 @@ static bool share_places(stretto_world *w) {
 
 /* Cores this process may run on; the node's ranks together may use the union, but taking the
  * largest of the ranks' sets and the number of ranks bound to single cores apart is close enough:
- * yielding is a matter of manners, never of correctness. */
-static bool oversubscribed(const stretto_world *w) {
+ * yielding is a matter of manners. But all ranks of a node must come to the same result, by which
+ * they also cut long messages (stretto_step), and containers may see different cores online. */
+static bool find_yield(stretto_world *w) {
     cpu_set_t set;
-    int mine = 1, ours = 1;
+    int mine[2] = {1, -(int)sysconf(_SC_NPROCESSORS_ONLN)}, ours[2];
     if (sched_getaffinity(0, sizeof set, &set) == 0)
-        mine = CPU_COUNT(&set);
-    if (PMPI_Allreduce(&mine, &ours, 1, MPI_INT, MPI_MAX, w->node_comm) != MPI_SUCCESS)
-        ours = 1;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
+        mine[0] = CPU_COUNT(&set);
+    if (PMPI_Allreduce(mine, ours, 2, MPI_INT, MPI_MAX, w->node_comm) != MPI_SUCCESS)
+        return false;
     int ranks = w->node_nranks;
     if (stretto_config.fake_ppn)
         ranks = w->nranks; /* the nodes are one machine */
     /* Bound to one core each: then the launcher has counted, unless there are more ranks than
      * cores. */
-    if (ours == 1)
-        return ranks > online;
-    return ranks > ours;
+    w->wait.yield = ranks > (ours[0] == 1 ? -ours[1] : ours[0]);
+    w->wait.spins = w->wait.yield ? SPINS_OVERSUBSCRIBED : SPINS;
+    return true;
 }
 
 /* Whether the ranks of this node can read each other's memory (CMA). Each rank offers a known word,
@@ -290,13 +290,12 @@ STRETTO_COLD void stretto_engine_init(void) {
     if (!calls_come_alike(w))
         return;
     if (PMPI_Comm_group(MPI_COMM_WORLD, &w->group) != MPI_SUCCESS ||
-        PMPI_Comm_dup(MPI_COMM_SELF, &w->self) != MPI_SUCCESS || find_nodes(w) != MPI_SUCCESS) {
+        PMPI_Comm_dup(MPI_COMM_SELF, &w->self) != MPI_SUCCESS || find_nodes(w) != MPI_SUCCESS ||
+        !find_yield(w)) {
         stretto_say("a call of the MPI failed during set-up; every call goes to the MPI");
         return;
     }
     PMPI_Comm_set_errhandler(w->self, MPI_ERRORS_RETURN);
-    w->wait.yield = oversubscribed(w);
-    w->wait.spins = w->wait.yield ? SPINS_OVERSUBSCRIBED : SPINS;
     w->wait.progress = drive_progress;
     w->wait.cma = false;
     stretto_types_init();

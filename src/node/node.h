@@ -36,7 +36,8 @@ static inline void stretto_relax(void) {
 typedef void (*stretto_reduce_fn)(const void *left, const void *right, void *out, size_t n);
 
 /* How a rank waits: spins for `spins` polls, then calls progress(progress_arg) between polls, and
- * sched_yield as well when `yield` (more ranks than cores). progress may not be NULL. */
+ * sched_yield as well when `yield` (more ranks than cores), which is the same on all ranks of a
+ * group (stretto_step). progress may not be NULL. */
 typedef struct {
     int spins;
     bool yield;
