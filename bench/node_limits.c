@@ -3,12 +3,12 @@
  *   node_limits [KiB of a message] [KiB of the ring]      e.g.  node_limits 64 1024
  *
  * Two pinned processes. One writes a message into the next place of a ring that both have mapped,
- * then the other copies it out; "both" means that both do so at the same time, "swap" that each
+ * then the other copies it out; "both" means that both do so at the same time, "swapping" that each
  * then writes its next lap where it has read the other's. Printed: GB/s of the writing and of the
- * reading, medians, for each way of storing and of loading; what the kernel copies (CMA) from
- * memory that its owner has just written and from memory that it left alone; and the delay of a
- * flag before and after: near and far cores differ threefold, and a virtual machine's cores move.
- * docs/explanation/node-limits.md has figures. x86-64 only. */
+ * reading, medians, for each way of storing (lines) and of loading (columns); what the kernel
+ * copies (CMA) from memory that its owner has just written and from memory that it left alone; and
+ * the delay of a flag before and after: near and far cores differ threefold, and a virtual
+ * machine's cores move. docs/explanation/node-limits.md has figures. x86-64 only. */
 #include "cores/flag.h"
 #include "node/copy.h"
 #include "node/stores.h"
@@ -84,17 +84,14 @@ typedef struct {
     const char *name;
     mover *move;
 } way;
-static way writes[] = {{"memcpy in pieces", pieces},
+static way writes[] = {{"memcpy", pieces},
                        {"rep movsb", string_instruction},
                        {"AVX2", avx2},
                        {"AVX-512", avx512},
                        {"streaming", past}},
-           reads[] = {{"memcpy in pieces", pieces},
-                      {"asked for ahead", ahead},
-                      {"taken ahead", taken},
-                      {"rep movsb", string_instruction},
-                      {"AVX2", avx2},
-                      {"AVX-512", avx512}};
+           reads[] = {{"memcpy", pieces},   {"prefetched", ahead},
+                      {"prefetchw", taken}, {"rep movsb", string_instruction},
+                      {"AVX2", avx2},       {"AVX-512", avx512}};
 
 typedef struct {
     stretto_flags flags;
@@ -124,7 +121,7 @@ static double speed(double *times, size_t bytes) {
 }
 
 enum { ONE, BOTH, SWAPPED, DIRECTIONS };
-static const char *const direction[] = {"one", "both", "swap"};
+static const char *const direction[] = {"one direction", "both", "both, swapping"};
 
 static void through_ring(way write, way read, size_t bytes, unsigned char *rings, size_t ring,
                          unsigned char *from, unsigned char *to, int directions) {
@@ -150,8 +147,7 @@ static void through_ring(way write, way read, size_t bytes, unsigned char *rings
         shared->gbs = speed(reading, bytes);
     meet();
     if (side == 0)
-        printf("  %-5s written by %-17s %6.1f GB/s, read by %-17s %6.1f GB/s\n",
-               direction[directions], write.name, speed(writing, bytes), read.name, shared->gbs);
+        printf("  %6.1f, %-6.1f", speed(writing, bytes), shared->gbs);
     meet();
 }
 
@@ -211,14 +207,22 @@ int main(int argc, char **argv) {
         printf("flag %.0f ns; messages of %zu KiB, ring of %zu KiB\n", flag * 1e9, bytes >> 10,
                ring >> 10);
     const bool wide = __builtin_cpu_supports("avx512f");
-    for (int both = 0; both < DIRECTIONS; both++) {
-        for (size_t w = 0; w < sizeof writes / sizeof *writes; w++)
-            for (size_t r = 1; r < 3 && (wide || writes[w].move != avx512); r++)
-                through_ring(writes[w], reads[r], bytes, rings, ring, from, to, both);
-        for (size_t w = 0; w < sizeof writes / sizeof *writes; w += 4)
+    for (int directions = 0; directions < DIRECTIONS; directions++) {
+        if (side == 0)
+            printf("  %-26s", direction[directions]);
+        for (size_t r = 0; r < sizeof reads / sizeof *reads && side == 0; r++)
+            printf("  %-14s", wide || reads[r].move != avx512 ? reads[r].name : "");
+        for (size_t w = 0; w < sizeof writes / sizeof *writes; w++) {
+            if (!wide && writes[w].move == avx512)
+                continue;
+            if (side == 0)
+                printf("\n    %-22s", writes[w].name);
             for (size_t r = 0; r < sizeof reads / sizeof *reads; r++)
-                if (r != 1 && r != 2 && (wide || reads[r].move != avx512))
-                    through_ring(writes[w], reads[r], bytes, rings, ring, from, to, both);
+                if (wide || reads[r].move != avx512)
+                    through_ring(writes[w], reads[r], bytes, rings, ring, from, to, directions);
+        }
+        if (side == 0)
+            printf("\n");
     }
     by_kernel(bytes, from, to, true);
     by_kernel(bytes, from, to, false);

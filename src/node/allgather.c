@@ -75,7 +75,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
             stretto_set(&area->posted, base + c + 1);
         }
         if (c == 0) { /* from now on what was just written, which is still in the nearest cache */
-            stretto_copy_rest(stretto_copy_part(&own, size));
+            stretto_keep(node, stretto_copy_part(&own, size));
             continue;
         }
         size_t t = c - 1;
@@ -87,13 +87,11 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
                                         stretto_slot(node, rank, base + t, size, depth),
                                         stretto_least(size, bytes[rank] - t * size)};
             stretto_await(node, &stretto_area_of(node, rank)->posted.value, base + t + 1);
-            const uint64_t began = stretto_read_begins(in.bytes);
-            stretto_copy_both(in, stretto_copy_part(&own, i == 1 ? in.bytes : 0));
-            stretto_read_ends(node, began, in.bytes);
+            stretto_fetch_both(node, in, stretto_copy_part(&own, i == 1 ? in.bytes : 0));
         }
         stretto_set(&area->taken, base + t + 1);
     }
-    stretto_copy_rest(own);
+    stretto_keep(node, own);
     stretto_finish(node, all);
 }
 

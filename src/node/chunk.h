@@ -32,28 +32,52 @@ static inline void stretto_read_ends(stretto_node *node, uint64_t began, size_t 
                       bytes);
 }
 
-/* From another rank's ring. */
+/* From another rank's ring, and a copy within this rank's memory (which may be empty). */
+static inline void stretto_fetch_both(stretto_node *node, stretto_copying in, stretto_copying own) {
+    stretto_way *way = &node->ways[STRETTO_WAY_READ];
+    const uint64_t began = stretto_read_begins(in.bytes);
+    const stretto_copies copies = stretto_copies_begin(way, in.bytes);
+    if (stretto_by_string(copies)) {
+        stretto_copy_string(in.to, in.from, in.bytes);
+        stretto_copy_rest_string(own);
+    } else {
+        stretto_copy_both(in, own);
+    }
+    stretto_copies_end(way, copies, in.bytes + own.bytes);
+    stretto_read_ends(node, began, in.bytes);
+}
+
 static inline void stretto_fetch(stretto_node *node, void *to, const void *from, size_t bytes) {
-    const uint64_t began = stretto_read_begins(bytes);
-    stretto_copy_foreign((stretto_copying){to, from, bytes});
-    stretto_read_ends(node, began, bytes);
+    stretto_fetch_both(node, (stretto_copying){to, from, bytes}, (stretto_copying){0});
+}
+
+/* Within this rank's memory. */
+static inline void stretto_keep(const stretto_node *node, stretto_copying own) {
+    if (own.bytes >= STRETTO_NODE_STRING && node->ways[STRETTO_WAY_READ].string)
+        stretto_copy_string(own.to, own.from, own.bytes);
+    else
+        stretto_copy_rest(own);
 }
 
 /* To this rank's ring: a large piece with ordinary or streaming stores (stores.h). */
 static inline void stretto_publish(stretto_node *node, void *to, const void *from, size_t bytes) {
-    if (!STRETTO_MAY_STREAM || bytes < STRETTO_NODE_STREAM) {
-        stretto_copy(to, from, bytes);
-        return;
-    }
-    const uint64_t streams =
-        atomic_load_explicit(&stretto_area_of(node, 0)->streaming.value, memory_order_relaxed);
-    const uint64_t began = stretto_ticks();
-    if (streams)
+    const bool large = STRETTO_MAY_STREAM && bytes >= STRETTO_NODE_STREAM;
+    const uint64_t began = large ? stretto_ticks() : 0;
+    if (large &&
+        atomic_load_explicit(&stretto_area_of(node, 0)->streaming.value, memory_order_relaxed)) {
         stretto_stream(to, from, bytes);
-    else
-        stretto_copy(to, from, bytes);
-    stretto_count(node, STRETTO_WRITING, stretto_piece_ticks(stretto_ticks() - began, bytes),
-                  bytes);
+    } else {
+        stretto_way *way = &node->ways[STRETTO_WAY_WRITE];
+        const stretto_copies copies = stretto_copies_begin(way, bytes);
+        if (stretto_by_string(copies))
+            stretto_copy_string(to, from, bytes);
+        else
+            stretto_copy(to, from, bytes);
+        stretto_copies_end(way, copies, bytes);
+    }
+    if (large)
+        stretto_count(node, STRETTO_WRITING, stretto_piece_ticks(stretto_ticks() - began, bytes),
+                      bytes);
 }
 
 /* Begins a call; returns the base of its chunk numbers. When it returns, all ranks have left the

@@ -65,13 +65,11 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
                 const size_t part = stretto_least(size, kept - offset);
                 const stretto_copying in = {dst + got_at[from] + offset,
                                             theirs->chunks + (place + i) * size, part};
-                const uint64_t began = stretto_read_begins(part);
-                stretto_copy_both(in, stretto_copy_part(&own, i == 0 ? part : 0));
-                stretto_read_ends(node, began, part);
+                stretto_fetch_both(node, in, stretto_copy_part(&own, i == 0 ? part : 0));
             }
             stretto_set(&mine->taken, number + i);
         }
     }
-    stretto_copy_rest(own);
+    stretto_keep(node, own);
     stretto_finish(node, all);
 }

@@ -72,7 +72,7 @@ void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t
         stretto_set(&mine->taken, base + c + 1);
     }
     if (node->me == root && into + (size_t)root * bytes != src)
-        stretto_copy(into + (size_t)root * bytes, src, bytes);
+        stretto_keep(node, (stretto_copying){into + (size_t)root * bytes, src, bytes});
     stretto_finish(node, node->me == root);
 }
 

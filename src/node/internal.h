@@ -56,6 +56,7 @@
 #include "node/node.h"
 #include "node/stores.h"
 #include "node/tuning.h"
+#include "node/ways.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -118,6 +119,7 @@ struct stretto_node {
     bool cma;                 /* the kernel copies between these ranks; until one copy failed */
     bool modest;              /* the ring is so small that the kernel's copies are mostly quicker */
     stretto_judge judges[STRETTO_JUDGE_KINDS][STRETTO_JUDGE_CLASSES];
+    stretto_way ways[STRETTO_WAY_KINDS];
     stretto_stores stores;                   /* rank 0's; of others only `next`, never reached */
     stretto_costs_seen *seen;                /* rank 0's: [nlocal] */
     unsigned char *scratch[STRETTO_SCRATCH]; /* each for the longest small message */

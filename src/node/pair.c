@@ -44,9 +44,10 @@ static uint64_t pair_begin(stretto_node *node, uint64_t posts, uint64_t turns, u
     return base;
 }
 
-/* A chunk is written in turn with reading the one AHEAD before it, so that the waiting for lines of
- * the other core is used. Chunks without data are posted and waited for as well: the rank whose
- * message is longer could otherwise not know that the other one has read. */
+/* In pieces, a chunk is written in turn with reading the one AHEAD before it, so that the waiting
+ * for lines of the other core is used. By string, it is written and posted first. Chunks without
+ * data are posted and waited for as well: the rank whose message is longer could otherwise not know
+ * that the other one has read. */
 void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_bytes,
                            void *from_other, size_t in_bytes, stretto_copying own) {
     const size_t size = STRETTO_NODE_PAIR_CHUNK, most = out_bytes > in_bytes ? out_bytes : in_bytes;
@@ -54,22 +55,41 @@ void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_
     const int me = node->me, other = 1 - me;
     uint64_t turn, base = pair_begin(node, n, n, &turn);
     stretto_flag *mine = &stretto_area_of(node, me)->posted;
+    const stretto_flag *theirs = &stretto_area_of(node, other)->posted;
+    stretto_way *way = &node->ways[STRETTO_WAY_SWAP];
     stretto_copying out = {NULL, to_other, out_bytes}, in = {from_other, NULL, in_bytes};
     for (uint64_t c = 0; c < n + AHEAD; c++) {
         out.to = place(node, me, turn + c);
         const stretto_copying write = stretto_copy_part(&out, size);
         if (c < AHEAD) {
-            stretto_copy_rest(write);
-        } else {
-            in.from = place(node, other, turn + c - AHEAD);
-            const stretto_copying read = stretto_copy_part(&in, size);
-            stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c - AHEAD + 1);
-            stretto_copy_three(read, write, stretto_copy_part(&own, read.bytes));
-        }
-        if (c < n)
+            (way->string ? stretto_copy_rest_string : stretto_copy_rest)(write);
             stretto_set(mine, base + c + 1);
-        if (c == 0)
-            stretto_copy_rest(stretto_copy_part(&own, size));
+            stretto_copy_rest(stretto_copy_part(&own, c == 0 ? size : 0));
+            continue;
+        }
+        in.from = place(node, other, turn + c - AHEAD);
+        const stretto_copying read = stretto_copy_part(&in, size),
+                              kept = stretto_copy_part(&own, read.bytes);
+        const size_t bytes = write.bytes + read.bytes + kept.bytes;
+        stretto_copies copies = stretto_copies_begin(way, bytes);
+        if (stretto_by_string(copies)) {
+            stretto_copy_rest_string(write);
+            if (c < n)
+                stretto_set(mine, base + c + 1);
+            stretto_copy_rest_string(kept);
+            const uint64_t since = stretto_copies_pause(copies);
+            stretto_await(node, &theirs->value, base + c - AHEAD + 1);
+            stretto_copies_resume(&copies, since);
+            stretto_copy_rest_string(read);
+        } else {
+            const uint64_t since = stretto_copies_pause(copies);
+            stretto_await(node, &theirs->value, base + c - AHEAD + 1);
+            stretto_copies_resume(&copies, since);
+            stretto_copy_three(read, write, kept);
+            if (c < n)
+                stretto_set(mine, base + c + 1);
+        }
+        stretto_copies_end(way, copies, bytes);
     }
     stretto_copy_rest(own);
     stretto_finish(node, true);
@@ -119,7 +139,7 @@ typedef struct {
 } step;
 
 /* All in turn, so that the waiting for lines of the other core is used. */
-static void step_do(step s, int me, size_t size, stretto_reduce_fn reduce) {
+static void step_in_turn(step s, int me, size_t size, stretto_reduce_fn reduce) {
     const size_t least = STRETTO_NODE_COPY_TURN_THREE,
                  piece = size < least ? least / size * size : size;
     stretto_copy_ask(s.theirs, s.bytes);
@@ -139,6 +159,21 @@ static void step_do(step s, int me, size_t size, stretto_reduce_fn reduce) {
     stretto_copy_foreign(s.results);
 }
 
+static void step_by_string(step s, int me, size_t size, stretto_reduce_fn reduce) {
+    const size_t least = STRETTO_NODE_AHEAD, piece = size < least ? least / size * size : size;
+    stretto_copy_rest_string(s.operands);
+    stretto_copying in = {NULL, s.theirs, s.bytes};
+    stretto_copy_ask(in.from, in.bytes);
+    for (size_t done = 0; done < s.bytes;) {
+        const size_t part = stretto_least(piece, s.bytes - done);
+        stretto_copy_ahead(&in, part);
+        reduce(me ? in.from : s.own + done, me ? s.own + done : in.from, s.to + done, part / size);
+        in.from += part, in.bytes -= part, done += part;
+    }
+    stretto_copy_rest_string((stretto_copying){s.shown, s.to, s.bytes});
+    stretto_copy_rest_string(s.results);
+}
+
 /* Block by block; each rank folds half of each. In step c a rank writes its operands for the other
  * one's half of block c, and the results of its half of block c - 1. Meanwhile it reads what the
  * other one wrote in step c - 1: operands of block c - 1, results of block c - 2. It then posts
@@ -153,6 +188,7 @@ static void fold_halves(stretto_node *node, const unsigned char *src, unsigned c
     const size_t block = 2 * ((count + 2 * n - 1) / (2 * n));
     const int me = node->me, other = 1 - me;
     uint64_t turn, base = pair_begin(node, n + 1, 2 * n, &turn);
+    stretto_way *way = &node->ways[STRETTO_WAY_FOLD];
     for (uint64_t c = 0; c < n + 2; c++) {
         step s = {0};
         if (c < n) {
@@ -176,7 +212,10 @@ static void fold_halves(stretto_node *node, const unsigned char *src, unsigned c
         }
         if (c >= 1)
             stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c);
-        step_do(s, me, size, reduce);
+        const size_t bytes = s.bytes + s.operands.bytes + s.results.bytes;
+        const stretto_copies copies = stretto_copies_begin(way, bytes);
+        (stretto_by_string(copies) ? step_by_string : step_in_turn)(s, me, size, reduce);
+        stretto_copies_end(way, copies, bytes);
         if (c <= n)
             stretto_set(&stretto_area_of(node, me)->posted, base + c + 1);
     }

@@ -151,6 +151,38 @@
 #ifndef STRETTO_NODE_AHEAD
 #define STRETTO_NODE_AHEAD 1024
 #endif
+/* Copies to and from rings of so many bytes and more may be made by the string instruction
+ * (ways.h), which takes some 9 ns to begin (Zen 5; 2048 to 4096 alike). */
+#ifndef STRETTO_NODE_STRING
+#define STRETTO_NODE_STRING 2048
+#endif
+#ifndef STRETTO_NODE_WAY_TIMED
+#define STRETTO_NODE_WAY_TIMED 8192
+#endif
+/* Copies of a trial, in runs of one way and the other, of which the second half counts; an even
+ * number of runs. Copies between two trials, at first and at most: after each one that changed
+ * nothing 4 times as many. The other way is taken where it needs less time by one part of so many.
+ */
+#ifndef STRETTO_NODE_WAY_RUN
+#define STRETTO_NODE_WAY_RUN 8
+#endif
+#ifndef STRETTO_NODE_WAY_TRIAL
+#define STRETTO_NODE_WAY_TRIAL 4
+#endif
+#ifndef STRETTO_NODE_WAY_STAY
+#define STRETTO_NODE_WAY_STAY 32
+#endif
+#ifndef STRETTO_NODE_WAY_STAY_MOST
+#define STRETTO_NODE_WAY_STAY_MOST 8192
+#endif
+#ifndef STRETTO_NODE_WAY_GAIN
+#define STRETTO_NODE_WAY_GAIN 16
+#endif
+/* Where there is no clock (aarch64, ThreadSanitizer): whether both ways are taken in turn; tests.
+ */
+#ifndef STRETTO_NODE_WAY_UNTIMED
+#define STRETTO_NODE_WAY_UNTIMED 0
+#endif
 /* Pieces from so many bytes on may be written past the caches (x86-64; see stores.h). */
 #ifndef STRETTO_NODE_STREAM
 #define STRETTO_NODE_STREAM 12288

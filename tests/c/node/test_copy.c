@@ -25,7 +25,11 @@ static void streams(void *to, const void *from, size_t bytes) {
         stretto_stream(to, from, bytes);
 }
 
-static const copier ways[] = {copies, streams};
+static void by_string(void *to, const void *from, size_t bytes) {
+    stretto_copy_string(to, from, bytes);
+}
+
+static const copier ways[] = {copies, streams, by_string};
 
 /* ROOM bytes that end where nothing may be touched, and begin so. */
 static unsigned char *fenced(void) {
