@@ -108,7 +108,7 @@ static void pair_allgather(stretto_node *node, const unsigned char *src, unsigne
 static void large_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                             const size_t *bytes, size_t largest) {
     const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_GATHERED, largest);
-    if (call.direct)
+    if (call.second)
         stretto_direct_allgather(node, src, dst, at, bytes);
     else if (node->nlocal == 2)
         pair_allgather(node, src, dst, at, bytes);

@@ -48,7 +48,7 @@ void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_
         at[r] = r * bytes;
         sizes[r] = bytes;
     }
-    if (call.direct)
+    if (call.second)
         stretto_direct_alltoall(node, src, at, sizes, dst);
     else if (n == 2)
         stretto_pair_exchange(

@@ -39,7 +39,7 @@ static inline void stretto_fetch_both(stretto_node *node, stretto_copying in, st
     const stretto_copies copies = stretto_copies_begin(way, in.bytes);
     if (stretto_by_string(copies)) {
         stretto_copy_string(in.to, in.from, in.bytes);
-        stretto_copy_rest_string(own);
+        stretto_copy_way(own, true);
     } else {
         stretto_copy_both(in, own);
     }
@@ -48,15 +48,20 @@ static inline void stretto_fetch_both(stretto_node *node, stretto_copying in, st
 }
 
 static inline void stretto_fetch(stretto_node *node, void *to, const void *from, size_t bytes) {
-    stretto_fetch_both(node, (stretto_copying){to, from, bytes}, (stretto_copying){0});
+    stretto_way *way = &node->ways[STRETTO_WAY_READ];
+    const uint64_t began = stretto_read_begins(bytes);
+    const stretto_copies copies = stretto_copies_begin(way, bytes);
+    if (stretto_by_string(copies))
+        stretto_copy_string(to, from, bytes);
+    else
+        stretto_copy_foreign((stretto_copying){to, from, bytes});
+    stretto_copies_end(way, copies, bytes);
+    stretto_read_ends(node, began, bytes);
 }
 
 /* Within this rank's memory. */
 static inline void stretto_keep(const stretto_node *node, stretto_copying own) {
-    if (own.bytes >= STRETTO_NODE_STRING && node->ways[STRETTO_WAY_READ].string)
-        stretto_copy_string(own.to, own.from, own.bytes);
-    else
-        stretto_copy_rest(own);
+    stretto_copy_way(own, node->ways[STRETTO_WAY_READ].string);
 }
 
 /* To this rank's ring: a large piece with ordinary or streaming stores (stores.h). */

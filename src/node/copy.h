@@ -6,6 +6,7 @@
 
 #include "node/tuning.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -79,9 +80,14 @@ static inline void stretto_copy_rest(stretto_copying copy) {
         stretto_copy(copy.to, copy.from, copy.bytes);
 }
 
-static inline void stretto_copy_rest_string(stretto_copying copy) {
-    if (copy.bytes)
-        stretto_copy_string(copy.to, copy.from, copy.bytes);
+/* By the string instruction or not. */
+static inline void stretto_copy_way(stretto_copying copy, bool string) {
+    size_t bytes = copy.bytes;
+    __asm__("" : "+r"(bytes)); /* as above */
+    if (string && bytes >= STRETTO_NODE_STRING)
+        stretto_copy_string(copy.to, copy.from, bytes);
+    else
+        stretto_copy_rest(copy);
 }
 
 static inline void stretto_copy_turn(stretto_copying *copy, size_t piece) {

@@ -12,16 +12,34 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static bool of_pair(stretto_kind kind) {
+    return kind == STRETTO_JUDGE_SWAPPED || kind == STRETTO_JUDGE_FOLDED;
+}
+
+static size_t from_bytes(stretto_kind kind) {
+    return of_pair(kind) ? STRETTO_NODE_JUDGE_PAIR : STRETTO_NODE_JUDGE;
+}
+
 static stretto_judge *judge_of(stretto_node *node, stretto_kind kind, size_t bytes) {
+    const int shift = of_pair(kind) ? 3 : 1;
     int class = 0;
-    while (class + 1 < STRETTO_JUDGE_CLASSES && bytes >> class >= 2 * (size_t)STRETTO_NODE_JUDGE)
+    while (class + 1 < STRETTO_JUDGE_CLASSES && bytes >> shift * (class + 1) >= from_bytes(kind))
         class ++;
     return &node->judges[kind][class];
 }
 
+/* Whether a group begins with the second way. */
+static bool begins_second(const stretto_node *node, stretto_kind kind, size_t bytes) {
+    if (of_pair(kind))
+        return STRETTO_NODE_PAIR_STRING;
+    return node->attaches ? bytes >= STRETTO_NODE_ATTACH
+                          : node->modest && node->cma && bytes >= STRETTO_NODE_JUDGE;
+}
+
 stretto_judged stretto_judge_begin(stretto_node *node, stretto_kind kind, size_t bytes) {
-    stretto_judged call = {NULL, 0, node->attaches && bytes >= STRETTO_NODE_ATTACH};
-    if (node->attaches || !node->cma || bytes < STRETTO_NODE_JUDGE)
+    stretto_judged call = {NULL, 0, begins_second(node, kind, bytes)};
+    const bool both = of_pair(kind) || (node->cma && !node->attaches);
+    if (!both || bytes < from_bytes(kind))
         return call;
     stretto_judge *judge = judge_of(node, kind, bytes);
     if (!judge->begun) {
@@ -29,13 +47,13 @@ stretto_judged stretto_judge_begin(stretto_node *node, stretto_kind kind, size_t
         judge->left = STRETTO_NODE_JUDGE_AFTER;
         judge->stay = STRETTO_NODE_JUDGE_STAY;
     }
-    call.direct = judge->other != node->modest;
+    call.second ^= judge->other;
     if (judge->left) {
         judge->left--;
         return call;
     }
     if (judge->tried >= CALLS)
-        call.direct = !call.direct;
+        call.second = !call.second;
     call.judge = judge;
     call.began = now();
     return call;

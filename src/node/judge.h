@@ -1,5 +1,7 @@
-/* Whether long blocks go through the rings or are copied once by the kernel (CMA): found out by
- * trying, by each group for each class of sizes.
+/* Which of two ways all ranks of a group go in a call: found out by trying, by each group for each
+ * class of sizes. Long blocks go through the rings, or are copied once by the kernel (CMA); an
+ * exchange or allreduce of two ranks copies in turn, or one after another by the string instruction
+ * (pair.c).
  *
  * A ring that outgrows L2 is quicker on near cores, and wherever the owner has just written the
  * data. On far cores the kernel is quicker where the owner left them alone, and with a modest ring
@@ -19,9 +21,15 @@
 
 typedef struct stretto_node stretto_node;
 
-/* What exchanges long blocks between all ranks. */
-typedef enum { STRETTO_JUDGE_GATHERED, STRETTO_JUDGE_EXCHANGED, STRETTO_JUDGE_KINDS } stretto_kind;
-/* From JUDGE bytes on, twice that, four times that. */
+typedef enum {
+    STRETTO_JUDGE_GATHERED,  /* second way: by the kernel */
+    STRETTO_JUDGE_EXCHANGED, /* likewise */
+    STRETTO_JUDGE_SWAPPED,   /* pair.c; second way: by string */
+    STRETTO_JUDGE_FOLDED,    /* likewise */
+    STRETTO_JUDGE_KINDS
+} stretto_kind;
+/* From JUDGE bytes on, twice that, four times that; those of pair.c from JUDGE_PAIR bytes on, 8
+ * times that, 64 times that. */
 enum { STRETTO_JUDGE_CLASSES = 3 };
 
 /* Zeroed at first. */
@@ -37,7 +45,7 @@ typedef struct {
 typedef struct {
     stretto_judge *judge; /* NULL: not timed */
     uint64_t began;
-    bool direct;
+    bool second;
 } stretto_judged;
 
 /* Every rank of the group calls both in each call of that kind, with the same number of bytes. */

@@ -6,23 +6,28 @@
  * alone writes, and another reads, has to take each line back instead (Zen 4, GB/s:
  * node-limits.md). Places are few, so that they stay in the L2 caches of both cores.
  *
+ * There are two ways, and the ranks find out which is faster (judge.h): copies in turn, whose
+ * waiting for lines of the other core is then used, or one after another in longer chunks by the
+ * string instruction (ways.h).
+ *
  * Only `posted` is needed (protocol 3 of internal.h), as a rank reads chunk c before it writes
- * chunk c + AHEAD + 1, and posts after that. With P > AHEAD places, where chunk c is written there
- * lay chunk c - P of the other rank, which this rank has read; and before that chunk c - 2P of its
- * own, which the other rank had read when it posted c - P. This holds as well where a chunk is
- * short or empty. For an allreduce: fold_halves. The last call that used the rings in another way
- * is over (pair_begin). */
+ * chunk c + 2, and posts after that. With P > 1 places for chunks, where chunk c is written
+ * there lay chunk c - P of the other rank, which this rank has read; and before that chunk c - 2P
+ * of its own, which the other rank had read when it posted c - P. This holds as well where a
+ * chunk is short or empty. Calls begin with a place for a long chunk, so some places may be left
+ * out; what lies there was written in an earlier call, which is over on both ranks when this one
+ * has seen a chunk of a later one, and it has when it comes there again, P places on. For an
+ * allreduce: fold_halves. The last call that used the rings in another way is over (pair_begin). */
 #include "node/pair.h"
 
-enum { AHEAD = STRETTO_NODE_PAIR_AHEAD };
-_Static_assert(AHEAD >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK > AHEAD &&
-                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK > AHEAD &&
-                   STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK >= 4 &&
-                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK >= 4,
+enum { RUN = STRETTO_NODE_PAIR_RUN };
+_Static_assert(RUN >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN &&
+                   STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN,
                "too few places");
 
+/* For short chunks; a multiple of RUN. */
 static uint64_t places(const stretto_node *node) {
-    return stretto_least(node->area, STRETTO_NODE_PAIR) / STRETTO_NODE_PAIR_CHUNK;
+    return stretto_least(node->area, STRETTO_NODE_PAIR) / (RUN * STRETTO_NODE_PAIR_CHUNK) * RUN;
 }
 
 /* Where `rank` writes at this turn, and the other one reads. */
@@ -32,76 +37,74 @@ static unsigned char *place(const stretto_node *node, int rank, uint64_t turn) {
            turn % n * STRETTO_NODE_PAIR_CHUNK;
 }
 
-/* Returns the base of this call's values of `posted`. */
-static uint64_t pair_begin(stretto_node *node, uint64_t posts, uint64_t turns, uint64_t *turn) {
+/* Returns the base of this call's values of `posted`; its turns begin at a multiple of `run`. */
+static uint64_t pair_begin(stretto_node *node, uint64_t posts, uint64_t turns, uint64_t run,
+                           uint64_t *turn) {
     node->seq++;
     stretto_catch_up(node, node->last_ring);
     node->last_bulk = node->seq;
-    *turn = node->turn;
-    node->turn += turns;
+    *turn = (node->turn + run - 1) / run * run;
+    node->turn = *turn + turns;
     const uint64_t base = node->chunks;
     node->chunks += posts;
     return base;
 }
 
-/* In pieces, a chunk is written in turn with reading the one AHEAD before it, so that the waiting
- * for lines of the other core is used. By string, it is written and posted first. Chunks without
- * data are posted and waited for as well: the rank whose message is longer could otherwise not know
- * that the other one has read. */
-void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_bytes,
-                           void *from_other, size_t in_bytes, stretto_copying own) {
-    const size_t size = STRETTO_NODE_PAIR_CHUNK, most = out_bytes > in_bytes ? out_bytes : in_bytes;
+/* Chunks without data are posted and waited for as well: the rank whose message is longer could
+ * otherwise not know that the other one has read. */
+static void exchange(stretto_node *node, const void *to_other, size_t out_bytes, void *from_other,
+                     size_t in_bytes, stretto_copying own, bool string) {
+    const uint64_t run = string ? RUN : 1;
+    const size_t size = run * STRETTO_NODE_PAIR_CHUNK,
+                 most = out_bytes > in_bytes ? out_bytes : in_bytes;
     const uint64_t n = (most + size - 1) / size;
     const int me = node->me, other = 1 - me;
-    uint64_t turn, base = pair_begin(node, n, n, &turn);
+    uint64_t turn, base = pair_begin(node, n, n * run, run, &turn);
     stretto_flag *mine = &stretto_area_of(node, me)->posted;
     const stretto_flag *theirs = &stretto_area_of(node, other)->posted;
-    stretto_way *way = &node->ways[STRETTO_WAY_SWAP];
     stretto_copying out = {NULL, to_other, out_bytes}, in = {from_other, NULL, in_bytes};
-    for (uint64_t c = 0; c < n + AHEAD; c++) {
-        out.to = place(node, me, turn + c);
+    for (uint64_t c = 0; c <= n; c++) {
+        out.to = place(node, me, turn + c * run);
         const stretto_copying write = stretto_copy_part(&out, size);
-        if (c < AHEAD) {
-            (way->string ? stretto_copy_rest_string : stretto_copy_rest)(write);
-            stretto_set(mine, base + c + 1);
-            stretto_copy_rest(stretto_copy_part(&own, c == 0 ? size : 0));
-            continue;
-        }
-        in.from = place(node, other, turn + c - AHEAD);
-        const stretto_copying read = stretto_copy_part(&in, size),
-                              kept = stretto_copy_part(&own, read.bytes);
-        const size_t bytes = write.bytes + read.bytes + kept.bytes;
-        stretto_copies copies = stretto_copies_begin(way, bytes);
-        if (stretto_by_string(copies)) {
-            stretto_copy_rest_string(write);
+        if (c == 0 || string) {
+            stretto_own(mine);
+            stretto_copy_way(write, string);
             if (c < n)
                 stretto_set(mine, base + c + 1);
-            stretto_copy_rest_string(kept);
-            const uint64_t since = stretto_copies_pause(copies);
-            stretto_await(node, &theirs->value, base + c - AHEAD + 1);
-            stretto_copies_resume(&copies, since);
-            stretto_copy_rest_string(read);
+            stretto_copy_way(stretto_copy_part(&own, size), string);
+            if (c == 0)
+                continue;
+        }
+        in.from = place(node, other, turn + (c - 1) * run);
+        const stretto_copying read = stretto_copy_part(&in, size);
+        stretto_await(node, &theirs->value, base + c);
+        if (string) {
+            stretto_copy_way(read, true);
         } else {
-            const uint64_t since = stretto_copies_pause(copies);
-            stretto_await(node, &theirs->value, base + c - AHEAD + 1);
-            stretto_copies_resume(&copies, since);
-            stretto_copy_three(read, write, kept);
+            stretto_copy_three(read, write, stretto_copy_part(&own, read.bytes));
             if (c < n)
                 stretto_set(mine, base + c + 1);
         }
-        stretto_copies_end(way, copies, bytes);
     }
-    stretto_copy_rest(own);
+    stretto_copy_way(own, string);
     stretto_finish(node, true);
+}
+
+void stretto_pair_exchange(stretto_node *node, const void *to_other, size_t out_bytes,
+                           void *from_other, size_t in_bytes, stretto_copying own) {
+    const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_SWAPPED,
+                                                    out_bytes > in_bytes ? out_bytes : in_bytes);
+    exchange(node, to_other, out_bytes, from_other, in_bytes, own, call.second);
+    stretto_judge_end(node, &call);
 }
 
 /* Both fold the whole vector, which is at most a chunk. */
 static void fold_all(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
-                     stretto_reduce_fn reduce) {
+                     stretto_reduce_fn reduce, bool string) {
     const int me = node->me, other = 1 - me;
-    uint64_t turn, base = pair_begin(node, 1, 1, &turn);
+    uint64_t turn, base = pair_begin(node, 1, 1, 1, &turn);
     const void *theirs = place(node, other, turn);
-    stretto_copy(place(node, me, turn), src, count * size);
+    stretto_copy_way((stretto_copying){place(node, me, turn), src, count * size}, string);
     stretto_set(&stretto_area_of(node, me)->posted, base + 1);
     stretto_await(node, &stretto_area_of(node, other)->posted.value, base + 1);
     reduce(me ? theirs : src, me ? src : theirs, dst, count);
@@ -161,7 +164,7 @@ static void step_in_turn(step s, int me, size_t size, stretto_reduce_fn reduce) 
 
 static void step_by_string(step s, int me, size_t size, stretto_reduce_fn reduce) {
     const size_t least = STRETTO_NODE_AHEAD, piece = size < least ? least / size * size : size;
-    stretto_copy_rest_string(s.operands);
+    stretto_copy_way(s.operands, true);
     stretto_copying in = {NULL, s.theirs, s.bytes};
     stretto_copy_ask(in.from, in.bytes);
     for (size_t done = 0; done < s.bytes;) {
@@ -170,8 +173,8 @@ static void step_by_string(step s, int me, size_t size, stretto_reduce_fn reduce
         reduce(me ? in.from : s.own + done, me ? s.own + done : in.from, s.to + done, part / size);
         in.from += part, in.bytes -= part, done += part;
     }
-    stretto_copy_rest_string((stretto_copying){s.shown, s.to, s.bytes});
-    stretto_copy_rest_string(s.results);
+    stretto_copy_way((stretto_copying){s.shown, s.to, s.bytes}, true);
+    stretto_copy_way(s.results, true);
 }
 
 /* Block by block; each rank folds half of each. In step c a rank writes its operands for the other
@@ -182,40 +185,37 @@ static void step_by_string(step s, int me, size_t size, stretto_reduce_fn reduce
  * In place: this rank's half is written when its operands are read; the other one's after its
  * operands were copied. */
 static void fold_halves(stretto_node *node, const unsigned char *src, unsigned char *dst,
-                        size_t count, size_t size, stretto_reduce_fn reduce) {
-    const size_t most = 2 * (STRETTO_NODE_PAIR_CHUNK / size);
+                        size_t count, size_t size, stretto_reduce_fn reduce, bool string) {
+    const uint64_t run = string ? RUN : 1;
+    const size_t most = 2 * (run * STRETTO_NODE_PAIR_CHUNK / size);
     const uint64_t n = (count + most - 1) / most;
     const size_t block = 2 * ((count + 2 * n - 1) / (2 * n));
     const int me = node->me, other = 1 - me;
-    uint64_t turn, base = pair_begin(node, n + 1, 2 * n, &turn);
-    stretto_way *way = &node->ways[STRETTO_WAY_FOLD];
+    uint64_t turn, base = pair_begin(node, n + 1, 2 * n * run, run, &turn);
     for (uint64_t c = 0; c < n + 2; c++) {
         step s = {0};
         if (c < n) {
             const half given = half_of(count, block, c, other);
-            s.operands = (stretto_copying){place(node, me, turn + operand_turn(c)),
+            s.operands = (stretto_copying){place(node, me, turn + operand_turn(c) * run),
                                            src + given.first * size, given.elements * size};
         }
         if (c >= 1 && c <= n) {
             const half own = half_of(count, block, c - 1, me);
             s.own = src + own.first * size;
-            s.theirs = place(node, other, turn + operand_turn(c - 1));
+            s.theirs = place(node, other, turn + operand_turn(c - 1) * run);
             s.to = dst + own.first * size;
-            s.shown = place(node, me, turn + result_turn(c - 1, n));
+            s.shown = place(node, me, turn + result_turn(c - 1, n) * run);
             s.bytes = own.elements * size;
         }
         if (c >= 2) {
             const half got = half_of(count, block, c - 2, other);
             s.results = (stretto_copying){dst + got.first * size,
-                                          place(node, other, turn + result_turn(c - 2, n)),
+                                          place(node, other, turn + result_turn(c - 2, n) * run),
                                           got.elements * size};
         }
         if (c >= 1)
             stretto_await(node, &stretto_area_of(node, other)->posted.value, base + c);
-        const size_t bytes = s.bytes + s.operands.bytes + s.results.bytes;
-        const stretto_copies copies = stretto_copies_begin(way, bytes);
-        (stretto_by_string(copies) ? step_by_string : step_in_turn)(s, me, size, reduce);
-        stretto_copies_end(way, copies, bytes);
+        (string ? step_by_string : step_in_turn)(s, me, size, reduce);
         if (c <= n)
             stretto_set(&stretto_area_of(node, me)->posted, base + c + 1);
     }
@@ -224,8 +224,10 @@ static void fold_halves(stretto_node *node, const unsigned char *src, unsigned c
 
 void stretto_pair_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                             size_t size, stretto_reduce_fn reduce) {
+    const stretto_judged call = stretto_judge_begin(node, STRETTO_JUDGE_FOLDED, count * size);
     if (count * size <= stretto_least(STRETTO_NODE_FOLD_ALL_BYTES, STRETTO_NODE_PAIR_CHUNK))
-        fold_all(node, src, dst, count, size, reduce);
+        fold_all(node, src, dst, count, size, reduce, call.second);
     else
-        fold_halves(node, src, dst, count, size, reduce);
+        fold_halves(node, src, dst, count, size, reduce, call.second);
+    stretto_judge_end(node, &call);
 }

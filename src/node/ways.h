@@ -16,8 +16,6 @@
 typedef enum {
     STRETTO_WAY_WRITE, /* to the own ring */
     STRETTO_WAY_READ,  /* from another one */
-    STRETTO_WAY_SWAP,  /* pair.c: both, and the rank's own block */
-    STRETTO_WAY_FOLD,  /* pair.c: both, and the reduction */
     STRETTO_WAY_KINDS
 } stretto_way_kind;
 
@@ -90,15 +88,6 @@ static inline void stretto_copies_end(stretto_way *way, stretto_copies copies, s
     if (__builtin_expect(copies > 1, 0))
         stretto_way_count(way, copies & 1,
                           stretto_piece_ticks(stretto_ticks() - copies, bytes) * 1024 / bytes);
-}
-
-/* Waiting for another rank, in between, does not count. */
-static inline uint64_t stretto_copies_pause(stretto_copies copies) {
-    return copies > 1 ? stretto_ticks() : 0;
-}
-static inline void stretto_copies_resume(stretto_copies *copies, uint64_t since) {
-    if (*copies > 1)
-        *copies += (stretto_ticks() - since) & ~(uint64_t)1;
 }
 
 #endif

@@ -90,10 +90,10 @@ static int exhaustive_executions(int calls, unsigned words, unsigned kinds, bool
     for (int i = 0; i < calls; i++)
         programs *= n;
     program p = {.ranks = 2,
-                 .area = in_short ? STRETTO_NODE_SHORT : 384,
+                 .area = in_short ? STRETTO_NODE_SHORT : 512,
                  .past = 7,
                  .ncalls = calls,
-                 .tuning = {8, 3, 1024}};
+                 .tuning = {8, 3, 1024, 0}};
     for (uint64_t which = 0; which < programs; which++) {
         uint64_t rest = which;
         for (int i = 0; i < calls; i++, rest /= n) {

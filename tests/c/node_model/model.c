@@ -13,7 +13,7 @@
 
 enum { STACK = 256 * 1024, STEPS = 200000, CHOICES = 4096 };
 
-model_tuning_t model_tuning = {8, 3, 1024};
+model_tuning_t model_tuning = {8, 3, 1024, 0};
 model_execution model_now;
 int model_me;
 

@@ -21,6 +21,7 @@ enum { MODEL_RANKS = 5 };
 typedef struct {
     int fan, fold_ranks;
     size_t fold_all_bytes;
+    unsigned pair_string; /* bit by bit for a group's calls */
 } model_tuning_t;
 extern model_tuning_t model_tuning;
 

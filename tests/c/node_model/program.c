@@ -282,8 +282,12 @@ void program_random(program *p, uint64_t seed, int focus) {
     memset(p, 0, sizeof *p);
     p->ranks = sizes[draw(8)];
     p->ncalls = 2 + (int)draw(5);
-    /* rings of 3 chunks and more; exchange.c wants 128 bytes for each other rank */
-    p->area = (size_t)(p->ranks == 5 ? 512 : 384) + 128 * (draw(2) ? 0 : draw(4));
+    /* rings of 3 chunks and more; exchange.c wants 128 bytes for each other rank, pair.c 8 chunks
+     */
+    p->area = (size_t)(p->ranks == 2   ? 1024
+                       : p->ranks == 5 ? 512
+                                       : 384) +
+              128 * (draw(2) ? 0 : draw(4));
     p->yields = draw(2);
     p->spins = (int)draw(3);
     p->domains = p->ranks > 2 && draw(2);
@@ -291,7 +295,7 @@ void program_random(program *p, uint64_t seed, int focus) {
     memcpy(p->domain_of, patterns[pattern], sizeof p->domain_of);
     p->commutes = pattern == 3 || draw(4) == 0;
     p->any_size = draw(2);
-    p->tuning = (model_tuning_t){draw(2) ? 8 : 2, 2 + (int)draw(2), draw(3) ? 1024 : 64};
+    p->tuning = (model_tuning_t){draw(2) ? 8 : 2, 2 + (int)draw(2), draw(3) ? 1024 : 64, draw(256)};
     /* every other call a short bcast of one root, which runs ahead where nothing stops it */
     const bool between = draw(4) == 0;
     const int ahead = (int)draw((unsigned)p->ranks);
@@ -333,9 +337,10 @@ void program_print(const program *p) {
     static const char *const names[] = {
         "barrier", "bcast",   "reduce",   "allreduce",  "scan",      "exscan",        "allgather",
         "gather",  "scatter", "alltoall", "allgatherv", "alltoallv", "reduce_scatter"};
-    printf("%d ranks, rings of %zu bytes, past %d, fan %d, fold_ranks %d, fold_all %zu, %s order",
+    printf("%d ranks, rings of %zu bytes, past %d, fan %d, fold_ranks %d, fold_all %zu, pair by "
+           "string %02x, %s order",
            p->ranks, p->area, (int)p->past, p->tuning.fan, p->tuning.fold_ranks,
-           p->tuning.fold_all_bytes, p->commutes ? "any" : "fixed");
+           p->tuning.fold_all_bytes, p->tuning.pair_string, p->commutes ? "any" : "fixed");
     for (int r = 0; p->domains && r < p->ranks; r++)
         printf("%s%d",
                r             ? " "

@@ -12,7 +12,7 @@ enum { STACK = 128 * 1024, HELD = CACHE_RANKS / 64 };
 
 static const double next = 20, stream_near = 3, stream_far = 6.4;
 
-model_tuning_t model_tuning = {8, 3, 128 * 1024};
+model_tuning_t model_tuning = {8, 3, 128 * 1024, 0};
 
 /* What was last written there, and who has it since when: a rank, and an L3 cache. */
 typedef struct {

@@ -17,6 +17,7 @@
 #define STRETTO_NODE_FAN model_tuning.fan
 #define STRETTO_NODE_FOLD_RANKS model_tuning.fold_ranks
 #define STRETTO_NODE_FOLD_ALL_BYTES model_tuning.fold_all_bytes
+#define STRETTO_NODE_PAIR_STRING (model_tuning.pair_string >> node->seq % 8 & 1)
 
 /* A call whose waiting or whose flags a mutant may spoil (mutate.py). */
 #define MODEL_SITE(site, ...)                                                                      \
