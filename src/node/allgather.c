@@ -51,9 +51,9 @@ static size_t largest_of(const size_t *bytes, int n) {
  * have left these. */
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
-    const size_t size = STRETTO_NODE_BCAST_CHUNK, mine = bytes[node->me];
-    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
-    size_t n = (largest_of(bytes, node->nlocal) + size - 1) / size;
+    const size_t largest = largest_of(bytes, node->nlocal), size = stretto_chunk(largest),
+                 mine = bytes[node->me], n = (largest + size - 1) / size;
+    const int depth = (int)(node->area / size);
     uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *area = stretto_area_of(node, node->me);
     bool all = true; /* has something from everybody */

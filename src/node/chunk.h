@@ -99,6 +99,11 @@ static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks)
     return base;
 }
 
+/* Bytes of a chunk of a message of so many bytes. */
+static inline size_t stretto_chunk(size_t bytes) {
+    return bytes < STRETTO_NODE_LONG ? STRETTO_NODE_CHUNK : 2 * STRETTO_NODE_CHUNK;
+}
+
 static inline unsigned char *stretto_slot(const stretto_node *node, int rank, uint64_t chunk,
                                           size_t size, int depth) {
     return stretto_area_of(node, rank)->chunks + chunk % (uint64_t)depth * size;
@@ -119,8 +124,8 @@ static inline size_t stretto_step(const stretto_node *node, size_t readers) {
     if (node->wait.yield)
         return node->area / (2 * readers) & ~(size_t)63;
     size_t size = STRETTO_NODE_STEP / readers & ~(size_t)63;
-    return size < STRETTO_NODE_BCAST_CHUNK ? STRETTO_NODE_BCAST_CHUNK
-                                           : stretto_least(size, node->area / 2 & ~(size_t)63);
+    return size < STRETTO_NODE_CHUNK ? STRETTO_NODE_CHUNK
+                                     : stretto_least(size, node->area / 2 & ~(size_t)63);
 }
 
 static inline void stretto_await_posted(const stretto_node *node, uint64_t chunk) {

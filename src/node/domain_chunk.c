@@ -11,8 +11,8 @@
  * and the rest of that domain reads there. A slot is overwritten when its readers have taken it. */
 void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     const stretto_domains *d = node->domains;
-    const size_t size = STRETTO_NODE_BCAST_CHUNK;
-    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
+    const size_t size = stretto_chunk(bytes);
+    const int depth = (int)(node->area / size);
     const size_t n = (bytes + size - 1) / size;
     const int lead = stretto_domain_lead(d, d->mine, root);
     const bool fills = node->me == lead, is_root = node->me == root;

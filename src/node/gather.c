@@ -46,8 +46,8 @@ static void small_scatter(stretto_node *node, const unsigned char *src, void *ds
 /* Every rank but the root fills its ring, the root reads chunk by chunk from all; a chunk is
  * overwritten when the root has taken the one that lay there. */
 void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
-    const size_t size = STRETTO_NODE_BCAST_CHUNK, n = (bytes + size - 1) / size;
-    const int depth = (int)(node->area / STRETTO_NODE_BCAST_CHUNK);
+    const size_t size = stretto_chunk(bytes), n = (bytes + size - 1) / size;
+    const int depth = (int)(node->area / size);
     uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *into = dst;
@@ -89,7 +89,7 @@ void stretto_chunk_scatter(stretto_node *node, const void *src, void *dst, size_
     if (node->me == root && (const unsigned char *)src + (size_t)root * bytes != dst)
         stretto_copy(dst, (const unsigned char *)src + (size_t)root * bytes, bytes);
     stretto_chunk_exchange(node, src, sent_at, sent, dst, got_at, got, got, bytes, 0,
-                           STRETTO_NODE_BCAST_CHUNK);
+                           STRETTO_NODE_CHUNK);
 }
 
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {

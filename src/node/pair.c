@@ -20,7 +20,7 @@
  * allreduce: fold_halves. The last call that used the rings in another way is over (pair_begin). */
 #include "node/pair.h"
 
-enum { RUN = STRETTO_NODE_PAIR_RUN };
+enum { RUN = STRETTO_NODE_PAIR_RUN, NEAREST = 32 * 1024 };
 _Static_assert(RUN >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN &&
                    STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN,
                "too few places");
@@ -68,10 +68,16 @@ static void exchange(stretto_node *node, const void *to_other, size_t out_bytes,
         const stretto_copying write = stretto_copy_part(&out, size);
         if (c == 0 || string) {
             stretto_own(mine);
-            stretto_copy_way(write, string);
+            stretto_copying left = write, kept = stretto_copy_part(&own, size);
+            /* the same source twice: the second time it is in the nearest cache */
+            while (string && kept.from == left.from && left.bytes > NEAREST) {
+                stretto_copy_way(stretto_copy_part(&left, NEAREST), true);
+                stretto_copy_way(stretto_copy_part(&kept, NEAREST), true);
+            }
+            stretto_copy_way(left, string);
             if (c < n)
                 stretto_set(mine, base + c + 1);
-            stretto_copy_way(stretto_copy_part(&own, size), string);
+            stretto_copy_way(kept, string);
             if (c == 0)
                 continue;
         }

@@ -63,8 +63,7 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
                                   const size_t *counts, size_t size, stretto_reduce_fn reduce) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me, others = n - 1;
     /* two places a step, and one for results */
-    size_t room =
-        stretto_least(node->area / (2 * others + 1) & ~(size_t)63, STRETTO_NODE_REDUCE_CHUNK);
+    size_t room = stretto_least(node->area / (2 * others + 1) & ~(size_t)63, STRETTO_NODE_CHUNK);
     const size_t elements = room / size;
     if (elements == 0) {
         by_reductions(node, src, dst, counts, size, reduce);

@@ -64,7 +64,7 @@ static void small_scan(stretto_node *node, const void *src, void *dst, size_t co
 static void chunk_scan(stretto_node *node, const unsigned char *src, unsigned char *dst,
                        size_t count, size_t size, stretto_reduce_fn reduce, bool exclusive) {
     const int me = node->me, last = node->nlocal - 1;
-    size_t room = STRETTO_NODE_REDUCE_CHUNK > size ? STRETTO_NODE_REDUCE_CHUNK : size;
+    size_t room = STRETTO_NODE_CHUNK > size ? STRETTO_NODE_CHUNK : size;
     const size_t elements = room / size, n = (count + elements - 1) / elements;
     const int depth = (int)(node->area / room);
     uint64_t base = stretto_chunk_begin(node, n);

@@ -77,13 +77,18 @@
 #ifndef STRETTO_NODE_AREA_MODEST
 #define STRETTO_NODE_AREA_MODEST (256 * 1024)
 #endif
-/* Transferred at a time: in bcast, allgather, gather and scatter, and in reductions with few ranks.
- */
-#ifndef STRETTO_NODE_BCAST_CHUNK
-#define STRETTO_NODE_BCAST_CHUNK (16 * 1024)
+/* Transferred at a time; twice as much in bcast, allgather, gather, scatter and a reduce of few
+ * ranks from LONG bytes on. After each chunk a flag is set, and what the rank stores next waits for
+ * that line: about as long as a flag takes to a far core (Zen 5, far: bcast of 64 KiB 3.0 us, with
+ * 32 KiB 3.4; of 1 MiB 37.9 and 32.8; reduce of 1 MiB 37.3 and 34.9; near, alike). */
+#ifndef STRETTO_NODE_CHUNK
+#define STRETTO_NODE_CHUNK (16 * 1024)
+#endif
+#ifndef STRETTO_NODE_LONG
+#define STRETTO_NODE_LONG (16 * STRETTO_NODE_CHUNK)
 #endif
 /* In alltoall and alltoallv: what a rank writes before it reads, for all others together, as long
- * as each gets a BCAST_CHUNK. Changing from one to the other costs more than reading sooner gains
+ * as each gets a CHUNK. Changing from one to the other costs more than reading sooner gains
  * (Zen 3, 2 ranks, near and far alike: alltoall of 64 KiB and 1 MiB take 0.94 and 0.86 of the time
  * with 16 KiB; allgather of 64 KiB takes 1.1 times as long, gather 1.26). */
 #ifndef STRETTO_NODE_STEP
@@ -92,9 +97,6 @@
 /* Chunks that a rank reads at once where so many have been written. */
 #ifndef STRETTO_NODE_READ_AT_ONCE
 #define STRETTO_NODE_READ_AT_ONCE 4
-#endif
-#ifndef STRETTO_NODE_REDUCE_CHUNK
-#define STRETTO_NODE_REDUCE_CHUNK (16 * 1024)
 #endif
 /* Up to so many ranks the root of a reduce folds alone. */
 #ifndef STRETTO_NODE_FOLD_RANKS
@@ -121,7 +123,7 @@
 #ifndef STRETTO_NODE_PAIR
 #define STRETTO_NODE_PAIR (256 * 1024)
 #endif
-#ifndef STRETTO_NODE_PAIR_CHUNK /* a ring and STRETTO_NODE_PAIR hold more than AHEAD of them */
+#ifndef STRETTO_NODE_PAIR_CHUNK /* a ring and STRETTO_NODE_PAIR hold at least 4 RUN of them */
 #define STRETTO_NODE_PAIR_CHUNK (16 * 1024)
 #endif
 /* Chunks that are copied at once where copies follow one another by the string instruction: it
