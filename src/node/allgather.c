@@ -51,7 +51,7 @@ static size_t largest_of(const size_t *bytes, int n) {
  * have left these. */
 void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes) {
-    const size_t largest = largest_of(bytes, node->nlocal), size = stretto_chunk(largest),
+    const size_t largest = largest_of(bytes, node->nlocal), size = stretto_chunk(node, largest),
                  mine = bytes[node->me], n = (largest + size - 1) / size;
     const int depth = (int)(node->area / size);
     uint64_t base = stretto_chunk_begin(node, n);

@@ -70,7 +70,7 @@ void stretto_decide_stores(stretto_node *node) {
 /* The root fills a ring of DEPTH chunks, each overwritten when all readers have taken it
  * (await_taken acquires what they released after reading). */
 void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
-    const size_t size = stretto_chunk(bytes);
+    const size_t size = stretto_chunk(node, bytes);
     const int depth = (int)(node->area / size);
     size_t n = (bytes + size - 1) / size;
     uint64_t base = stretto_chunk_begin(node, n);
@@ -118,7 +118,7 @@ static uint64_t posted_by_all(const stretto_node *node, uint64_t chunk) {
  * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
                            size_t count, size_t size, stretto_reduce_fn reduce, int root) {
-    const size_t chunk = stretto_chunk(count * size);
+    const size_t chunk = stretto_chunk(node, count * size);
     const int depth = (int)(node->area / chunk);
     const size_t elements = chunk / size;
     const uint64_t n = (count + elements - 1) / elements, base = stretto_chunk_begin(node, n);

@@ -100,8 +100,9 @@ static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks)
 }
 
 /* Bytes of a chunk of a message of so many bytes. */
-static inline size_t stretto_chunk(size_t bytes) {
-    return bytes < STRETTO_NODE_LONG ? STRETTO_NODE_CHUNK : 2 * STRETTO_NODE_CHUNK;
+static inline size_t stretto_chunk(const stretto_node *node, size_t bytes) {
+    const bool longer = bytes >= STRETTO_NODE_LONG && node->area >= 8 * STRETTO_NODE_CHUNK;
+    return longer ? 2 * STRETTO_NODE_CHUNK : STRETTO_NODE_CHUNK;
 }
 
 static inline unsigned char *stretto_slot(const stretto_node *node, int rank, uint64_t chunk,

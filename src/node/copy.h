@@ -35,18 +35,6 @@ static inline void stretto_copy(void *to, const void *from, size_t bytes) {
 #endif
 }
 
-/* By the string instruction, where ways.h has found it the faster way. Not where the target lies
- * closely behind the source modulo 4096 (above). */
-static inline void stretto_copy_string(void *to, const void *from, size_t bytes) {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which does not see its accesses */
-    if ((((uintptr_t)to - (uintptr_t)from - 1) & 4095) >= 63) {
-        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-        return;
-    }
-#endif
-    stretto_copy(to, from, bytes);
-}
-
 /* A hint: this thread is about to write to that line, which others have read. */
 static inline void stretto_own(const void *line) {
 #ifdef __x86_64__
@@ -78,16 +66,6 @@ static inline stretto_copying stretto_copy_part(stretto_copying *whole, size_t m
 static inline void stretto_copy_rest(stretto_copying copy) {
     if (copy.bytes)
         stretto_copy(copy.to, copy.from, copy.bytes);
-}
-
-/* By the string instruction or not. */
-static inline void stretto_copy_way(stretto_copying copy, bool string) {
-    size_t bytes = copy.bytes;
-    __asm__("" : "+r"(bytes)); /* as above */
-    if (string && bytes >= STRETTO_NODE_STRING)
-        stretto_copy_string(copy.to, copy.from, bytes);
-    else
-        stretto_copy_rest(copy);
 }
 
 static inline void stretto_copy_turn(stretto_copying *copy, size_t piece) {
@@ -122,6 +100,28 @@ static inline void stretto_copy_foreign(stretto_copying in) {
         stretto_copy_turn(&in, piece);
     }
     stretto_copy_rest(in);
+}
+
+/* By the string instruction, where ways.h has found it the faster way. Not where the target lies
+ * closely behind the source modulo 4096 (above). */
+static inline void stretto_copy_string(void *to, const void *from, size_t bytes) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which does not see its accesses */
+    if ((((uintptr_t)to - (uintptr_t)from - 1) & 4095) >= 63) {
+        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+        return;
+    }
+#endif
+    stretto_copy_foreign((stretto_copying){to, from, bytes});
+}
+
+/* By the string instruction or not. */
+static inline void stretto_copy_way(stretto_copying copy, bool string) {
+    size_t bytes = copy.bytes;
+    __asm__("" : "+r"(bytes)); /* as above */
+    if (string && bytes >= STRETTO_NODE_STRING)
+        stretto_copy_string(copy.to, copy.from, bytes);
+    else
+        stretto_copy_rest(copy);
 }
 
 /* Two copies in turn, piece by piece: one that waits for lines of another core, and one within this

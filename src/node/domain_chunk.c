@@ -11,7 +11,7 @@
  * and the rest of that domain reads there. A slot is overwritten when its readers have taken it. */
 void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int root) {
     const stretto_domains *d = node->domains;
-    const size_t size = stretto_chunk(bytes);
+    const size_t size = stretto_chunk(node, bytes);
     const int depth = (int)(node->area / size);
     const size_t n = (bytes + size - 1) / size;
     const int lead = stretto_domain_lead(d, d->mine, root);

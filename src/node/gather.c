@@ -46,7 +46,7 @@ static void small_scatter(stretto_node *node, const unsigned char *src, void *ds
 /* Every rank but the root fills its ring, the root reads chunk by chunk from all; a chunk is
  * overwritten when the root has taken the one that lay there. */
 void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
-    const size_t size = stretto_chunk(bytes), n = (bytes + size - 1) / size;
+    const size_t size = stretto_chunk(node, bytes), n = (bytes + size - 1) / size;
     const int depth = (int)(node->area / size);
     uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me);
