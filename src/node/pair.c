@@ -20,7 +20,7 @@
  * allreduce: fold_halves. The last call that used the rings in another way is over (pair_begin). */
 #include "node/pair.h"
 
-enum { RUN = STRETTO_NODE_PAIR_RUN, NEAREST = 32 * 1024 };
+enum { RUN = STRETTO_NODE_PAIR_RUN, NEAREST = STRETTO_NODE_NEAREST };
 _Static_assert(RUN >= 1 && STRETTO_NODE_AREA_MODEST / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN &&
                    STRETTO_NODE_PAIR / STRETTO_NODE_PAIR_CHUNK >= 4 * RUN,
                "too few places");
@@ -168,18 +168,16 @@ static void step_in_turn(step s, int me, size_t size, stretto_reduce_fn reduce) 
     stretto_copy_foreign(s.results);
 }
 
+/* What was folded is copied while it lies in the nearest cache. */
 static void step_by_string(step s, int me, size_t size, stretto_reduce_fn reduce) {
-    const size_t least = STRETTO_NODE_AHEAD, piece = size < least ? least / size * size : size;
+    const size_t piece = size < NEAREST / 2 ? NEAREST / 2 / size * size : size;
     stretto_copy_way(s.operands, true);
-    stretto_copying in = {NULL, s.theirs, s.bytes};
-    stretto_copy_ask(in.from, in.bytes);
-    for (size_t done = 0; done < s.bytes;) {
+    for (size_t done = 0; done < s.bytes; done += piece) {
         const size_t part = stretto_least(piece, s.bytes - done);
-        stretto_copy_ahead(&in, part);
-        reduce(me ? in.from : s.own + done, me ? s.own + done : in.from, s.to + done, part / size);
-        in.from += part, in.bytes -= part, done += part;
+        const unsigned char *own = s.own + done, *theirs = s.theirs + done;
+        reduce(me ? theirs : own, me ? own : theirs, s.to + done, part / size);
+        stretto_copy_way((stretto_copying){s.shown + done, s.to + done, part}, true);
     }
-    stretto_copy_way((stretto_copying){s.shown, s.to, s.bytes}, true);
     stretto_copy_way(s.results, true);
 }
 

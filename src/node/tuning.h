@@ -78,9 +78,10 @@
 #define STRETTO_NODE_AREA_MODEST (256 * 1024)
 #endif
 /* Transferred at a time; twice as much in bcast, allgather, gather, scatter and a reduce of few
- * ranks from LONG bytes on. After each chunk a flag is set, and what the rank stores next waits for
- * that line: about as long as a flag takes to a far core (Zen 5, far: bcast of 64 KiB 3.0 us, with
- * 32 KiB 3.4; of 1 MiB 37.9 and 32.8; reduce of 1 MiB 37.3 and 34.9; near, alike). */
+ * ranks from LONG bytes on (Zen 5, far, us with 16 and with 32 KiB: bcast of 64 KiB 3.0 and 3.4, of
+ * 1 MiB 37.9 and 32.8; reduce of 1 MiB 37.3 and 34.9; near alike. Why is not known: a bcast in
+ * which several chunks of 16 KiB are read at once, or whose flags lie in two lines by turns, is no
+ * faster). */
 #ifndef STRETTO_NODE_CHUNK
 #define STRETTO_NODE_CHUNK (16 * 1024)
 #endif
@@ -132,6 +133,11 @@
  */
 #ifndef STRETTO_NODE_PAIR_RUN
 #define STRETTO_NODE_PAIR_RUN 4
+#endif
+/* What is read or written twice is cut so that it stays in the nearest cache meanwhile (Zen 5,
+ * near: allgather of 64 KiB 2.26 -> 2.10 us, allreduce of 1 MiB 39.3 -> 37.5). */
+#ifndef STRETTO_NODE_NEAREST
+#define STRETTO_NODE_NEAREST (32 * 1024)
 #endif
 /* Copied by one memcpy on x86-64 (copy.h): less than any glibc's threshold, 2048 and more, and a
  * multiple of a line. Copies from MOST bytes on are one memcpy whatever their length. */
