@@ -95,60 +95,36 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     stretto_finish(node, false);
 }
 
-/* How many chunks from `chunk` on may be read at once: those that were posted (up to `posted`), at
- * most READ_AT_ONCE, without going round the ring. A long run is read faster, from a far core most
- * of all, and its flags are read once. */
-static uint64_t chunks_at_once(uint64_t chunk, uint64_t posted, uint64_t end, int depth) {
-    const uint64_t there = (posted < end ? posted : end) - chunk,
-                   round = (uint64_t)depth - chunk % (uint64_t)depth;
-    return stretto_least(STRETTO_NODE_READ_AT_ONCE, stretto_least(there, round));
-}
-
-/* Awaits a chunk of all others; returns how far all have come. */
-static uint64_t posted_by_all(const stretto_node *node, uint64_t chunk) {
-    uint64_t least = UINT64_MAX;
-    for (int r = 0; r < node->nlocal; r++)
-        if (r != node->me)
-            least = stretto_least(
-                least, stretto_await(node, &stretto_area_of(node, r)->posted.value, chunk));
-    return least;
-}
-
 /* The root folds everybody's chunks itself: the shortest way with few ranks. Rings as in bcast,
  * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
                            size_t count, size_t size, stretto_reduce_fn reduce, int root) {
-    const size_t chunk = stretto_chunk(node, count * size);
+    const size_t chunk = stretto_chunk(node, count * size), elements = chunk / size;
     const int depth = (int)(node->area / chunk);
-    const size_t elements = chunk / size;
-    const uint64_t n = (count + elements - 1) / elements, base = stretto_chunk_begin(node, n);
+    size_t n = (count + elements - 1) / elements;
+    uint64_t base = stretto_chunk_begin(node, n);
     stretto_area *mine = stretto_area_of(node, node->me), *top = stretto_area_of(node, root);
     const void *source[STRETTO_NODE_FOLD_RANKS];
-    for (uint64_t c = 0; c < n && node->me != root; c++) {
-        const size_t first = c * elements, part = stretto_least(elements, count - first);
-        if (c >= (uint64_t)depth)
-            stretto_await(node, &top->taken.value, base + c - (uint64_t)depth + 1);
-        stretto_own(&mine->posted);
-        stretto_publish(node, stretto_slot(node, node->me, base + c, chunk, depth),
-                        src + first * size, part * size);
-        stretto_set(&mine->posted, base + c + 1);
-    }
-    uint64_t posted = base, next;
-    for (uint64_t c = 0; c < n && node->me == root; c = next) {
-        if (posted <= base + c)
-            posted = posted_by_all(node, base + c + 1);
-        /* chunks that are not full do not follow one another without a gap */
-        next =
-            c + (elements * size == chunk ? chunks_at_once(base + c, posted, base + n, depth) : 1);
-        const size_t first = c * elements,
-                     part = stretto_least((next - c) * elements, count - first);
-        for (int r = 0; r < node->nlocal; r++)
-            source[r] =
-                r == root ? src + first * size : stretto_slot(node, r, base + c, chunk, depth);
-        const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
-        stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part, reduce);
-        stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
-        stretto_set(&mine->taken, base + next);
+    for (size_t c = 0; c < n; c++) {
+        size_t first = c * elements, part = stretto_least(elements, count - first);
+        if (node->me == root) {
+            stretto_await_posted(node, base + c + 1);
+            for (int r = 0; r < node->nlocal; r++)
+                source[r] =
+                    r == root ? src + first * size : stretto_slot(node, r, base + c, chunk, depth);
+            const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
+            stretto_fold(source, node->nlocal, root, dst + first * size, mine->chunks, part,
+                         reduce);
+            stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
+            stretto_set(&mine->taken, base + c + 1);
+        } else {
+            if (c >= (size_t)depth)
+                stretto_await(node, &top->taken.value, base + c - (size_t)depth + 1);
+            stretto_own(&mine->posted);
+            stretto_publish(node, stretto_slot(node, node->me, base + c, chunk, depth),
+                            src + first * size, part * size);
+            stretto_set(&mine->posted, base + c + 1);
+        }
     }
     stretto_finish(node, node->me == root);
 }

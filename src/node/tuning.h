@@ -95,10 +95,6 @@
 #ifndef STRETTO_NODE_STEP
 #define STRETTO_NODE_STEP (64 * 1024)
 #endif
-/* Chunks that a rank reads at once where so many have been written. */
-#ifndef STRETTO_NODE_READ_AT_ONCE
-#define STRETTO_NODE_READ_AT_ONCE 4
-#endif
 /* Up to so many ranks the root of a reduce folds alone. */
 #ifndef STRETTO_NODE_FOLD_RANKS
 #define STRETTO_NODE_FOLD_RANKS 3
