@@ -36,14 +36,15 @@ static inline void stretto_read_ends(stretto_node *node, uint64_t began, size_t 
 static inline void stretto_fetch_both(stretto_node *node, stretto_copying in, stretto_copying own) {
     stretto_way *way = &node->ways[STRETTO_WAY_READ];
     const uint64_t began = stretto_read_begins(in.bytes);
-    const stretto_copies copies = stretto_copies_begin(way, in.bytes);
+    /* with an own copy it is not timed: most others are without */
+    const stretto_copies copies = own.bytes ? way->string : stretto_copies_begin(way, in.bytes);
     if (stretto_by_string(copies)) {
-        stretto_copy_string(in.to, in.from, in.bytes);
+        stretto_copy_way(in, true);
         stretto_copy_way(own, true);
     } else {
         stretto_copy_both(in, own);
     }
-    stretto_copies_end(way, copies, in.bytes + own.bytes);
+    stretto_copies_end(way, copies, in.bytes);
     stretto_read_ends(node, began, in.bytes);
 }
 
@@ -99,7 +100,7 @@ static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks)
     return base;
 }
 
-/* Bytes of a chunk of a message of so many bytes. */
+/* Bytes of a chunk of a message of so many bytes: longer ones only where a ring holds several. */
 static inline size_t stretto_chunk(const stretto_node *node, size_t bytes) {
     const bool longer = bytes >= STRETTO_NODE_LONG && node->area >= 8 * STRETTO_NODE_CHUNK;
     return longer ? 2 * STRETTO_NODE_CHUNK : STRETTO_NODE_CHUNK;

@@ -102,8 +102,10 @@ static inline void stretto_copy_foreign(stretto_copying in) {
     stretto_copy_rest(in);
 }
 
-/* By the string instruction, where ways.h has found it the faster way. Not where the target lies
- * closely behind the source modulo 4096 (above). */
+/* By the string instruction, where ways.h or judge.h has found it the faster way. Not where the
+ * target lies less than a line behind the source modulo 4096: up to 31 bytes it is slow on older
+ * Zen (above), and on Zen 5 up to 63 a third slower. Elsewhere than on x86-64 as from another
+ * core: then only the order and the length of copies differ. */
 static inline void stretto_copy_string(void *to, const void *from, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) /* which does not see its accesses */
     if ((((uintptr_t)to - (uintptr_t)from - 1) & 4095) >= 63) {
@@ -118,7 +120,7 @@ static inline void stretto_copy_string(void *to, const void *from, size_t bytes)
 static inline void stretto_copy_way(stretto_copying copy, bool string) {
     size_t bytes = copy.bytes;
     __asm__("" : "+r"(bytes)); /* as above */
-    if (string && bytes >= STRETTO_NODE_STRING)
+    if (string && bytes >= STRETTO_NODE_STRING && bytes < STRETTO_NODE_COPY_MOST)
         stretto_copy_string(copy.to, copy.from, bytes);
     else
         stretto_copy_rest(copy);

@@ -89,7 +89,7 @@ void stretto_chunk_scatter(stretto_node *node, const void *src, void *dst, size_
     if (node->me == root && (const unsigned char *)src + (size_t)root * bytes != dst)
         stretto_copy(dst, (const unsigned char *)src + (size_t)root * bytes, bytes);
     stretto_chunk_exchange(node, src, sent_at, sent, dst, got_at, got, got, bytes, 0,
-                           STRETTO_NODE_CHUNK);
+                           stretto_chunk(node, bytes));
 }
 
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {

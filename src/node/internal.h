@@ -108,7 +108,7 @@ struct stretto_node {
     uint64_t known;     /* calls that are over on all ranks, as far as this rank knows */
     uint64_t last_bulk; /* last call that used the chunk buffers */
     uint64_t last_ring; /* ... but not as pair.c does */
-    uint64_t turn;      /* chunks that pair.c has moved */
+    uint64_t turn;      /* places that pair.c has gone through */
     uint64_t chunks;    /* base of the chunk counters */
     stretto_wait wait;
     int *pids;

@@ -37,7 +37,7 @@ static bool begins_second(const stretto_node *node, stretto_kind kind, size_t by
 }
 
 stretto_judged stretto_judge_begin(stretto_node *node, stretto_kind kind, size_t bytes) {
-    stretto_judged call = {NULL, 0, begins_second(node, kind, bytes)};
+    stretto_judged call = {NULL, 0, bytes, begins_second(node, kind, bytes)};
     const bool both = of_pair(kind) || (node->cma && !node->attaches);
     if (!both || bytes < from_bytes(kind))
         return call;
@@ -84,7 +84,7 @@ void stretto_judge_end(stretto_node *node, const stretto_judged *call) {
     stretto_judge *judge = call->judge;
     if (!judge)
         return;
-    const uint64_t took = now() - call->began;
+    const uint64_t took = (now() - call->began) * 4096 / call->bytes;
     judge->took[judge->tried++] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
     if (judge->tried < 2 * CALLS)
         return;

@@ -7,8 +7,10 @@
  * data. On far cores the kernel is quicker where the owner left them alone, and with a modest ring
  * mostly (docs/explanation/node-limits.md). Neither the machine nor the program tells beforehand.
  * So some calls are timed by each way. Of a call the least time over the ranks counts, since the
- * last to come waited for nobody; of a way its least call. The ranks exchange their times and
- * compute the same from them, and they count the same calls: so all go the same way in each call.
+ * last to come waited for nobody; of a way its least call, by time per byte. The ranks exchange
+ * their times and compute the same from them, and they count the same calls: so all go the same way
+ * in each call. A call may be timed for two kinds, as one that is exchanged through the rings and
+ * swapped there.
  */
 #ifndef STRETTO_NODE_JUDGE_H
 #define STRETTO_NODE_JUDGE_H
@@ -38,13 +40,14 @@ typedef struct {
     uint32_t left;     /* calls until the next trial begins */
     uint32_t stay;     /* calls between trials */
     uint32_t tried;    /* calls of this trial; 0: none goes on */
-    uint32_t took[2 * STRETTO_NODE_JUDGE_CALLS]; /* ns: the way in use, then the other */
+    uint32_t took[2 * STRETTO_NODE_JUDGE_CALLS]; /* ns for 4 KiB: the way in use, then the other */
 } stretto_judge;
 
 /* One call, from begin to end. */
 typedef struct {
     stretto_judge *judge; /* NULL: not timed */
     uint64_t began;
+    size_t bytes;
     bool second;
 } stretto_judged;
 

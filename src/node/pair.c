@@ -11,13 +11,17 @@
  * string instruction (ways.h).
  *
  * Only `posted` is needed (protocol 3 of internal.h), as a rank reads chunk c before it writes
- * chunk c + 2, and posts after that. With P > 1 places for chunks, where chunk c is written
- * there lay chunk c - P of the other rank, which this rank has read; and before that chunk c - 2P
- * of its own, which the other rank had read when it posted c - P. This holds as well where a
- * chunk is short or empty. Calls begin with a place for a long chunk, so some places may be left
- * out; what lies there was written in an earlier call, which is over on both ranks when this one
- * has seen a chunk of a later one, and it has when it comes there again, P places on. For an
- * allreduce: fold_halves. The last call that used the rings in another way is over (pair_begin). */
+ * chunk c + 2, and posts after that. Turns count places of short chunks, of which a ring has P; a
+ * long chunk takes RUN of them. What is written at turn t overwrites what lay there at turn t - P:
+ * data of the other rank, which this rank has read, since P places hold more than two chunks. And
+ * before that, at t - 2P, data of its own, which the other rank had read when it posted what lies
+ * at t - P. This holds as well where a chunk is short or empty.
+ * A call by string begins at a multiple of RUN, and may leave out up to RUN - 1 places. Where
+ * nothing was written at t - P, t overwrites this rank's own t - 2P. Between the gap and t lie at
+ * least P - RUN places of later calls, so this rank has seen a post of a later call than that of
+ * t - 2P, which the other rank has therefore left.
+ * For an allreduce: fold_halves. The last call that used the rings in another way is over
+ * (pair_begin). */
 #include "node/pair.h"
 
 enum { RUN = STRETTO_NODE_PAIR_RUN, NEAREST = STRETTO_NODE_NEAREST };

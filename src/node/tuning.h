@@ -166,13 +166,14 @@
 #ifndef STRETTO_NODE_STRING
 #define STRETTO_NODE_STRING 2048
 #endif
+/* Copies of at least so many bytes are timed in trials: shorter ones end before their stores do. */
 #ifndef STRETTO_NODE_WAY_TIMED
 #define STRETTO_NODE_WAY_TIMED 8192
 #endif
-/* Copies of a trial, in runs of one way and the other, of which the second half counts; an even
- * number of runs. Copies between two trials, at first and at most: after each one that changed
- * nothing 4 times as many. The other way is taken where it needs less time by one part of so many.
- */
+/* A trial has TRIAL runs (an even number), of one way and the other by turns, of RUN copies each,
+ * of which the second half counts. STAY: copies between two trials, at first; after each trial that
+ * changed nothing 4 times as many, up to STAY_MOST. The other way is taken where it needs less time
+ * by one part of GAIN. */
 #ifndef STRETTO_NODE_WAY_RUN
 #define STRETTO_NODE_WAY_RUN 8
 #endif

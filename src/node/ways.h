@@ -6,7 +6,9 @@
  * node-limits.md). On others it gains nothing, and copies in turn are lost (copy.h). No bit of
  * CPUID tells them apart: Zen 3 and Zen 4 call it fast as well. So each rank tries both on each
  * group and for each kind of work, a few copies of either, at first soon and then ever less often.
- * Other ranks cannot tell the difference, so nobody has to agree on it. */
+ * Nobody has to agree on it, and readers do not pay for it: what was written either way is read
+ * equally fast (bench/results/node_limits-zen5-20261129.txt), unlike what was streamed (stores.h).
+ */
 #ifndef STRETTO_NODE_WAYS_H
 #define STRETTO_NODE_WAYS_H
 
@@ -36,6 +38,11 @@ typedef uint64_t stretto_copies;
 static inline bool stretto_by_string(stretto_copies copies) {
     return copies & 1;
 }
+
+_Static_assert(
+    STRETTO_NODE_WAY_TRIAL % 2 == 0 && STRETTO_NODE_WAY_TRIAL * ((STRETTO_NODE_WAY_RUN + 1) / 2) >=
+                                           2 * (STRETTO_MAY_STREAM ? 2 : 1),
+    "a trial has at least two timed copies of each way, of which the dearest is left out");
 
 static inline void stretto_way_decide(stretto_way *way) {
     uint64_t cost[2];
