@@ -87,6 +87,8 @@ int stretto_view_open(stretto_comm *c, int slot, stretto_view *view, const void 
                            .at = (char *)(uintptr_t)user};
     if (stretto_type_is_dense(type))
         return MPI_SUCCESS;
+    if (type == MPI_DATATYPE_NULL) /* before anything is sent, as in the MPI */
+        return MPI_ERR_TYPE;
     view->packed = true;
     view->at = stretto_comm_scratch(c, slot, bytes ? bytes : 1);
     return load ? stretto_pack(user, count, type, bytes, view->at) : MPI_SUCCESS;
