@@ -4,7 +4,7 @@
  * Some processors write whole lines by that instruction without fetching them first, and read
  * faster by it (Zen 5: twice and 1.1 to 1.3 times as fast, near and far; docs/explanation/
  * node-limits.md). On others it gains nothing, and copies in turn are lost (copy.h). No bit of
- * CPUID tells them apart: Zen 3 and Zen 4 call it fast as well. So each rank tries both on each
+ * CPUID tells them apart: Zen 3 and Zen 4 have the same ones. So each rank tries both on each
  * group and for each kind of work, a few copies of either, at first soon and then ever less often.
  * Nobody has to agree on it, and readers do not pay for it: what was written either way is read
  * equally fast (bench/results/node_limits-zen5-20261129.txt), unlike what was streamed (stores.h).
