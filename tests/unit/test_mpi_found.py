@@ -171,6 +171,30 @@ def test_broken_library(tmp_path: Path) -> None:
         asking.identify_library(path)
 
 
+def test_library_of_a_development_build(tmp_path: Path) -> None:
+    source = tmp_path / "stand_in.c"
+    source.write_text(
+        "#include <string.h>\n"
+        "int MPI_Get_library_version(char *text, int *length) {\n"
+        '    strcpy(text, "Open MPI v6.1.0a1, package: stand-in");\n'
+        "    *length = (int)strlen(text);\n"
+        "    return 0;\n"
+        "}\n"
+    )
+    for name, works in (("libmpi.so.0.0.0", False), ("libmpi.so.40.0.0", True)):
+        real = tmp_path / name
+        subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(real)], check=True)
+        link = tmp_path / "libmpi.so"
+        link.unlink(missing_ok=True)
+        link.symlink_to(real)
+        if works:
+            assert asking.identify_library(link).version == "6.1.0a1"
+            continue
+        with pytest.raises(StrettoError, match=r"is libmpi.so.0.0.0; Stretto supports") as caught:
+            asking.identify_library(link)
+        assert "libmpi_so_version" in str(caught.value.remedy)
+
+
 def test_answers_are_kept_until_the_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

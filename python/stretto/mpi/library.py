@@ -123,6 +123,13 @@ def identify_library(libmpi: Path, environ: Mapping[str, str] | None = None) -> 
         return f"{found.family} {found.abi} {found.version} {found.library}", True
 
     family, own, version, library = cached("library", real, ask).split(" ", 3)
+    if family == "openmpi" and re.match(r"libmpi\.so\.(?!40\b)\d", real.name):
+        # a program links with that name, and Stretto's library then finds no MPI in it
+        raise StrettoError(
+            f"the library of this Open MPI is {real.name}; Stretto supports libmpi.so.40",
+            libmpi,
+            "in a build of the main branch, set libmpi_so_version=40:0:0 in its file VERSION",
+        )
     # The names beside the real one tell the ABI: libmpi.so.40.30.4 has the link libmpi.so.40.
     abi = abi_of_name(real.name) or abi_of_name(libmpi.name) or own
     return MPIIdentity(family, abi, version, library)  # type: ignore[arg-type]
