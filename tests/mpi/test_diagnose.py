@@ -92,7 +92,9 @@ def test_programs_made_for_each_cause(
         found = json.loads(done.stdout)
         # a rank that another program kept off its core at the end is late, by more than MINOR
         large = {c["name"]: c for c in found["causes"] if c["share"] >= 0.1}
-        wrong = set(large) - {cause} - BUSY
+        # what is packed is moved as well, which has its share on a fast processor
+        own = max([c["share"] for c in found["causes"] if c["name"] == cause], default=0.0)
+        wrong = {n for n, c in large.items() if c["share"] > own} - {cause} - BUSY
         busy = found["verdict"].startswith("inconclusive")
         # of the time that other programs left to the job
         left = 1 - sum(c["share"] for c in found["causes"] if c["name"] in BUSY)
