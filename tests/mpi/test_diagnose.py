@@ -19,6 +19,8 @@ pytestmark = pytest.mark.mpi
 #: what other programs on the machine cost a job; where it is more than the cause, the verdict says
 #: that nothing can be concluded
 BUSY = {"busy_machine", "more_ranks_than_cores", "interruption"}
+#: lesser causes of a case: what is packed is moved as well, which a fast processor shows
+BESIDE = {"packed": {"bandwidth", "late_sender"}}
 
 
 def without_others(profile: Path, folder: Path) -> set[str]:
@@ -92,9 +94,9 @@ def test_programs_made_for_each_cause(
         found = json.loads(done.stdout)
         # a rank that another program kept off its core at the end is late, by more than MINOR
         large = {c["name"]: c for c in found["causes"] if c["share"] >= 0.1}
-        # what is packed is moved as well, which has its share on a fast processor
-        own = max([c["share"] for c in found["causes"] if c["name"] == cause], default=0.0)
-        wrong = {n for n, c in large.items() if c["share"] > own} - {cause} - BUSY
+        wrong = set(large) - {cause} - BUSY
+        if found["causes"] and found["causes"][0]["name"] == cause:
+            wrong -= BESIDE.get(case, set())
         busy = found["verdict"].startswith("inconclusive")
         # of the time that other programs left to the job
         left = 1 - sum(c["share"] for c in found["causes"] if c["name"] in BUSY)
