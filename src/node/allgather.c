@@ -54,7 +54,7 @@ void stretto_chunk_allgather(stretto_node *node, const void *src, void *dst, con
     const size_t largest = largest_of(bytes, node->nlocal), size = stretto_chunk(node, largest),
                  mine = bytes[node->me], n = (largest + size - 1) / size;
     const int depth = (int)(node->area / size);
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, size, 1);
     stretto_area *area = stretto_area_of(node, node->me);
     bool all = true; /* has something from everybody */
     for (int r = 0; r < node->nlocal; r++)

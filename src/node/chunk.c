@@ -73,7 +73,7 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
     const size_t size = stretto_chunk(node, bytes);
     const int depth = (int)(node->area / size);
     size_t n = (bytes + size - 1) / size;
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, size, 1);
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *data = buffer;
     for (size_t c = 0; c < n; c++, data += size) {
@@ -96,13 +96,14 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
 }
 
 /* The root folds everybody's chunks itself: the shortest way with few ranks. Rings as in bcast,
- * with the root's `taken` as the one to wait for. The root's own buffer is its scratch. */
+ * with the root's `taken` as the one to wait for. The root's own buffer is its scratch: who has
+ * posted here has left all calls before, in which it may have read there. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
                            size_t count, size_t size, stretto_reduce_fn reduce, int root) {
     const size_t chunk = stretto_chunk(node, count * size), elements = chunk / size;
     const int depth = (int)(node->area / chunk);
     size_t n = (count + elements - 1) / elements;
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, chunk, 1);
     stretto_area *mine = stretto_area_of(node, node->me), *top = stretto_area_of(node, root);
     const void *source[STRETTO_NODE_FOLD_RANKS];
     for (size_t c = 0; c < n; c++) {

@@ -9,7 +9,15 @@
  * the last lap, decides how all write from now on. */
 void stretto_decide_stores(stretto_node *node);
 
-/* The same: the group goes on in the memory that node now has, from what its last users learned. */
+/* A call begins, and `before` was the last one that used the buffers. */
+static inline void stretto_stores_look(stretto_node *node, uint64_t before) {
+    /* whatever rank 0's own part in the calls */
+    if (STRETTO_MAY_STREAM && node->me == 0 && node->seq / 64 != before / 64)
+        stretto_decide_stores(node);
+}
+
+/* The same as stretto_decide_stores: the group goes on in the memory that node now has, from what
+ * its last users learned. */
 void stretto_stores_enter(stretto_node *node);
 
 /* A large piece was written or read. */
@@ -89,14 +97,51 @@ static inline void stretto_publish(stretto_node *node, void *to, const void *fro
 /* Begins a call; returns the base of its chunk numbers. When it returns, all ranks have left the
  * last call that used the buffers. nchunks: the same on all ranks. */
 static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks) {
+    const uint64_t before = node->last_bulk, base = node->chunks;
     node->seq++;
-    stretto_catch_up(node, node->last_bulk);
-    /* whatever rank 0's own part in the calls */
-    if (STRETTO_MAY_STREAM && node->me == 0 && node->seq / 64 != node->last_bulk / 64)
-        stretto_decide_stores(node);
+    stretto_catch_up(node, before);
+    stretto_stores_look(node, before);
     node->last_bulk = node->last_ring = node->seq;
-    uint64_t base = node->chunks;
-    node->chunks += nchunks;
+    node->chunks = base + nchunks;
+    return base;
+}
+
+/* The same for a call in which each rank writes only its own ring, place after place, each of so
+ * many bytes: `step` of them are written in every step, so that they lie together. It may begin
+ * while others are still in such calls before it: who only writes then runs ahead of those that
+ * read.
+ *
+ * Chunks before `from` were used in calls that are over on all ranks, so the next `depth` chunks
+ * from there on may be written. `mark` is where a later call began; when there is no room left,
+ * what lay before it is mostly long over and becomes free without waiting. Short calls take half of
+ * the ring, since what is to be read should lie in the writer's L2 cache still. Where that does not
+ * give enough, the call waits as above; if it takes more than a whole ring, it sees itself to the
+ * places that it uses twice. */
+static inline uint64_t stretto_ring_begin(stretto_node *node, uint64_t nchunks, size_t size,
+                                          size_t step) {
+    stretto_ring *ring = &node->ring;
+    const uint64_t before = node->last_bulk, base = node->chunks, end = base + nchunks,
+                   depth = node->area / (size * step) * step,
+                   room = 4 * nchunks <= depth ? depth / 2 : depth;
+    const bool goes_on = ring->last == before && ring->size == size && ring->step == step;
+    node->seq++;
+    if (goes_on && end - ring->from > room) {
+        stretto_catch_up(node, ring->marked);
+        ring->from = ring->mark;
+    }
+    if (!goes_on || end - ring->from > room) {
+        stretto_catch_up(node, before);
+        ring->from = ring->mark = base;
+        ring->size = size;
+        ring->step = step;
+    }
+    if (ring->mark == ring->from || base - ring->from <= room / 2) {
+        ring->mark = base;
+        ring->marked = before;
+    }
+    stretto_stores_look(node, before);
+    node->last_bulk = node->last_ring = ring->last = node->seq;
+    node->chunks = end;
     return base;
 }
 

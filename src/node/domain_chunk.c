@@ -18,7 +18,7 @@ void stretto_domain_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, 
     const bool fills = node->me == lead, is_root = node->me == root;
     const int inside = stretto_domain_size(d, d->mine);
     const int *near = stretto_domain_ranks(d, d->mine);
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, size, 1);
     stretto_area *mine = stretto_area_of(node, node->me);
     const stretto_area *source = stretto_area_of(node, fills ? root : lead);
     unsigned char *data = buffer;

@@ -23,7 +23,7 @@ void stretto_chunk_exchange(stretto_node *node, const unsigned char *source, con
     size_t size = node->area / (2 * others) & ~(size_t)63;
     size = stretto_place(stretto_least(size, piece), largest);
     const size_t depth = node->area / (size * others), steps = (largest + size - 1) / size;
-    uint64_t base = stretto_chunk_begin(node, steps * others);
+    uint64_t base = stretto_ring_begin(node, steps * others, size, others);
     /* Calls go on where the last one stopped: the front of the ring would be written again while it
      * still lies in a reader's L2 (tuning.h). */
     const size_t first = (size_t)(base / others % depth);

@@ -48,7 +48,7 @@ static void small_scatter(stretto_node *node, const unsigned char *src, void *ds
 void stretto_chunk_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root) {
     const size_t size = stretto_chunk(node, bytes), n = (bytes + size - 1) / size;
     const int depth = (int)(node->area / size);
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, size, 1);
     stretto_area *mine = stretto_area_of(node, node->me);
     unsigned char *into = dst;
     for (size_t c = 0; c < n; c++) {

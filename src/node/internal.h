@@ -96,6 +96,13 @@ typedef struct stretto_domains stretto_domains; /* domains.h */
 
 enum { STRETTO_SCRATCH = 3 };
 
+/* Calls one behind the other whose ranks write each its own ring (stretto_ring_begin). */
+typedef struct {
+    size_t size, step;     /* bytes of a place; places that are written together */
+    uint64_t last, marked; /* the last call; the last one before chunk `mark` */
+    uint64_t from, mark;   /* chunk numbers; from <= mark */
+} stretto_ring;
+
 struct stretto_node {
     unsigned char *memory;
     size_t stride; /* from one rank's area to the next */
@@ -110,6 +117,7 @@ struct stretto_node {
     uint64_t last_ring; /* ... but not as pair.c does */
     uint64_t turn;      /* places that pair.c has gone through */
     uint64_t chunks;    /* base of the chunk counters */
+    stretto_ring ring;
     stretto_wait wait;
     int *pids;
     int *peers;               /* the ranks' numbers for xpmem.h, or NULL */

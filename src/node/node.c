@@ -145,6 +145,7 @@ void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_n
     node->lines = node->nlocal > 1 && !node->by_domain ? node->small : 0;
     node->seq = node->known = node->last_bulk = node->last_ring = past.calls;
     node->chunks = past.chunks;
+    node->ring = (stretto_ring){0};
     node->turn = 0;
     stretto_stores_enter(node);
 }

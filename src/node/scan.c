@@ -67,7 +67,7 @@ static void chunk_scan(stretto_node *node, const unsigned char *src, unsigned ch
     size_t room = STRETTO_NODE_CHUNK > size ? STRETTO_NODE_CHUNK : size;
     const size_t elements = room / size, n = (count + elements - 1) / elements;
     const int depth = (int)(node->area / room);
-    uint64_t base = stretto_chunk_begin(node, n);
+    uint64_t base = stretto_ring_begin(node, n, room, 1);
     stretto_area *mine = stretto_area_of(node, me);
     for (size_t c = 0; c < n; c++) {
         size_t from = c * elements * size, part = stretto_least(elements, count - c * elements);

@@ -19,6 +19,7 @@ WAITS = {
     "stretto_catch_up": True,
     "stretto_lines_begin": True,
     "stretto_chunk_begin": True,
+    "stretto_ring_begin": True,
     "await_stage": True,
     "await_domain": True,
     "await_parts": True,
