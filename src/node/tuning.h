@@ -79,9 +79,8 @@
 #endif
 /* Transferred at a time; twice as much in bcast, allgather, gather, scatter and a reduce of few
  * ranks from LONG bytes on (Zen 5, far, us with 16 and with 32 KiB: bcast of 64 KiB 3.0 and 3.4, of
- * 1 MiB 37.9 and 32.8; reduce of 1 MiB 37.3 and 34.9; near alike. Why is not known: a bcast in
- * which several chunks of 16 KiB are read at once, or whose flags lie in two lines by turns, is no
- * faster). */
+ * 1 MiB 37.9 and 32.8; reduce of 1 MiB 37.3 and 34.9; near alike. Why is not known;
+ * what it is not: node-limits.md). */
 #ifndef STRETTO_NODE_CHUNK
 #define STRETTO_NODE_CHUNK (16 * 1024)
 #endif
