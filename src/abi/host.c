@@ -205,14 +205,6 @@ static int foreign(char *path) {
     return -1;
 }
 
-const char *stretto_host_foreign(void) {
-    static char path[PATH_MAX];
-    pthread_mutex_lock(&lock);
-    int family = foreign(path);
-    pthread_mutex_unlock(&lock);
-    return family >= 0 ? path : NULL;
-}
-
 void stretto_host_refuse(const char *function) {
     char path[PATH_MAX];
     int family = foreign(path);

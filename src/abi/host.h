@@ -45,9 +45,6 @@ static inline const stretto_host *stretto_host_load(void) {
 
 /* Path of the libmpi in use; "" when none. Static storage. */
 const char *stretto_host_path(void);
-/* Path of a mapped libmpi of another family, when there is none of ours; NULL otherwise. Static
- * storage. */
-const char *stretto_host_foreign(void);
 /* Says on stderr why the host MPI cannot be used (another family, no MPI at all, or a function that
  * it lacks) and what to do, and ends the process with status 1. `function` is the MPI function that
  * was called. */

@@ -2,8 +2,9 @@
  *
  * Flags (protocol 3 of internal.h): posted_r and taken_r of each rank, absolute chunk numbers
  * counted from `base`, which grows by the same amount on all ranks in every call. A call begins
- * when all ranks have left the last call that used the buffers (catch_up), so only reuse within a
- * call needs an argument; it stands at each function.
+ * when all ranks have left the last call that used the buffers (stretto_chunk_begin), or at least
+ * all calls that used the places it writes first (stretto_ring_begin). So only reuse within a call
+ * needs an argument; it stands at each function.
  */
 #include "node/pair.h"
 
@@ -96,8 +97,9 @@ void stretto_chunk_bcast(stretto_node *node, void *buffer, size_t bytes, int roo
 }
 
 /* The root folds everybody's chunks itself: the shortest way with few ranks. Rings as in bcast,
- * with the root's `taken` as the one to wait for. The root's own buffer is its scratch: who has
- * posted here has left all calls before, in which it may have read there. */
+ * with the root's `taken` as the one to wait for. The root's own buffer is its scratch: it
+ * is used only once all others have posted in this call, so they have left all earlier calls, in
+ * which they may have read there. */
 static void reduce_at_root(stretto_node *node, const unsigned char *src, unsigned char *dst,
                            size_t count, size_t size, stretto_reduce_fn reduce, int root) {
     const size_t chunk = stretto_chunk(node, count * size), elements = chunk / size;

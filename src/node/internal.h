@@ -29,8 +29,10 @@
  * 3. Chunk counters (chunk.c). posted_r counts the chunks that r has written to its ring (pair.c:
  *    also to the other rank's, and in an allreduce steps of up to two chunks), and taken_r what it
  *    has produced or consumed; both are absolute over the life of the group, from a base that every
- *    rank computes alike. See chunk.c for each use. A place of a ring is written again when the
- *    calls that used it are over on all ranks, as told by done_r, or within a call by taken_r.
+ *    rank computes alike. See chunk.c for each use. A place is written again in a later call when
+ * the calls that used it are over on all ranks (`known`, or done_r), and within a call when its
+ *    readers have said so by taken_r or by a later posted_r. Between calls of pair.c posted_r alone
+ *    says it.
  *
  * 4. Domains (domains.h). The same lines and counters, read by other ranks: a rank reads only from
  *    its own domain, unless it acts for that; what acts for a domain reads from those that act for

@@ -6,13 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *stretto_part_name(stretto_part part) {
-    static const char *const names[STRETTO_PARTS] = {"skew",  "overhead",   "latency", "transfer",
-                                                     "queue", "rendezvous", "copy",    "reduce",
-                                                     "node",  "noise"};
-    return (unsigned)part < STRETTO_PARTS ? names[part] : "unknown";
-}
-
 const char *stretto_level_name(stretto_level level) {
     static const char *const names[STRETTO_LEVELS] = {"cache", "numa", "node", "rail", "network"};
     return (unsigned)level < STRETTO_LEVELS ? names[level] : "unknown";

@@ -63,7 +63,6 @@ typedef enum {
     STRETTO_PART_NOISE, /* interruptions, late packets beyond the mean */
     STRETTO_PARTS
 } stretto_part;
-const char *stretto_part_name(stretto_part part);    /* "overhead" */
 const char *stretto_level_name(stretto_level level); /* "numa" */
 
 /* What is priced. */

@@ -190,16 +190,13 @@ def measure_system(
     stop_at: float | None,
     stopping: threading.Event,
     about: Mapping[str, Mapping[str, LayoutAsked]],
-    backend: Backend | None = None,
-    quiet: bool = False,
 ) -> Outcome:
     """Measure and decide with one MPI.
 
     `stop_at`: by `time.monotonic`; None: when all is measured.
-    `backend`: measures; by default real launches.
     """
     backends: list[Launches] = []
-    names: Sequence[str] = ()
+    names = system.hosts.names or (os.uname().nodename,)
 
     def launches(hosts: Hosts) -> Launches:
         backends.append(make_backend(request, system.installation, hosts, say))
@@ -214,12 +211,9 @@ def measure_system(
     def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:
         return worker_of(launches(replace(system.hosts, names=hosts)), True, only)
 
-    if backend is None:
-        backend = launches(system.hosts)
-        names = system.hosts.names or (os.uname().nodename,)
     identity = replace(system.identity, created=now())
     with alone_on(request.out, names, system.hosts.nodes):
-        worker = worker_of(backend, quiet)  # refuses other plans
+        worker = worker_of(launches(system.hosts), False)  # refuses other plans
         keep_about(request, command, about)
         if request.parallel and len(names) > 1:
             complete = side_by_side(worker, names, lane_of, say)

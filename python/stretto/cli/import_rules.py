@@ -43,7 +43,7 @@ def run(
         raise from_oserror(error, "cannot read the rules", path) from error
     installation, version = _mpi(mpi)
     first = read_native(data, name, _trees(installation, mpi, data))
-    reader = _reader(first.family, installation, version, to, mpi)
+    reader = _reader(first.family, installation, version, mpi)
     file = checked(first, reader)
     found = evidence(file, read_results(results)) if results else []
     answer: dict[str, object] = {
@@ -88,8 +88,7 @@ def _trees(installation: MPIInstallation | None, mpi: str | None, data: bytes) -
 
 
 def _reader(
-    family: Family, installation: MPIInstallation | None, version: str, to: str | None,
-    mpi: str | None,
+    family: Family, installation: MPIInstallation | None, version: str, mpi: str | None,
 ) -> Reader:  # fmt: skip
     named = installation.family if installation else identity_of(mpi).family if mpi else family
     if named != family:

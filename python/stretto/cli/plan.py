@@ -22,6 +22,7 @@ from stretto.progress import Progress
 with lazily():
     from stretto.files.io import write_atomic
     from stretto.measure.settings import parse_size
+    from stretto.measure.show import size_words
     from stretto.model.plan_gantt import gantt
     from stretto.model.plan_picture import picture
     from stretto.model.plan_sweep import Unproven, cases, prove, selected
@@ -103,13 +104,6 @@ def _build(
     return CallPlans(collective, choice, p, hosts, root, in_place, not ordered, size, graph)
 
 
-def _size(number: int) -> str:
-    for unit, size in (("M", 1 << 20), ("K", 1 << 10)):
-        if number >= size and number % size == 0:
-            return f"{number // size}{unit}"
-    return str(number)
-
-
 @app.command("list")
 def list_algorithms(
     collective: Annotated[str | None, only("collective", collectives)] = None,
@@ -135,7 +129,7 @@ def list_algorithms(
         needs = f" [{', '.join(n.replace('_', ' ') for n in a.needs)} only]" if a.needs else ""
         span = ""
         if a.parameter is not None:
-            low, preset, high = (_size(v) for v in (a.minimum, a.default, a.maximum))
+            low, preset, high = (size_words(v) for v in (a.minimum, a.default, a.maximum))
             span = f" ({a.parameter} {low} to {high}, {preset} if not given)"
         print(f"  {name:<26} {a.help}{needs}{span}")
 

@@ -47,7 +47,7 @@ def _joined(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, floa
     return (a[0] * a[1] + b[0] * b[1]) / n, n
 
 
-def parse_pattern(text: str, option: str = "--blocks") -> str:
+def parse_pattern(text: str) -> str:
     """Return the pattern that a user typed: factors are relative, in any order."""
     remedy = "write FACTOR:PERCENT,..., e.g. 0:50,1:50 (half of the blocks are empty)"
     weights: dict[float, float] = defaultdict(float)
@@ -55,16 +55,16 @@ def parse_pattern(text: str, option: str = "--blocks") -> str:
         try:
             factor, percent = (float(word) for word in part.split(":"))
         except ValueError:
-            raise UsageError(f"{part!r} is not FACTOR:PERCENT", option, remedy) from None
+            raise UsageError(f"{part!r} is not FACTOR:PERCENT", "--blocks", remedy) from None
         if not (0 <= factor <= 1e6 and 0 < percent <= 100):
-            raise UsageError(f"{part!r} is out of range", option, remedy)
+            raise UsageError(f"{part!r} is out of range", "--blocks", remedy)
         weights[factor] += percent
     if abs(sum(weights.values()) - 100) > 0.5:
-        raise UsageError(f"{text!r} is not 100 percent in all", option, remedy)
+        raise UsageError(f"{text!r} is not 100 percent in all", "--blocks", remedy)
     if len(weights) > MOST_SIZES:
-        raise UsageError(f"more than {MOST_SIZES} sizes", option, remedy)
+        raise UsageError(f"more than {MOST_SIZES} sizes", "--blocks", remedy)
     if not any(weights):
-        raise UsageError("all blocks are empty", option, remedy)
+        raise UsageError("all blocks are empty", "--blocks", remedy)
     return pattern(weights)
 
 

@@ -191,13 +191,13 @@ def list_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     return columns(rows, 4)
 
 
-def own_choices(collective: str, nodes: int, nranks: int, most: int = 40) -> list[str]:
+def own_choices(collective: str, nodes: int, nranks: int) -> list[str]:
     """Return Stretto's own choices for a collective on a layout.
 
     `collective`: ``allreduce``.
     """
     choices = plan.choices(collective, nranks=nranks, nodes=nodes)
-    return [c for c in choices if not c.startswith(NATIVE)][:most]
+    return [c for c in choices if not c.startswith(NATIVE)][:40]
 
 
 def default_candidates(

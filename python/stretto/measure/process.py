@@ -90,12 +90,12 @@ def run(
     return Ended(status, stopped, tail(log), process.wall_s)
 
 
-def tail(log: Path, most: int = 100_000) -> str:
+def tail(log: Path) -> str:
     """Return the end of a log file as text: long, for the reason of a failure stands first."""
     try:
         with log.open("rb") as stream:
             stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - most))
+            stream.seek(max(0, stream.tell() - 100_000))
             return stream.read().decode("utf-8", "replace").strip()
     except OSError:
         return ""

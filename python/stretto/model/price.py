@@ -213,10 +213,10 @@ def _evaluate(given: _Pricing, result: _Result, error: ErrorText) -> int:
 
 
 def bound(
-    collective: str, hosts: Sequence[int], nbytes: int, platform: Platform, root: int = 0
+    collective: str, hosts: Sequence[int], nbytes: int, platform: Platform
 ) -> tuple[float, str] | None:
     """Return the time that no algorithm can beat, and what it rests on; None: there is no bound."""
-    return _bound(_pricing(collective, "", hosts, nbytes, platform, None, root))
+    return _bound(_pricing(collective, "", hosts, nbytes, platform, None, 0))
 
 
 def _pricing(

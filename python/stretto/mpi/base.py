@@ -112,7 +112,6 @@ class MPIInstallation(ABC):
         bind: Binding = "default",
         variables: Mapping[str, str] | None = None,
         oversubscribe: bool = False,
-        extra: Sequence[str] = (),
     ) -> tuple[list[str], dict[str, str]]:
         """Return command line and environment that run `program` on `nranks` ranks.
 
@@ -132,7 +131,7 @@ class MPIInstallation(ABC):
                 environ.setdefault(name, value)
             bind = "none"
         options += self.launch_options(nranks, ppn, hosts, bind)
-        return [str(self.need_launcher()), *options, *extra, *program], environ
+        return [str(self.need_launcher()), *options, *program], environ
 
 
 def prepend_path(name: str, directory: Path) -> str:

@@ -20,13 +20,12 @@ else:
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _SHT_DYNSYM, _STT_FUNC = 11, 2
-_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
+_DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
 
 
 @dataclass(frozen=True)
 class Dynamic:
     path: Path
-    soname: str
     needed: tuple[str, ...]
     rpath: tuple[str, ...]
     runpath: tuple[str, ...]
@@ -89,7 +88,7 @@ def _parse(path: Path, read: Callable[[int, int], bytes], end: int) -> Dynamic |
         elif kind == _PT_DYNAMIC:
             dynamic = read(offset, length)
     if dynamic is None:
-        return Dynamic(path, "", (), (), (), (machine, wide))
+        return Dynamic(path, (), (), (), (machine, wide))
     tags: list[tuple[int, int]] = []
     for at in range(0, len(dynamic) - 2 * width + 1, 2 * width):
         tag, value = number(dynamic, at, width), number(dynamic, at + width, width)
@@ -118,10 +117,8 @@ def _parse(path: Path, read: Callable[[int, int], bytes], end: int) -> Dynamic |
     def paths(wanted: int) -> tuple[str, ...]:
         return tuple(p for text in texts(wanted) for p in text.split(":"))
 
-    soname = texts(_DT_SONAME)
     return Dynamic(
         path,
-        soname[0] if soname else "",
         tuple(texts(_DT_NEEDED)),
         paths(_DT_RPATH),
         paths(_DT_RUNPATH),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,8 @@ class Joined:
 class RawRun(list[RawFile]):
     """The files of one run that could be read, and what is wrong with the others."""
 
-    def __init__(self, files: Iterable[RawFile] = ()) -> None:
-        super().__init__(files)
+    def __init__(self) -> None:
+        super().__init__()
         self.problems: list[str] = []
 
 

@@ -28,8 +28,9 @@ TIME_EXPR = (
 THOUSANDS = "replace(datum.label, regexp(',', 'g'), '\u202f')"
 
 
-def log_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
+def log_ticks(low: float, high: float) -> list[float]:
     """Return ticks for a logarithmic axis: decades where there are enough, else 1-2-5."""
+    at_most = 7
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for steps in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [s * 10.0**e for e in range(first, last + 1) for s in steps]
