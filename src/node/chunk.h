@@ -108,8 +108,9 @@ static inline uint64_t stretto_chunk_begin(stretto_node *node, uint64_t nchunks)
 
 /* The same for a call in which each rank writes only its own ring, place after place, each of so
  * many bytes: `step` of them are written in every step, so that they lie together. It may begin
- * while others are still in such calls before it: who only writes then runs ahead of those that
- * read.
+ * while others are still in earlier such calls with places of the same size and step, if no other
+ * call has used the buffers since: who only writes then runs ahead of those that read. A call that
+ * is waited for is always an earlier one, so nobody waits in a circle.
  *
  * Chunks before `from` were used in calls that are over on all ranks, so the next `depth` chunks
  * from there on may be written. `mark` is where a later call began; when there is no room left,
