@@ -124,6 +124,28 @@ def test_page_of_two_pairs_begins_with_the_answer() -> None:
     assert mpi_page(ranks)[0] == text.splitlines()[0] and osu_lines(ranks) == lines
 
 
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ((("bandwidth", 1, 2, 64, 17.9), ("bandwidth", 2 << 20, 2, 64, 13012)),
+         "13012 MB/s with 2 pairs (2 MiB messages), 17.9 million messages of 1 B a second"),
+        ((("bandwidth", 4096, 1, 64, 20.0),),
+         "20.0 MB/s with one pair (4 KiB messages), 4883 messages of 4 KiB a second"),
+        ((("sends", 8, 1, 64, 0.5),), "blocking send of 8 B: 0.500 us"),
+    ],
+)  # fmt: skip
+def test_page_answers_with_what_was_measured(
+    tests: tuple[tuple[str, int, int, int, float], ...], expected: str
+) -> None:
+    found = [
+        Messages(test, size, pairs, window, 1, "single", "us" if test == "sends" else "MB/s",
+                 [[figure]])
+        for test, size, pairs, window, figure in tests
+    ]  # fmt: skip
+    ranks = Ranks(MPIIdentity("openmpi", "openmpi", "4.0.1"), ["a", "a", "b", "b"], found)
+    assert mpi_page(ranks)[0] == f"Open MPI 4.0.1: {expected}."
+
+
 OVERLAP = Messages(
     "overlap", 1 << 20, 1, 1, 1, "single", "%", [[5.0]] * 6,
     pure_us=[[100.0]] * 6, overall_us=[[195.0 + n] for n in range(6)],

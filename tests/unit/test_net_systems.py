@@ -50,6 +50,19 @@ def test_compared_systems_with_few_launches_have_no_ratio() -> None:
     )
 
 
+def test_message_rates_are_of_the_smallest_size_in_messages_per_second() -> None:
+    sizes: dict[Key, float] = {("bandwidth", n, 8, 64): mb for n, mb in ((1, 9.5), (4096, 9403))}
+    twice = {key: 2 * value for key, value in sizes.items()}
+    few = [result(messages(values, 5)) for values in (sizes, twice)]
+    answer = compared(system("old", few[0]), system("new", few[1])).answer
+    assert (
+        "message rate at 1 B 19.0 million messages/s (against 9.50 million, not tested)" in answer
+    )
+    many = [result(messages(values)) for values in (sizes, twice)]
+    answer = compared(system("old", many[0]), system("new", many[1])).answer
+    assert answer.endswith("message rate at 1 B 2.00 times higher (1.98 to 2.02).")
+
+
 def test_compared_systems_of_several_files_count_their_launches() -> None:
     """A directory is a system: its files are launches."""
     parts = [result(messages(scaled(latency=0.5 * s / SPREAD[0]), 1)) for s in SPREAD]

@@ -64,6 +64,8 @@ def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None
     assert sections(page) == ["latency", "bandwidth", "streams", "pairs", "numbers", "method"]
     files = {path.stem for path in svg.iterdir()}
     assert files == set(found["figures"]) and "net-pairs-bandwidth-new" in files
+    rate = next(svg.glob("net-rate-0.svg")).read_text()
+    assert "Message rate" in rate and "old, 8 B | 500000 messages/s" in rate
 
 
 def test_page_of_a_busy_machine_has_a_banner_and_no_such_finding(tmp_path: Path) -> None:

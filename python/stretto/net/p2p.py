@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from stretto.built import library
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, three
 from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, RailBytes, Ranks
@@ -299,6 +299,16 @@ def _messages(launches: Sequence[P2PLaunch]) -> list[Messages]:
                 found.pure_us.append([1e6 * (b.pure_seconds or 0) / b.iterations for b in batches])
                 found.overall_us.append([1e6 * b.seconds / b.iterations for b in batches])
     return list(out.values())
+
+
+def messages_s(mb_s: float, size: int) -> float:
+    """Return messages a second from a bandwidth in MB/s."""
+    return 1e6 * mb_s / size
+
+
+def million(rate: float) -> str:
+    """Return a rate of messages in words: ``17.9 million``, ``6204``."""
+    return f"{three(1e-6 * rate)} million" if rate >= 1e6 else three(rate)
 
 
 def expected_s(wanted: Sequence[Point], launches: int, progress: bool = False) -> float:

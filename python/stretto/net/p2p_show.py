@@ -11,7 +11,8 @@ from stretto.files.net import Messages, Ranks
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.net.judge import compare
-from stretto.net.p2p import LEVELS, PING, RATE_BYTES, WINDOW, Point, placement
+from stretto.net.p2p import LEVELS, PING, WINDOW, Point, messages_s, million, placement
+from stretto.net.systems import message_words
 
 #: OSU's programs and titles, by test
 _OSU = {
@@ -73,11 +74,10 @@ def mpi_page(ranks: Ranks) -> list[str]:
 
 def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterator[str]:
     small = min((p.bytes for p in found if p.test == "latency" and p.bytes > 0), default=None)
-    best = max(
-        (m for p, m in found.items() if p.test == "bandwidth" and p.pairs == 1 and p.window > 1),
-        key=lambda m: value(m).median,
-        default=None,
-    )
+    rated = {p: m for p, m in found.items() if p.test == "bandwidth" and p.window > 1 and p.bytes}
+    alone = [m for p, m in rated.items() if p.pairs == 1]
+    best = max(alone, key=lambda m: value(m).median, default=None)
+    many = sorted((p.bytes, m) for p, m in rated.items() if p.pairs == pairs > 1)
     words = []
     if small is not None:
         words.append(f"{sized(small)} in {three(value(found[Point('latency', small)]).median)} us")
@@ -85,13 +85,22 @@ def _answer(ranks: Ranks, found: Mapping[Point, Messages], pairs: int) -> Iterat
         words.append(
             f"{three(value(best).median)} MB/s with one pair ({sized(best.bytes)} messages)"
         )
-        all_pairs = found.get(Point("bandwidth", best.bytes, pairs, WINDOW)) if pairs > 1 else None
+        all_pairs = next((m for size, m in many if size == best.bytes), None)
         if all_pairs is not None:
             words.append(f"{three(value(all_pairs).median)} MB/s with {pairs}")
-    rate = found.get(Point("bandwidth", RATE_BYTES, pairs, WINDOW))
-    if rate is not None:
-        each = value(rate).median / RATE_BYTES
-        words.append(f"{three(each)} million messages of {sized(RATE_BYTES)} a second")
+    elif many:
+        size, most = many[-1]
+        words.append(
+            f"{three(value(most).median)} MB/s with {pairs} pairs ({sized(size)} messages)"
+        )
+    least = many[0][1] if many else min(alone, key=lambda m: m.bytes, default=None)
+    if least is not None:
+        rate = million(messages_s(value(least).median, least.bytes))
+        words.append(f"{rate} messages of {sized(least.bytes)} a second")
+    if not words:
+        first = min(ranks.messages, key=lambda m: m.bytes)
+        words.append(f"{message_words(first)} of {sized(first.bytes)}: "
+                     f"{three(value(first).median)} {first.unit}")  # fmt: skip
     yield f"{titled(ranks.mpi)}: {', '.join(words)}."
     if pairs == 1:
         yield (
@@ -150,7 +159,7 @@ def osu_lines(ranks: Ranks) -> list[str]:
         ]
         for size, messages in many:
             rate = value(messages).median
-            out.append(f"{size:<22}{rate:>10.2f}{1e6 * rate / size if size else 0:>23.2f}")
+            out.append(f"{size:<22}{rate:>10.2f}{messages_s(rate, size) if size else 0:>23.2f}")
     return out
 
 

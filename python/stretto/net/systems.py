@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -26,7 +27,7 @@ from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge
 from stretto.net.hosts import Pair
 from stretto.net.judge import ComparedRates, compare
-from stretto.net.p2p import RATE_BYTES, WINDOW, placement
+from stretto.net.p2p import WINDOW, messages_s, million, placement
 
 _Part = TypeVar("_Part")
 ENDING = ".net.json"
@@ -55,7 +56,10 @@ _SHARING = {
 
 @dataclass(frozen=True, order=True)
 class NetFigure:
-    """One thing that a result has a figure of; `unit`: us, ns, MB/s, Gb/s, GB/s or %."""
+    """One thing that a result has a figure of.
+
+    `unit`: us, ns, MB/s, Gb/s, GB/s, messages/s or %.
+    """
 
     what: str
     bytes: int
@@ -273,6 +277,16 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
     return dict(sorted(out.items(), key=lambda item: _order(item[0])))
 
 
+def rates(found: Mapping[NetFigure, Sequence[float]]) -> dict[NetFigure, list[float]]:
+    """Return messages a second of each bandwidth in one direction with a full window."""
+    return {
+        NetFigure(f.what.replace("bandwidth", "message rate"), f.bytes, "messages/s"):
+            [messages_s(value, f.bytes) for value in values]
+        for f, values in found.items()
+        if f.bytes and re.fullmatch(r"bandwidth(, \d+ pairs)?", f.what)
+    }  # fmt: skip
+
+
 def compared(a: NetSystem, b: NetSystem) -> NetCompared:
     """Compare two systems in everything that both have figures of; all tests are one family."""
     common = (a.pairs & b.pairs) or None
@@ -359,9 +373,9 @@ def _answers(rows: Sequence[NetRow]) -> Iterator[str]:
     for what in ("bandwidth", *many):
         if what in by_what:
             yield _bandwidth(what, sorted(by_what[what], key=lambda r: r.figure.bytes))
-    rates = [r for w in many for r in by_what[w] if r.figure.bytes == RATE_BYTES]
-    if rates:
-        yield f"message rate at {sized(RATE_BYTES)} {_said(rates[-1])}"
+    rated = [r for r in by_what[many[-1]] if r.figure.bytes] if many else []
+    if rated:
+        yield _message_rate(min(rated, key=lambda r: r.figure.bytes))
     tcp = [r for r in rows if r.figure.what.startswith("TCP")]
     for unit, those in (("us", tcp[:1]), ("Gb/s", tcp[-1:])):
         yield from (f"{r.figure.what} {_said(r)}" for r in those if r.figure.unit == unit)
@@ -386,6 +400,15 @@ def _bandwidth(what: str, rows: Sequence[NetRow]) -> str:
             break
         since = row
     return f"{what} from {sized(since.figure.bytes)} equal"
+
+
+def _message_rate(row: NetRow) -> str:
+    """Return the rate of the smallest messages; its ratio is that of their bandwidth."""
+    words = row.words
+    if not row.verdict.tested:
+        a, b = (million(messages_s(v.median, row.figure.bytes)) for v in row.values)
+        words = f"{b} messages/s (against {a}, not tested)"
+    return f"message rate at {row.figure.size} {words}"
 
 
 def _said(row: NetRow) -> str:

@@ -40,6 +40,11 @@ METHOD = (
 )
 
 
+#: by unit: title of a chart over sizes, and its name in files
+_TITLES = {"us": "Time of a message", "MB/s": "Bandwidth", "messages/s": "Message rate"}
+_KEYS = {"us": "latency", "MB/s": "bandwidth", "messages/s": "rate"}
+
+
 @dataclass(frozen=True)
 class NetPage:
     """What the page of network or of storage results shows; sections without data are not in it.
@@ -215,7 +220,11 @@ def _facts(result: NetFile) -> list[tuple[str, str]]:
 def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Figure]]]:
     sections = (
         ("latency", "Latency against message size", _over_sizes(systems, "us")),
-        ("bandwidth", "Bandwidth against message size", _over_sizes(systems, "MB/s")),
+        (
+            "bandwidth",
+            "Bandwidth and message rate against message size",
+            [*_over_sizes(systems, "MB/s"), *_over_sizes(systems, "messages/s")],
+        ),
         ("streams", "Bandwidth against TCP streams", _streams(systems)),
         ("rails", "Links and rails", [f for s in systems for f in _rails(s, _suffix(s, systems))]),
         ("cores", "Cores of a node", [f for s in systems for f in _cores(s, _suffix(s, systems))]),
@@ -237,17 +246,18 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     called = fmt.told_apart([s.name for s in systems], LABEL)
     for system in systems:
         name = called[system.name]
-        for figure, values in net.figures(system.result).items():
+        found = net.figures(system.result)
+        for figure, values in (net.rates(found) if unit == "messages/s" else found).items():
             if figure.unit == unit:
                 curves[figure.what][name][figure.bytes] = median_interval(values)
     if len(systems) == 1:
         lines = [(w, c) for w, found in curves.items() for c in found.values() if len(c) > 1]
-        title = "Time of a message" if unit == "us" else "Bandwidth"
+        title = _TITLES[unit]
         charts = [(title, dict(lines[i : i + 5])) for i in range(0, len(lines), 5)]
     else:
         charts = [(fmt.capital(what), dict(found))
                   for what, found in curves.items() if len(found) == 2]  # fmt: skip
-    kind = "latency" if unit == "us" else "bandwidth"
+    kind = _KEYS[unit]
     drawn = [draw.over_sizes(f"net-{kind}-{i}", *chart, unit) for i, chart in enumerate(charts)]
     return [figure for figure in drawn if figure is not None]
 

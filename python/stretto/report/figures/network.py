@@ -28,10 +28,11 @@ _RATE_EXPR = (
     "datum.value < 1000 ? format(datum.value, '~g') + ' MB/s'"
     " : format(datum.value / 1000, '~g') + ' GB/s'"
 )
+_MESSAGES_EXPR = "format(datum.value, '~s') + '/s'"
 
 
 def over_sizes(name: str, title: str, curves: Mapping[str, Curve], unit: str) -> Figure | None:
-    """Draw latency (us) or bandwidth (MB/s) against the message size; None with one size."""
+    """Draw latency (us), bandwidth (MB/s) or messages/s against size; None with one size."""
     scale = MICRO if unit == "us" else 1.0
     rows = _rows(curves, unit, scale)
     sizes = sorted({int(str(r["x"])) for r in rows})
@@ -40,8 +41,10 @@ def over_sizes(name: str, title: str, curves: Mapping[str, Curve], unit: str) ->
     low, high = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
     if unit == "us":
         y = axes.log_time(alt.Y, "y", low, high, "Time")
-    else:
+    elif unit == "MB/s":
         y = axes.log_y("y", low, high, "Bandwidth", labelExpr=_RATE_EXPR)
+    else:
+        y = axes.log_y("y", low, high, "Messages", labelExpr=_MESSAGES_EXPR)
     return _lines(name, title, curves, rows, axes.size_x("x", _apart(sizes)), y)
 
 
@@ -127,7 +130,7 @@ def rails_bars(
             at += rate * share
     high = 1.08 * max(rate for rate, _ in bars.values())
     hues = {rail: theme.chosen_colour(i) for i, rail in enumerate(rails or [""])}
-    expr = _RATE_EXPR if unit == "MB/s" else "format(datum.value, '~s') + '/s'"
+    expr = _RATE_EXPR if unit == "MB/s" else _MESSAGES_EXPR
     what = "Bandwidth" if unit == "MB/s" else "Messages"
     x = axes.from_zero(alt.X, "a", high, f"{what} of all pairs", expr)
     y = axes.names_y("s", list(bars), labelLimit=320, labelExpr=looked_up(labels))
