@@ -157,6 +157,27 @@ def test_answer_with_a_slow_pair_names_it_and_what_to_measure_next() -> None:
     assert all("check the path" in finding.remedy for finding in findings(result(every)))
 
 
+@pytest.mark.parametrize(
+    "rates,runs,words",
+    [
+        ({(1, 1): 9, (36, 1): 27, (36, 36): 93}, 6,
+         "(3.0x): one stream does not fill the path; fastest: 93.0 Gb/s with 36 streams on 36 "
+         "threads"),
+        ({(1, 1): 27, (36, 1): 27, (36, 36): 93}, 2,
+         "not tested: fewer than 6 runs; fastest (not tested): 93.0 Gb/s with 36 streams on 36 "
+         "threads"),
+        ({(36, 1): 27, (36, 36): 93}, 6,
+         "27.0 Gb/s with 36 streams; fastest: 93.0 Gb/s with 36 streams on 36 threads"),
+        ({(1, 1): 9, (36, 1): 27, (36, 36): 27.1}, 6, "(3.0x): one stream does not fill the path."),
+    ],
+)  # fmt: skip
+def test_answer_names_the_fastest_streams_and_threads(
+    rates: dict[tuple[int, int], float], runs: int, words: str
+) -> None:
+    found = answer(result({("a", "b", *key): (rate, {}) for key, rate in rates.items()}, runs))
+    assert found.text.endswith(words)
+
+
 def test_a_slow_pair_of_hosts_that_are_slow_with_others_names_those_pairs() -> None:
     names = [f"n{i + 1}" for i in range(4)]
     slow = ({"n1", "n2"}, {"n1", "n3"}, {"n2", "n4"})

@@ -68,6 +68,17 @@ def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None
     assert "Message rate" in rate and "old, 8 B | 500000 messages/s" in rate
 
 
+def test_streams_of_one_number_with_more_threads_are_a_point(tmp_path: Path) -> None:
+    parts = [tcp(("a", "b"), n * 1e9, streams=n) for n in (1, 36)]
+    more = replace(tcp(("a", "b"), 93e9, streams=36).streams[0], threads=36)
+    found = replace(parts[0], streams=[*(p.streams[0] for p in parts), more])
+    words = ["report", *written(tmp_path, a=found), "-o", str(tmp_path / "page.html"), "-q"]
+    assert main([*words, "--svg", str(tmp_path)]) == 0
+    assert (
+        "36 threads, 36 streams | 93.0 Gb/s, 1 pair" in (tmp_path / "net-streams.svg").read_text()
+    )
+
+
 def test_page_of_a_busy_machine_has_a_banner_and_no_such_finding(tmp_path: Path) -> None:
     found = replace(result(messages(TCP)), notes=[idle_warning(0.5) or ""])
     page = tmp_path / "page.html"

@@ -400,7 +400,8 @@ def _usual_answer(result: NetFile, found: Sequence[NetFinding]) -> NetAnswer:
     rest = "the other " if 0 < len(usual) < len(result.streams) else ""
     points = usual or result.streams
     threads, size = min(p.threads for p in points), max(p.bytes for p in points)
-    points = [p for p in points if (p.threads, p.bytes) == (threads, size)]
+    whole = [p for p in points if p.bytes == size]
+    points = [p for p in whole if p.threads == threads]
     by_streams: dict[int, list[Streams]] = defaultdict(list)
     for point in sorted(points, key=lambda p: p.streams):
         by_streams[point.streams].append(point)
@@ -408,13 +409,28 @@ def _usual_answer(result: NetFile, found: Sequence[NetFinding]) -> NetAnswer:
     named = " -> ".join(next(iter(pairs)))
     title = named if len(pairs) == 1 else f"median of {rest}{len(pairs)} pairs"
     fewest, *others = by_streams
+    threaded = _more_threads(points, whole)
     if others:
-        return _scaling(title, by_streams, result)
+        said = _scaling(title, by_streams, result)
+        return replace(said, text=said.text.rstrip(".") + threaded) if threaded else said
     words = rate_words(median(_pooled(points)))
     return NetAnswer(
-        f"{title}: {words} with {_number(fewest)}", None,
+        f"{title}: {words} with {_number(fewest)}{threaded}", None,
         f"{_again(result, '--streams', '1,4,16')}   (whether each stream is capped)",
     )  # fmt: skip
+
+
+def _more_threads(few: Sequence[Streams], points: Sequence[Streams]) -> str:
+    """Return the fastest streams and threads, unless it is the fewest threads (`few`)."""
+    best = fastest_setting([p for p in points if p.beside == few[0].beside])
+    if best[0].threads == few[0].threads:
+        return ""
+    (found,) = compare([(_pooled(best), _pooled(fastest_setting(few)))])
+    if found.tested and not found.differs:
+        return ""
+    rate = rate_words(median(_pooled(best)))
+    words = f"{_number(best[0].streams)} on {counted(best[0].threads, 'thread')}"
+    return f"; fastest{'' if found.tested else ' (not tested)'}: {rate} with {words}"
 
 
 def _latency_answer(result: NetFile) -> NetAnswer:

@@ -276,7 +276,7 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
                 curves[words][s.streams].append(8e-9 * s.rate)
     lines = {
         series: {n: Interval(median(found), None, None, len(found)) for n, found in curve.items()}
-        for series, curve in curves.items() if len(curve) > 1
+        for series, curve in curves.items()
     }  # fmt: skip
     figure = draw.over_streams("net-streams", "Medians over the pairs of hosts", lines)
     return [figure] if figure is not None else []

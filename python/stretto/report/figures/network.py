@@ -81,7 +81,8 @@ def _rows(curves: Mapping[str, Curve], unit: str, scale: float) -> list[dict[str
             words = f"{series}, {where} | {fmt.significant(value.median)} {unit}"
             if value.low is not None:
                 words += f" ({fmt.significant(low)} to {fmt.significant(high)})"
-            words += f", {fmt.plural(value.n, 'launch', 'launches')}"
+            of = ("pair",) if unit == "Gb/s" else ("launch", "launches")
+            words += f", {fmt.plural(value.n, *of)}"
             rows.append({"s": series, "x": x, "y": value.median * scale, "a": low * scale,
                          "b": high * scale, "d": words})  # fmt: skip
     return rows
