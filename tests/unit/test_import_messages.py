@@ -112,6 +112,14 @@ def test_import_names_hosts_or_says_that_they_are_unknown(tmp_path: Path) -> Non
         assert ("hosts" in found.imported.unknown) == (not hosts)
 
 
+def test_import_keeps_the_settings_of_messages(tmp_path: Path) -> None:
+    command = "$ OMPI_MCA_coll_tuned_bcast_algorithm=1 mpirun --mca btl_tcp_links 4 osu_latency\n"
+    (tmp_path / "a.log").write_text(command + LATENCY.format(1))
+    where = ("--mpi", "openmpi@5", "--nodes", "2")
+    (found,) = imported(tmp_path, "osu", str(tmp_path / "a.log"), *where).values()
+    assert found.environment == {"btl_tcp_links": "4"}
+
+
 def test_import_of_several_runs_gives_launches_in_their_order(tmp_path: Path) -> None:
     for run in (3, 1, 2):
         (tmp_path / f"run{run}.log").write_text(LATENCY.format(run))

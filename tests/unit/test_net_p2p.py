@@ -200,6 +200,10 @@ def test_net_mpi_whose_launch_fails_keeps_the_finished_ones(
     monkeypatch.setattr("stretto.cli.measured.idle_warning", lambda: "the machine is busy")
     monkeypatch.setattr("stretto.net.p2p.library", lambda *_: Path("stretto-p2p"))
     monkeypatch.setattr("stretto.net.p2p.run", lambda *_, **options: Result(0, 1, texts.pop(0)))
+    set_ = {"FI_PROVIDER": "tcp", "MPIR_CVAR_CH4_OFI_MAX_NICS": "1"}
+    others = {"OMPI_MCA_btl": "tcp", "FI_PROVIDER_PATH": "/opt", "MPIR_CVAR_DEBUG_SUMMARY": "1"}
+    for name, text_ in (set_ | others).items():
+        monkeypatch.setenv(name, text_)
     out = tmp_path / "x.net.json"
     words = ["net", "mpi", "-n", "4", "--no-progress-thread", "--bytes", "8", "-o", str(out)]
     assert main(words) == (1 if finished else 3)
@@ -209,6 +213,6 @@ def test_net_mpi_whose_launch_fails_keeps_the_finished_ones(
     if finished:
         found = read_net(out)
         assert found.ranks is not None and len(found.ranks.messages[0].launches) == 3
-        assert found.notes[0] == "the machine is busy"
+        assert found.notes[0] == "the machine is busy" and found.environment == set_
         assert found.notes[1].startswith("only 3 launches finished: a launch measured nothing")
         assert any(found.notes[1] in note for note in compared(*systems([out, out])).notes)

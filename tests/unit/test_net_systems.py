@@ -10,6 +10,7 @@ import pytest
 
 from net_samples import MPI, SPREAD, TCP, Key, messages, node, result, scaled, system, tcp
 from stretto.cli import main
+from stretto.errors import StrettoError
 from stretto.files.net import NetImport, Ranks, write_net
 from stretto.net.systems import compared, lines, systems
 
@@ -80,6 +81,19 @@ def test_compared_systems_name_what_only_one_has() -> None:
         "old was measured between nodes, new within a node",
         "the systems were measured by different software: old by stretto; new by OSU 7.4",
     )
+
+
+def test_compared_systems_with_other_settings_name_them(tmp_path: Path) -> None:
+    same = {"OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"}
+    plain = replace(result(messages(TCP)), environment=same)
+    links = replace(plain, environment={**same, "OMPI_MCA_btl_tcp_links": "4"})
+    found = compared(system("old", plain), system("new", links))
+    assert found.notes == ("the settings differ: old has none; new has btl_tcp_links=4",)
+    assert lines(found)[2].endswith("btl=tcp,self,UCX_TLS=tcp,btl_tcp_links=4")
+    for i, one in enumerate((plain, links)):
+        write_net(one, tmp_path / f"{i}.net.json")
+    with pytest.raises(StrettoError, match="several MPIs, placements, settings or sources"):
+        systems([tmp_path])
 
 
 def test_compared_streams_of_other_pairs_and_tools_are_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,6 +18,8 @@ with lazily():
     from stretto.files.identity import collect_host, now
     from stretto.files.net import NetFile
     from stretto.measure.idle import idle_warning
+    from stretto.mpi.base import MPIInstallation
+    from stretto.mpi.surroundings import set_for
 
 T = TypeVar("T")
 
@@ -48,9 +51,13 @@ def warned(*notes: str | None) -> list[str]:
     return found
 
 
-def net_file(**parts: Any) -> NetFile:
-    """Return a result of this call without an exchange of TCP."""
-    return NetFile(__version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [], **parts)
+def net_file(mpi: MPIInstallation | None = None, **parts: Any) -> NetFile:
+    """Return a result of this call without an exchange of TCP; `mpi`: that was measured."""
+    environment = {} if mpi is None else set_for(mpi.identity.family, os.environ)
+    return NetFile(
+        __version__, now(), collect_host(), sys.argv[1:], 0, 0, None, [],
+        environment=environment, **parts,
+    )  # fmt: skip
 
 
 def finish(

@@ -91,7 +91,7 @@ def command(
     ranks_found.progress_missing = missing
     lines = osu_lines if osu else mpi_page
     finish(
-        net_file(ranks=ranks_found, notes=notes), write_net, encoded,
+        net_file(place.installation, ranks=ranks_found, notes=notes), write_net, encoded,
         lambda _: lines(ranks_found), out, as_json,
     )  # fmt: skip
     return EXIT_DONE if failed is None else EXIT_FAULT

@@ -82,7 +82,7 @@ def command(
     notes = busy_notes()
     with Progress("trying links and rails", launches * (1 + len(tried)), unit="launches") as bar:
         rails = measure(place, tried, wanted, launches, found, report=bar.update)
-    result = net_file(rails=rails, notes=notes)
+    result = net_file(place.installation, rails=rails, notes=notes)
     finish(result, write_net, encoded, lambda _: rails_page(rails), out, as_json)
 
 

@@ -291,7 +291,8 @@ class Rails:
 class NetFile:
     """One call of `stretto net`. `host` is where it was given; times are in seconds.
 
-    `notes`: what makes its figures doubtful.
+    `environment`: variables of the MPI and the network that were set, by name (of a log that was
+    imported: as it has them). `notes`: what makes its figures doubtful.
     """
 
     stretto: str
@@ -310,6 +311,7 @@ class NetFile:
     cores: NodeCores | None = None
     rails: Rails | None = None
     traffic: list[RailBytes] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -45,10 +45,14 @@ class _Placed:
         return f"{osu}{self.table.collective}"
 
     @property
-    def settings(self) -> str:
+    def environment(self) -> dict[str, str]:
+        """The settings, without those of collectives."""
         found = sorted(self.table.context.settings.items())
-        words = [f"{n}={said.value}" for n, said in found if not _COLLECTIVE.match(n)]
-        return ", ".join(words) or "no settings"
+        return {n: said.value for n, said in found if not _COLLECTIVE.match(n)}
+
+    @property
+    def settings(self) -> str:
+        return ", ".join(f"{n}={v}" for n, v in self.environment.items()) or "no settings"
 
     @property
     def form(self) -> str:
@@ -167,6 +171,8 @@ def _result(
         unknown,
     )
     ranks = Ranks(layout.mpi, _hosts(layout, asked.hosts), messages)
+    same = set.intersection(*(set(m.environment.items()) for m in members))
     return NetFile(
-        __version__, now(), host, list(command), 0, 0, None, [], ranks=ranks, imported=imported
-    )
+        __version__, now(), host, list(command), 0, 0, None, [], ranks=ranks, imported=imported,
+        environment=dict(sorted(same)),
+    )  # fmt: skip

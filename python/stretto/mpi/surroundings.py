@@ -16,12 +16,30 @@ _DECIDING: dict[Family, str] = {
 }
 #: what they say, and how much of it
 _TALK = re.compile(r"(?i)(^|_)(verbose|debug|log|print|show|help|stats|warn)")
+#: names of all variables of an MPI, its launcher and its network libraries
+_OWN: dict[Family, str] = {
+    "openmpi": rf"(OMPI|PRTE)_MCA_\w+|{_NETWORK}",
+    "mpich": rf"(MPIR_CVAR|MPICH|MV2|MVP)_\w+|{_NETWORK}",
+    "intel": rf"(I_MPI|MPIR_CVAR)_\w+|{_NETWORK}",
+}
+#: they say where something is installed
+_PLACE = re.compile(r"_(ROOT|PATH|TMPDIR|HOME)$|_(mca_base_component_path|tmpdir_base)$")
 
 
 def deciding(family: Family, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that decide how fast an MPI is, by name."""
     name = re.compile(_DECIDING[family])
     return {n: v for n, v in sorted(environ.items()) if name.fullmatch(n) and not _TALK.search(n)}
+
+
+def set_for(family: Family, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return all variables of the MPI, its launcher and its network libraries that are set."""
+    name = re.compile(_OWN[family])
+    return {
+        n: v
+        for n, v in sorted(environ.items())
+        if name.fullmatch(n) and not _TALK.search(n) and not _PLACE.search(n)
+    }
 
 
 def differing(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:

@@ -28,6 +28,7 @@ from stretto.measure.verdict import judge
 from stretto.net.hosts import Pair
 from stretto.net.judge import ComparedRates, compare
 from stretto.net.p2p import WINDOW, messages_s, million, placement
+from stretto.net.rails_judge import label
 
 _Part = TypeVar("_Part")
 ENDING = ".net.json"
@@ -87,6 +88,7 @@ class NetSystem:
     def about(self) -> str:
         ranks, imported = self.result.ranks, self.result.imported
         words = [] if ranks is None else [titled(ranks.mpi), _placed(ranks)]
+        words += [label(self.result.environment)] if self.result.environment else []
         rails = self.result.rails
         if rails is not None:
             pairs = max((m.pairs for s in rails.settings for m in s.messages), default=1)
@@ -178,11 +180,15 @@ def systems(paths: Sequence[Path]) -> list[NetSystem]:
 
 def together(results: Sequence[NetFile], place: Path) -> NetFile:
     """Return results of one system as one: launches and runs one after the other."""
-    kinds = {(r.ranks.mpi.version, *r.ranks.hosts) for r in results if r.ranks is not None}
+    kinds = {
+        (r.ranks.mpi.version, *r.ranks.hosts, *r.environment.items())
+        for r in results
+        if r.ranks is not None
+    }
     if len(kinds) > 1 or len({r.imported is None for r in results}) > 1:
         raise StrettoError(
-            "the results in this directory have several MPIs, placements or sources", place,
-            "use a separate directory for each system",
+            "the results in this directory have several MPIs, placements, settings or sources",
+            place, "use a separate directory for each system",
         )  # fmt: skip
     if len([r for r in results if r.rails is not None]) > 1:
         raise StrettoError(
@@ -338,6 +344,12 @@ def _placed(ranks: Ranks) -> str:
     return placement(ranks.hosts, max((m.pairs for m in ranks.messages), default=1))
 
 
+def differing_settings(found: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return of each environment the variables that others do not have, or with other values."""
+    same = set.intersection(*(set(one.items()) for one in found))
+    return [{n: v for n, v in one.items() if (n, v) not in same} for one in found]
+
+
 def message_words(m: Messages) -> str:
     base, _, collective = m.test.partition("-")
     words = _WORDS.get(m.test, f"overlap of {collective}" if base == "overlap" else m.test)
@@ -454,6 +466,10 @@ def _notes(
     cpus = [s.result.host.cpu for s in pair if s.result.cores is not None]
     if len(set(cpus)) > 1:
         yield "the processors differ: a class of cores need not be the same on both"
+    settings = [s.result.environment for s in pair if s.result.ranks or s.result.rails]
+    if len(settings) == 2 and settings[0] != settings[1]:
+        own = [label(found) or "none" for found in differing_settings(settings)]
+        yield f"the settings differ: {pair[0].name} has {own[0]}; {pair[1].name} has {own[1]}"
     places = [_where(s.result.ranks) for s in pair if s.result.ranks is not None]
     if len(set(places)) > 1:
         yield f"{pair[0].name} was measured {places[0]}, {pair[1].name} {places[1]}"

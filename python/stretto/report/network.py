@@ -20,7 +20,14 @@ from stretto.net.cores import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES
 from stretto.net.p2p_show import mpi_page
-from stretto.net.rails_judge import bandwidth, per_launch, rails_answer, rails_findings, shares_of
+from stretto.net.rails_judge import (
+    bandwidth,
+    label,
+    per_launch,
+    rails_answer,
+    rails_findings,
+    shares_of,
+)
 from stretto.report import format as fmt
 from stretto.report import page
 from stretto.report.figures import network as draw
@@ -189,7 +196,9 @@ def alone(system: net.NetSystem) -> NetPage:
     return NetPage(
         "network", METHOD, [_about(system)], sentences, _sections([system]), rows, notes,
         [(_remark(result, text), _remark(result, remedy)) for text, remedy in remarks],
-        [*_facts(result), *([("where", where)] if (where := _where(system)) else [])], following,
+        [*_facts(result), *([("where", where)] if (where := _where(system)) else []),
+         *([("settings", label(found))] if (found := result.environment) else [])],
+        following,
         busy,
     )  # fmt: skip
 
