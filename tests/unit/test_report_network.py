@@ -68,6 +68,51 @@ def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None
     assert "Message rate" in rate and "old, 8 B | 500000 messages/s" in rate
 
 
+def test_page_of_several_networks_has_a_line_for_each(tmp_path: Path, capsys: Out) -> None:
+    """Those of two without a common measurement, too; names are of MPI, settings, pairs."""
+    one = result(messages({("bandwidth", 1, 1, 64): 0.001, ("bandwidth", 4096, 1, 64): 2.0}))
+    many = result(messages({("bandwidth", 1, 8, 64): 0.01, ("bandwidth", 4096, 8, 64): 20.0}))
+    links = replace(many, environment={"OMPI_MCA_btl_tcp_links": "4"})
+    files = written(tmp_path, one=one, many=many, links=links, other=many)
+
+    def drawn(*paths: str) -> tuple[dict[str, str], str]:
+        page, svg = tmp_path / "page.html", tmp_path / "svg"
+        assert main(["report", *paths, "-o", str(page), "--svg", str(svg), "--json"]) == 0
+        found: dict[str, str] = json.loads(capsys.readouterr().out)
+        return found, (svg / "net-bandwidth.svg").read_text()
+
+    found, picture = drawn(*files[:2])
+    assert found["verdict"] == (
+        "2 results: highest bandwidth 20.0 MB/s (Open MPI 5.0.6, many, 8 pairs, 4 KiB); highest "
+        "message rate 10005 messages/s (Open MPI 5.0.6, many, 8 pairs, 1 B)."
+    )
+    assert "Open MPI 5.0.6, one, 1 pair, 4 KiB | 2.00 MB/s" in picture
+    assert "No two of these results have a measurement in common." in found["notes"]
+    _, picture = drawn(*files[:3])
+    assert "Open MPI 5.0.6, btl_tcp_links=4, links, 8 pairs, 1 B" in picture
+    found, picture = drawn(*files)
+    assert picture.count(", 4 KiB | ") == 4
+    assert f"stretto compare {files[1]} {files[2]}" in (tmp_path / "page.html").read_text()
+
+
+def test_pictures_of_a_network_say_what_they_are_of(tmp_path: Path, capsys: Out) -> None:
+    plain = result(messages(TCP))
+    links = replace(plain, environment={"OMPI_MCA_btl_tcp_links": "4"})
+    two = written(tmp_path, old=plain, new=links)
+    page = tmp_path / "page.html"
+    assert main(["report", two[0], "-o", str(page), "--svg", str(tmp_path), "-q"]) == 0
+    where = "Open MPI 5.0.6; 8 pairs between nodes, 2 nodes: a-b"
+    assert where in (tmp_path / "net-bandwidth-0.svg").read_text()
+    assert main(["report", *two, "-o", str(page), "--svg", str(tmp_path), "-q"]) == 0
+    picture = (tmp_path / "net-bandwidth-0.svg").read_text()
+    assert f"new: {where}; btl_tcp_links=4" in picture
+    assert "new (btl_tcp_links=4), 8 B" in picture
+    capsys.readouterr()
+    unknown = result(messages(TCP), ("unknown-1", "unknown-2"))
+    assert main(["report", *written(tmp_path, x=unknown), "-o", str(page), "-q"]) == 0
+    assert "unknown" not in page.read_text() and "8 pairs between nodes" in page.read_text()
+
+
 def test_streams_of_one_number_with_more_threads_are_a_point(tmp_path: Path) -> None:
     parts = [tcp(("a", "b"), n * 1e9, streams=n) for n in (1, 36)]
     more = replace(tcp(("a", "b"), 93e9, streams=36).streams[0], threads=36)

@@ -25,7 +25,8 @@ stretto report openmpi/ mpich/ -o compared.html
 stretto report tuned/ --picture result.svg
 stretto report campaign/ --processes charts/      # Stretto against the MPI over ranks
 stretto report cluster.net.json
-stretto report tcp.net.json efa.net.json -o compared.html"""
+stretto report tcp.net.json efa.net.json -o compared.html
+stretto report mpi*/*.net.json -o all.html        # a line for each result"""
 
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
@@ -55,7 +56,7 @@ def command(
         typer.Argument(
             metavar="PATH",
             help="A directory that stretto tune made, or its files; two directories are compared. "
-            "Or one or two network results.",
+            "Or network results: one, two to compare, or more in one chart.",
             show_default=False,
             autocompletion=files(".json", ".jsonl", ".table"),
         ),
@@ -72,8 +73,8 @@ def command(
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
     evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
-    figures are marked. Network results (NAME.net.json, alone or two) and results of stretto io
-    (NAME.io.json) have a page of their own.
+    figures are marked. Network results (NAME.net.json) and results of stretto io (NAME.io.json)
+    have a page of their own.
     """
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
@@ -118,7 +119,7 @@ def _page_of_their_own(
     nets = [is_net(path) for path in paths]
     stored = [path.name.endswith(storage.ENDING) for path in paths]
     for mine, most, whose, example in (
-        (nets, None, "network results have a page of their own", "A.net.json [B.net.json]"),
+        (nets, None, "network results have a page of their own", "A.net.json [B.net.json ...]"),
         (stored, 1, "a result of stretto io has a page of its own", "NAME.io.json"),
     ):
         if any(mine) and (alone or not all(mine) or len(mine) > (most or len(mine))):

@@ -13,7 +13,7 @@ from stretto.files.net import Messages, NetFile, NetImport, Ranks
 from stretto.imports.pattern import FileFacts
 from stretto.imports.placing import Asked, FileLayout, placed, refuse_two_builds, refuse_unclear
 from stretto.imports.printed import MessageKind, Printed, file_of
-from stretto.net.p2p import WINDOW, Point, placement
+from stretto.net.p2p import UNKNOWN_HOST, WINDOW, Point, placement
 from stretto.version import __version__
 
 #: receiving threads of osu_latency_mt
@@ -103,7 +103,7 @@ def collect(
 
 def _hosts(layout: FileLayout, names: Sequence[str]) -> list[str]:
     """Return the host of each rank; node after node is filled."""
-    names = names or [f"unknown-{i + 1}" for i in range(layout.nodes)]
+    names = names or [f"{UNKNOWN_HOST}{i + 1}" for i in range(layout.nodes)]
     if len(names) < layout.nodes:
         raise UsageError(
             f"{layout.nodes} nodes were used, and --hosts names {len(names)}", "--hosts",

@@ -23,6 +23,8 @@ LEVELS: tuple[Level, ...] = ("single", "funneled", "serialized", "multiple")
 WINDOW = 64
 #: bytes at which message rates are published (AWS, OSU)
 RATE_BYTES = 2048
+#: how a host begins whose name an imported table does not have; its number follows
+UNKNOWN_HOST = "unknown-"
 _START_S = 60.0
 #: bytes a second of a slow network: what long windows take there decides the estimate
 _SLOW_BYTES_S = 1e9
@@ -130,9 +132,15 @@ def placement(hosts: Sequence[str], pairs: int) -> str:
         )
     nodes = len(set(hosts))
     where = "between nodes" if all(between) else "within a node"
-    return f"{counted(pairs, 'pair')} {where}, {counted(nodes, 'node')}: " + ", ".join(
-        f"{a}-{b}" if a != b else a for a, b in dict.fromkeys(ends)
-    )
+    words = f"{counted(pairs, 'pair')} {where}, {counted(nodes, 'node')}"
+    if not hosts_known(hosts):
+        return words
+    return f"{words}: " + ", ".join(f"{a}-{b}" if a != b else a for a, b in dict.fromkeys(ends))
+
+
+def hosts_known(hosts: Sequence[str]) -> bool:
+    """Whether the hosts are named; those of imported results may be only numbered."""
+    return not any(host.startswith(UNKNOWN_HOST) for host in hosts)
 
 
 def read_launch(output: str, place: str) -> P2PLaunch:

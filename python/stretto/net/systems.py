@@ -9,10 +9,10 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from stretto.counted import counted, sized, three
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import StrettoError
 from stretto.files.identity import titled
 from stretto.files.net import (
     Messages,
@@ -162,20 +162,14 @@ def is_net(path: Path) -> bool:
 
 def systems(paths: Sequence[Path]) -> list[NetSystem]:
     """Read a system from each path: a file, or a directory with one for each of its launches."""
-    if len(paths) > 2:
-        raise UsageError(
-            f"{len(paths)} network results were given; give two",
-            ", ".join(map(str, paths[:4])),
-            "put the launch files of each system into a separate directory: stretto compare A B",
-        )
     out = []
     for path in paths:
         files = sorted(path.glob(f"*{ENDING}")) if path.is_dir() else [path]
         whole = together([read_net(file) for file in files], path)
         out.append(NetSystem(path.name.removesuffix(ENDING), tuple(files), whole))
-    if len(out) == 2 and out[0].name == out[1].name:
-        out = [replace(s, name=str(path)) for s, path in zip(out, paths, strict=True)]
-    return out
+    called = [[s.name for s in out], [p.resolve().parent.name for p in paths]]
+    names = next((n for n in called if len(set(n)) == len(n)), [str(p) for p in paths])
+    return [replace(s, name=name) for s, name in zip(out, names, strict=True)]
 
 
 def together(results: Sequence[NetFile], place: Path) -> NetFile:
@@ -280,7 +274,7 @@ def figures(result: NetFile, pairs: set[Pair] | None = None) -> dict[NetFigure, 
                 runs[NetFigure(what + more, one.bytes, "GB/s")].append(values)
     for figure, found in runs.items():
         out[figure] = [float(median(run)) for run in zip(*found, strict=False)]
-    return dict(sorted(out.items(), key=lambda item: _order(item[0])))
+    return dict(sorted(out.items(), key=lambda item: order(item[0])))
 
 
 def rates(found: Mapping[NetFigure, Sequence[float]]) -> dict[NetFigure, list[float]]:
@@ -291,6 +285,24 @@ def rates(found: Mapping[NetFigure, Sequence[float]]) -> dict[NetFigure, list[fl
         for f, values in found.items()
         if f.bytes and re.fullmatch(r"bandwidth(, \d+ pairs)?", f.what)
     }  # fmt: skip
+
+
+def alike(a: NetSystem, b: NetSystem) -> bool:
+    """Whether two systems have a measurement in common."""
+    return bool(figures(a.result).keys() & figures(b.result).keys())
+
+
+def line_names(found: Sequence[NetSystem]) -> list[str]:
+    """Return what tells systems apart in one chart: the MPI, its settings, else their names."""
+    mpis = []
+    for system in found:
+        measured = system.result.ranks or system.result.rails
+        mpis.append(titled(measured.mpi) if measured is not None else "")
+    settings = differing_settings([s.result.environment for s in found])
+    out = [", ".join(filter(None, parts)) for parts in zip(mpis, map(label, settings), strict=True)]
+    if all(out) and len(set(out)) == len(out):
+        return out
+    return [", ".join(filter(None, (n, s.name))) for n, s in zip(out, found, strict=True)]
 
 
 def compared(a: NetSystem, b: NetSystem) -> NetCompared:
@@ -330,7 +342,7 @@ def lines(found: NetCompared) -> list[str]:
     return [*out, *in_columns(table), "", *(f"note: {note}" for note in found.notes)]
 
 
-def _order(figure: NetFigure) -> tuple[object, ...]:
+def order(figure: NetFigure) -> tuple[Any, ...]:
     """Return where a figure stands: latency, bandwidth, others, TCP last."""
     what = figure.what
     return (

@@ -1,4 +1,4 @@
-"""The page of network results, of one system or of two: the answer, pictures, all figures."""
+"""The page of network results, of one system, two or more: the answer, pictures, all figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,7 +18,7 @@ from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
 from stretto.net.cores import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings
-from stretto.net.p2p import RATE_BYTES
+from stretto.net.p2p import RATE_BYTES, hosts_known, million
 from stretto.net.p2p_show import mpi_page
 from stretto.net.rails_judge import (
     bandwidth,
@@ -50,6 +50,7 @@ METHOD = (
 #: by unit: title of a chart over sizes, and its name in files
 _TITLES = {"us": "Time of a message", "MB/s": "Bandwidth", "messages/s": "Message rate"}
 _KEYS = {"us": "latency", "MB/s": "bandwidth", "messages/s": "rate"}
+_WORDS = {"us": "latency", "MB/s": "bandwidth", "messages/s": "message rate"}
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,16 @@ class NetPage:
 
 
 def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
-    """Write the page of one or two systems; return what it says, for ``--json``."""
+    """Write the page of one, two or more systems; return what it says, for ``--json``.
+
+    Two are compared, if they have a measurement in common.
+    """
     found = net.systems(paths)
-    return written(compared(net.compared(*found)) if len(found) == 2 else alone(found[0]), to)
+    if len(found) == 1:
+        return written(alone(found[0]), to)
+    if len(found) == 2 and net.alike(*found):
+        return written(compared(net.compared(*found)), to)
+    return written(several(found), to)
 
 
 def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
@@ -89,7 +97,7 @@ def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
     held = [(key, key.capitalize(), figures) for key, _, figures in shown.sections]
     head = Head(
         shown.kind,
-        " and ".join(names),
+        " and ".join(names) if len(names) < 3 else ", ".join(names),
         first,
         [("findings", "Findings", [*shown.remarks, *shown.notes]), *held,
          ("numbers", "Numbers", True), ("method", "Method", True)],
@@ -135,6 +143,65 @@ def compared(found: net.NetCompared) -> NetPage:
     )  # fmt: skip
 
 
+def several(systems: Sequence[net.NetSystem]) -> NetPage:
+    """Return the page of systems side by side, in charts and a table, without a test."""
+    names = [system.name for system in systems]
+    found = [net.figures(system.result) for system in systems]
+    rows = [["figure", "size", "unit", *names]]
+    for figure in sorted({f for one in found for f in one}, key=net.order):
+        medians = [three(median_interval(one[figure]).median) if figure in one else ""
+                   for one in found]  # fmt: skip
+        rows.append([figure.what, figure.size, figure.unit, *medians])
+    best = [words for unit in _TITLES if (words := _best(systems, unit))]
+    what = "; ".join(best) or ", ".join(names)
+    busy, notes = parted([f"{s.name}: {note.rstrip('.')}." for s in systems
+                          for note in s.result.notes])  # fmt: skip
+    pairs = [(a, b) for i, a in enumerate(systems) for b in systems[i + 1 :] if net.alike(a, b)]
+    notes.append("Differences are not tested here: stretto compare A B tests two results."
+                 if pairs else "No two of these results have a measurement in common.")  # fmt: skip
+    a, b = pairs[0] if pairs else (None, None)
+    return NetPage(
+        "network", METHOD, [_about(s) for s in systems], [f"{len(systems)} results: {what}."],
+        _sections(systems), rows, notes, warnings=busy,
+        following=f"stretto compare {_typed(a)} {_typed(b)}" if a and b else "",
+        numbers=range(4, 4 + len(systems)),
+    )  # fmt: skip
+
+
+def _typed(system: net.NetSystem) -> str:
+    """Return a system's file, or the directory of its files, as it is typed."""
+    paths = system.paths
+    return shlex.quote(str(paths[0] if len(paths) == 1 else paths[0].parent))
+
+
+def _best(systems: Sequence[net.NetSystem], unit: str) -> str:
+    """Return the best value over all lines of the chart of a unit."""
+    pick, word = (min, "lowest") if unit == "us" else (max, "highest")
+    values = [(value.median, size, name) for name, curve in _lines(systems, unit).items()
+              for size, value in curve.items()]  # fmt: skip
+    if not values:
+        return ""
+    value, size, name = pick(values)
+    return f"{word} {_WORDS[unit]} {_amount(value, unit)} ({name}, {sized(size)})"
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{million(value)} messages/s" if unit == "messages/s" else f"{three(value)} {unit}"
+
+
+def _lines(systems: Sequence[net.NetSystem], unit: str) -> dict[str, dict[int, Interval]]:
+    """Return a line over sizes for each system and number of pairs."""
+    out: dict[str, dict[int, Interval]] = defaultdict(dict)
+    for system, name in zip(systems, net.line_names(systems), strict=True):
+        found = net.figures(system.result)
+        for figure, values in (net.rates(found) if unit == "messages/s" else found).items():
+            line = re.fullmatch(rf"{_WORDS[unit]}(?:, (\d+ pairs))?", figure.what)
+            if line:
+                pairs = line[1] or "1 pair"
+                out[f"{name}, {pairs}"][figure.bytes] = median_interval(values)
+    return out
+
+
 def parted(notes: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the notes on a busy machine, which stand above all else, and the others."""
     busy = [note for note in notes if says_busy(note)]
@@ -148,6 +215,8 @@ def _where(system: net.NetSystem) -> str:
 def _next_of_mpi(ranks: Ranks) -> str:
     """Return what to measure after messages between ranks."""
     hosts = list(dict.fromkeys(ranks.hosts))
+    if not hosts_known(hosts):
+        return ""
     if len(hosts) == 1:
         return "stretto net node   (what the cores can do without an MPI)"
     return f"stretto net rails --hosts {','.join(hosts[:2])}   (whether all network cards are used)"
@@ -239,7 +308,21 @@ def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Fig
         ("cores", "Cores of a node", [f for s in systems for f in _cores(s, _suffix(s, systems))]),
         ("pairs", "Pairs of hosts", [f for s in systems for f in _pairs(s, _suffix(s, systems))]),
     )
-    return [(key, title, figures) for key, title, figures in sections if figures]
+    of = _of(systems)
+    return [
+        (key, title, [replace(figure, of=of) for figure in figures])
+        for key, title, figures in sections if figures
+    ]  # fmt: skip
+
+
+def _of(systems: Sequence[net.NetSystem]) -> tuple[str, ...]:
+    """Return what pictures are of: a line for each system, or what more than two have alike."""
+    abouts = [system.about.split("; ")[:3] for system in systems]
+    if len(systems) == 1:
+        return ("; ".join(abouts[0]),)
+    if len(systems) == 2:
+        return tuple(f"{s.name}: {'; '.join(x)}" for s, x in zip(systems, abouts, strict=True))
+    return tuple(part for part in abouts[0] if all(part in about for about in abouts))
 
 
 def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[str, str]:
@@ -250,11 +333,19 @@ def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[st
 
 
 def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
-    """Return one chart of all tests of a system; of two systems one a test."""
+    """Return one chart of all tests of a system; of two systems that are compared one a test.
+
+    Others are one chart: a line for each system and number of pairs.
+    """
+    kind = _KEYS[unit]
+    if len(systems) > 2 or (len(systems) == 2 and not net.alike(*systems)):
+        whole = draw.over_sizes(f"net-{kind}", _TITLES[unit], _lines(systems, unit), unit)
+        return [whole] if whole is not None else []
     curves: dict[str, dict[str, dict[int, Interval]]] = defaultdict(lambda: defaultdict(dict))
     called = fmt.told_apart([s.name for s in systems], LABEL)
-    for system in systems:
-        name = called[system.name]
+    settings = net.differing_settings([s.result.environment for s in systems])
+    for system, own in zip(systems, settings, strict=True):
+        name = called[system.name] + (f" ({label(own)})" if own else "")
         found = net.figures(system.result)
         for figure, values in (net.rates(found) if unit == "messages/s" else found).items():
             if figure.unit == unit:
@@ -266,7 +357,6 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     else:
         charts = [(fmt.capital(what), dict(found))
                   for what, found in curves.items() if len(found) == 2]  # fmt: skip
-    kind = _KEYS[unit]
     drawn = [draw.over_sizes(f"net-{kind}-{i}", *chart, unit) for i, chart in enumerate(charts)]
     return [figure for figure in drawn if figure is not None]
 
@@ -287,8 +377,8 @@ def _streams(systems: Sequence[net.NetSystem]) -> list[Figure]:
         series: {n: Interval(median(found), None, None, len(found)) for n, found in curve.items()}
         for series, curve in curves.items()
     }  # fmt: skip
-    figure = draw.over_streams("net-streams", "Medians over the pairs of hosts", lines)
-    return [figure] if figure is not None else []
+    figure = draw.over_streams("net-streams", "Bandwidth over TCP streams", lines)
+    return [replace(figure, note="medians over the pairs of hosts")] if figure is not None else []
 
 
 def _rails(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
