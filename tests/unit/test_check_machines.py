@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import gzip
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterable
@@ -112,6 +113,38 @@ def test_judge_machine_with_a_fault_names_it(tmp_path: Path) -> None:
         assert words in texts(named, severity), (kind, findings)
         assert kinds(findings) == {kind}, "and nothing else"
         assert all(f.remedy for f in named if f.severity != "note"), kind
+
+
+def test_segments_of_dead_jobs_are_named_and_those_in_use_are_not(tmp_path: Path) -> None:
+    """In use is what a process has mapped or open; other names are not an MPI's."""
+    shm, process = tmp_path / "dev/shm", tmp_path / "proc/17"
+    (process / "fd").mkdir(parents=True)
+    shm.mkdir(parents=True)
+    names = ["vader_segment.vm.0.3a1d0001.0", "mpich_shm_26ccde43_0", "sm_segment.vm.0.1.0",
+             "Intel_MPI_x", "psm3_shm.1", "psm_4f2a1b3c", "database", "mpich_shm_mapped",
+             "sm_segment.open"]  # fmt: skip
+    for name in names:
+        (shm / name).write_bytes(bytes(8192))
+    (shm / "mpich_shm_link").symlink_to(shm / "database")
+    status = (shm / "mpich_shm_mapped").stat()
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    (process / "maps").write_text(
+        "7f0000000000-7f0000001000 r--p 00000000 00:00 0\n"
+        f"7f0000001000-7f0000003000 rw-s 00000000 {device} {status.st_ino}   /dev/shm/x\n"
+    )
+    (process / "fd/3").symlink_to(shm / "sm_segment.open")
+    (process / "fd/4").symlink_to("socket:[1]")
+    found = collect_facts(tmp_path)
+    assert found.segments == tuple((name, 8192) for name in sorted(names[:5]))
+    for free, severity in ((1 << 30, "note"), (1 << 16, "warning")):
+        findings = judge(dataclasses.replace(found, shm_bytes=free))
+        named = [f for f in findings if f.kind == "dead-segments"]
+        assert texts(named, severity) == "5 segments of jobs that have ended, 40 KiB, in /dev/shm"
+        assert named[0].remedy == f"cd /dev/shm && rm {' '.join(sorted(names[:5]))}"
+    assert sorted(path.name for path in shm.iterdir()) == sorted([*names, "mpich_shm_link"])
+    if os.geteuid() == 0:
+        os.chown(shm / "Intel_MPI_x", 12345, -1)
+        assert len(collect_facts(tmp_path).segments) == 4, "of this user only"
 
 
 def test_judge_every_instance_type_counts_its_cards(tmp_path: Path) -> None:
@@ -380,7 +413,7 @@ def test_survey_of_this_machine_has_its_facts() -> None:
         for f in (collect_facts(), found)
     )
     for field in dataclasses.fields(Facts):
-        if field.name not in ("load", "allowed", "shm_free_bytes", "cma", "seccomp"):
+        if field.name not in ("load", "allowed", "shm_free_bytes", "cma", "seccomp", "segments"):
             assert getattr(found, field.name) == getattr(here, field.name), field.name
     assert read_survey("rank-on a Cpus_allowed_list: 0\n").nodes == {}
     odd = packed("file x /proc/loadavg:1 1 1", "file x /proc/loadavg/a:2")

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stretto.check.segments import left_behind
 from stretto.files.identity import collect_host
 
 
@@ -54,7 +55,8 @@ class Facts:
     level-3 cache. Limits of the cgroup: `cpu_quota` (CPUs' worth of time), `memory_limit_bytes`,
     `pids_limit`, `cpuset`; None or empty: no limit. Other fields are None where the kernel does not
     say. `cma`: whether a rank can read another one's memory; None when not tried. `tcp_bytes`: the
-    most that the kernel gives a TCP socket for receiving, and for sending.
+    most that the kernel gives a TCP socket for receiving, and for sending. `segments`: names and
+    bytes of this user's shared-memory segments that no process uses any more.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Facts:
     tcp_bytes: tuple[int, int] | None = None
     cpuset: tuple[int, ...] = ()
     l3: tuple[tuple[int, ...], ...] = ()
+    segments: tuple[tuple[str, int], ...] = ()
 
 
 def parse_list(text: str) -> tuple[int, ...]:
@@ -174,6 +177,7 @@ def collect_facts(root: Path = Path("/"), cma: bool | None = None) -> Facts:
         tcp_bytes=_tcp_bytes(root / "proc/sys/net/ipv4"),
         cpuset=_cpuset(root),
         l3=_groups(system / "cpu", "cache/index3/shared_cpu_list"),
+        segments=left_behind(root),
     )
 
 

@@ -33,7 +33,7 @@ KINDS = {
     # a few percent, or good to know
     "mpi-tool": "launch", "clocks": "cpu", "clock-source": "cpu", "old-mpi": "mpi",
     "small-mtu": "network", "numa-balancing": "cpu", "huge-pages": "memory",
-    "memory-limit": "memory", "process-limit": "cpu", "rails": "network",
+    "dead-segments": "memory", "memory-limit": "memory", "process-limit": "cpu", "rails": "network",
     "unequal-nodes": "launch", "no-network": "network", "assumed": "launch",
 }  # fmt: skip
 

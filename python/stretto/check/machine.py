@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from stretto.errors import UsageError
 from stretto.files.toml import toml_values
 
 MIB = 1 << 20
+#: segments of dead jobs are large from this part of /dev/shm on; so many are named
+SEGMENTS_LARGE, NAMED = 0.25, 40
 
 
 def judge(facts: Facts, ranks_here: int | None = None) -> list[Finding]:
@@ -162,6 +165,7 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
             )
         else:
             yield fine("memory", total)
+        yield from _segments(f)
     if f.cma is False or (f.cma is None and (f.ptrace_scope or 0) > 1):
         reason, remedy = cma_refusal(f)
         yield warning(
@@ -185,6 +189,22 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
             f"shared memory gets no huge pages (shmem_enabled is {f.thp_shmem!r})",
             "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled (root)",
         )
+
+
+def _segments(f: Facts) -> Iterator[Finding]:
+    if not f.segments:
+        return
+    names, sizes = zip(*f.segments, strict=True)
+    large = sum(sizes) >= SEGMENTS_LARGE * (f.shm_bytes or 1)
+    more = f", then check again: {len(names) - NAMED} more" if len(names) > NAMED else ""
+    yield finding(
+        "warning" if large else "note",
+        "dead-segments",
+        f"{counted(len(names), 'segment')} of jobs that have ended, {sized(sum(sizes))}, in "
+        "/dev/shm",
+        f"cd /dev/shm && rm {shlex.join(names[:NAMED])}{more}",
+        "no process that can be examined here has them mapped or open",
+    )
 
 
 _INSTANCES = Path(__file__).with_name("instances.toml")

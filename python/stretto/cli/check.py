@@ -76,9 +76,11 @@ def command(
             ranks = {facts.name: job.layout.ppn} if job.layout.ppn else {}
             if isinstance(started, Started) and started.survey.nodes:
                 # facts that only a process on the node itself can find out
-                nodes = {n: replace(f, cma=facts.cma if n.split(".")[0] == facts.name else None,
+                nodes = {n: replace(f, cma=facts.cma if here else None,
+                                    segments=facts.segments if here else (),
                                     product=facts.product if instance else f.product)
-                         for n, f in started.survey.nodes.items()}  # fmt: skip
+                         for n, f in started.survey.nodes.items()
+                         for here in [n.split(".")[0] == facts.name]}  # fmt: skip
                 ranks = Counter(r.node for r in started.placed)
             findings = [*judge_nodes(nodes, ranks), *judge_job(job, facts, started)]
     findings = by_cost([f for f in findings if f.kind not in ignored])
