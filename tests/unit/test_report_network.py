@@ -90,6 +90,11 @@ def test_page_of_several_networks_has_a_line_for_each(tmp_path: Path, capsys: Ou
     assert "No two of these results have a measurement in common." in found["notes"]
     _, picture = drawn(*files[:3])
     assert "Open MPI 5.0.6, btl_tcp_links=4, links, 8 pairs, 1 B" in picture
+    common = {**TCP, ("bandwidth", 1, 1, 64): 0.001}
+    extra = written(tmp_path, extra=result(messages(common)))
+    found, picture = drawn(files[0], *extra)
+    assert found["verdict"].startswith("extra against one: bandwidth from 1 B")
+    assert "extra, 8 pairs, 1 MiB" in picture and "one, 1 pair, 1 B" in picture
     found, picture = drawn(*files)
     assert picture.count(", 4 KiB | ") == 4
     assert f"stretto compare {files[1]} {files[2]}" in (tmp_path / "page.html").read_text()

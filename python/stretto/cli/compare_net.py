@@ -32,7 +32,8 @@ def compare(
         raise UsageError(
             f"network results of {len(paths)} systems were given; give two",
             ", ".join(map(str, paths[:4])),
-            "name two, each a file or a directory with the files of its launches",
+            "name two, each a file or a directory with the files of its launches; one chart of "
+            "all: stretto report A.net.json B.net.json ...",
         )
     found = compared(*systems(paths))
     if output is not None or png is not None or svg is not None:

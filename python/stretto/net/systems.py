@@ -315,7 +315,8 @@ def compared(a: NetSystem, b: NetSystem) -> NetCompared:
             f"the systems have no measurement in common: {a.name} has {_kinds(one)}, {b.name} "
             f"{_kinds(two)}",
             ", ".join(map(str, (*a.paths[:1], *b.paths[:1]))),
-            "measure both with the same command: stretto net mpi -o NAME.net.json",
+            "measure both with the same command: stretto net mpi -o NAME.net.json; one chart of "
+            "both: stretto report A.net.json B.net.json",
         )  # fmt: skip
     # the first is divided by the second where less is better, the other way round elsewhere
     whole = [f for f in shared if min(*one[f], *two[f]) > 0]

@@ -189,14 +189,19 @@ def _amount(value: float, unit: str) -> str:
     return f"{million(value)} messages/s" if unit == "messages/s" else f"{three(value)} {unit}"
 
 
+def _plain(unit: str, what: str) -> re.Match[str] | None:
+    """Return the match of what each chart of several systems shows, with the number of pairs."""
+    return re.fullmatch(rf"{_WORDS[unit]}(?:, (\d+ pairs))?", what)
+
+
 def _lines(systems: Sequence[net.NetSystem], unit: str) -> dict[str, dict[int, Interval]]:
     """Return a line over sizes for each system and number of pairs."""
     out: dict[str, dict[int, Interval]] = defaultdict(dict)
     for system, name in zip(systems, net.line_names(systems), strict=True):
         found = net.figures(system.result)
         for figure, values in (net.rates(found) if unit == "messages/s" else found).items():
-            line = re.fullmatch(rf"{_WORDS[unit]}(?:, (\d+ pairs))?", figure.what)
-            if line:
+            line = _plain(unit, figure.what)
+            if line is not None:
                 pairs = line[1] or "1 pair"
                 out[f"{name}, {pairs}"][figure.bytes] = median_interval(values)
     return out
@@ -335,12 +340,9 @@ def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[st
 def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     """Return one chart of all tests of a system; of two systems that are compared one a test.
 
-    Others are one chart: a line for each system and number of pairs.
+    Where not all systems have the same, also one chart: a line for each and number of pairs.
     """
     kind = _KEYS[unit]
-    if len(systems) > 2 or (len(systems) == 2 and not net.alike(*systems)):
-        whole = draw.over_sizes(f"net-{kind}", _TITLES[unit], _lines(systems, unit), unit)
-        return [whole] if whole is not None else []
     curves: dict[str, dict[str, dict[int, Interval]]] = defaultdict(lambda: defaultdict(dict))
     called = fmt.told_apart([s.name for s in systems], LABEL)
     settings = net.differing_settings([s.result.environment for s in systems])
@@ -355,9 +357,13 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
         title = _TITLES[unit]
         charts = [(title, dict(lines[i : i + 5])) for i in range(0, len(lines), 5)]
     else:
-        charts = [(fmt.capital(what), dict(found))
-                  for what, found in curves.items() if len(found) == 2]  # fmt: skip
+        charts = [(fmt.capital(what), dict(found)) for what, found in curves.items()
+                  if len(found) == len(systems) == 2]  # fmt: skip
     drawn = [draw.over_sizes(f"net-{kind}-{i}", *chart, unit) for i, chart in enumerate(charts)]
+    partly = any(_plain(unit, w) and len(found) < len(systems) for w, found in curves.items())
+    if len(systems) > 2 or partly:
+        beside = _lines(systems, unit)
+        drawn.insert(0, draw.over_sizes(f"net-{kind}", _TITLES[unit], beside, unit))
     return [figure for figure in drawn if figure is not None]
 
 
