@@ -36,6 +36,8 @@ def results(
     node_cpu: str | None = None,
     sizes: Sequence[int] = (64,),
     source: Source = "measured",
+    nodes: int = 2,
+    version: str = "4.1.4",
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     samples = [
@@ -44,8 +46,8 @@ def results(
         for i, us in found.items()
         for size in sizes
     ]
-    mpi = MPIIdentity(family, family, "4.1.4")
-    return write_results(path, samples, mpi, 2, 2, host, hosts, node_cpu)
+    mpi = MPIIdentity(family, family, version)
+    return write_results(path, samples, mpi, nodes, 2, host, hosts, node_cpu)
 
 
 def compared(capsys: pytest.CaptureFixture[str], *paths: Path) -> dict[str, Any]:
@@ -184,3 +186,32 @@ def test_nodes_of_one_name_and_another_processor_are_told_apart(
     c = results(tmp_path / "c.bench.jsonl", {BINOMIAL: lucky(8)}, "openmpi", nodes, host, node_cpu)
     (call,) = compared(capsys, a, c)["calls"]
     assert len({e["mpi"] for e in call["entries"]}) == (1 if told is None else 2)
+
+
+def test_compare_of_several_layouts_draws_each_mpi_over_ranks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for version, speed in (("4.1.4", 2.0), ("5.0.11", 1.0)):
+        for nodes in (2, 4, 16):
+            times = {"bare": lucky(speed * nodes)}
+            times |= {BINOMIAL: lucky(speed * nodes / 2)} if version == "5.0.11" else {}
+            path = tmp_path / "results" / f"{version}-{nodes}.bench.jsonl"
+            results(path, times, nodes=nodes, version=version, sizes=[8, 1024])
+    one = tmp_path / "results" / "mpich.bench.jsonl"
+    results(one, {"native:X=1": lucky(3)}, "mpich", version="5.0.2", sizes=[8])
+    for words, sizes in (([], {8, 1024}), (["--bytes", "8"], {8}), (["--nodes", "2"], set())):
+        charts = tmp_path / f"charts{len(sizes)}"
+        command = ["compare", str(one.parent), *words, "--svg", str(charts)]
+        assert main([*command, "-o", str(tmp_path / "page.html")]) == 0
+        drawn = {p.name: p.read_text() for p in charts.glob("ranks-*")}
+        assert set(drawn) == {f"ranks-bcast-0-latency-{n}.svg" for n in sizes}
+        assert ("Latency against ranks" in (tmp_path / "page.html").read_text()) == bool(sizes)
+    small = (tmp_path / "charts1" / "ranks-bcast-0-latency-8.svg").read_text()
+    assert "MPI_Bcast of 8 B over ranks" in small and "2 ranks per node" in small
+    names = ("4.1.4, default", "5.0.11, default", "5.0.11, fastest algorithm")
+    for label in (*(f"Open MPI {name}" for name in names), "MPICH 5.0.2, fastest algorithm"):
+        assert f">{label}</text>" in small
+    assert ">Open MPI 4.1.4, fastest" not in small
+    assert "binomial(coll_han_priority not set), 8 B, 16 nodes × 2 ranks | median 8.22 µs" in small
+    assert all(f">{n}</text>" in small for n in (4, 8, 32))
+    capsys.readouterr()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from stretto.launch.typed import without
 from stretto.measure.stats import FEWEST
@@ -17,30 +17,51 @@ from stretto.report.ranking_show import answer, facts, place_words
 from stretto.report.render import Figure
 from stretto.report.sources import Source
 
-#: a chart of all algorithms for each of so many places; with more, only those over sizes
+#: bars of all algorithms for at most so many places, and at most so many charts over ranks
 MOST_CHARTS = 12
 
 
-def figures(rankings: Sequence[Ranking]) -> tuple[list[Figure], list[Figure]]:
+@dataclass(frozen=True)
+class Charts:
+    """The charts of a comparison, and of how many calls there is none over ranks."""
+
+    sizes: list[Figure]
+    ranks: list[Figure]
+    bars: list[Figure]
+    left_out: int
+
+    @property
+    def every(self) -> list[Figure]:
+        return [*self.ranks, *self.sizes, *self.bars]
+
+
+def charts(rankings: Sequence[Ranking]) -> Charts:
     colours = draw.hues(rankings)
-    groups: dict[object, list[Ranking]] = defaultdict(list)
+    sizes: dict[object, list[Ranking]] = defaultdict(list)
+    ranks: dict[object, list[Ranking]] = defaultdict(list)
     for r in rankings:
-        groups[replace(r.place, bytes=0), r.mode].append(r)
-    over = [f for g in groups.values() if (f := draw.over_sizes(g, colours))]
-    few = len(rankings) <= MOST_CHARTS
-    return over, [draw.bars(r, colours) for r in rankings] if few else []
+        sizes[replace(r.place, bytes=0), r.mode].append(r)
+        ranks[replace(r.place, nodes=0, ppn=0, nranks=0), r.mode].append(r)
+    over = [f for g in ranks.values() if (f := draw.over_ranks(g, colours))]
+    return Charts(
+        [f for g in sizes.values() if (f := draw.over_sizes(g, colours))],
+        over[:MOST_CHARTS],
+        [draw.bars(r, colours) for r in rankings] if len(rankings) <= MOST_CHARTS else [],
+        len(over[MOST_CHARTS:]),
+    )
 
 
 def write(
     rankings: Sequence[Ranking], files: Sequence[Source], notes: Sequence[str], to: PageFiles
 ) -> list[str]:
     """Write the page and the charts that were asked for; return their paths."""
-    over, bars = figures(rankings)
+    drawn = charts(rankings)
     head = Head(
         "comparison",
         ", ".join(sorted({e.mpi for r in rankings for e in r.entries})),
         answer(rankings),
-        [("sizes", "Sizes", over), ("algorithms", "Algorithms", bars),
+        [("ranks", "Ranks", drawn.ranks), ("sizes", "Sizes", drawn.sizes),
+         ("algorithms", "Algorithms", drawn.bars),
          ("defaults", "Defaults", True), ("method", "Method", True)],
         facts(rankings),
         _following(rankings, files),
@@ -48,8 +69,8 @@ def write(
         simulated=any(r.simulated for r in rankings),
     )  # fmt: skip
     return page.write(
-        "ranking.html.j2", head, [*over, *bars], to,
-        rankings=rankings, over=over, bars=bars, files=files, words=place_words,
+        "ranking.html.j2", head, drawn.every, to,
+        rankings=rankings, charts=drawn, files=files, words=place_words,
     )  # fmt: skip
 
 

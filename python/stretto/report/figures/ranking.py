@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import altair as alt
@@ -12,12 +13,17 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.bars import bar, cut_bars, end_of
 from stretto.report.figures.data import SHAPE, keyed, layer, lined
-from stretto.report.figures.lines import MICRO
-from stretto.report.ranking import Ranking, RankingEntry, default_of
+from stretto.report.figures.lines import MICRO, Line, Room, time_y
+from stretto.report.figures.lines import chart as line_chart
+from stretto.report.points import NATIVE, CandidatePoint, MedianInterval
+from stretto.report.ranking import Ranking, RankingEntry, default_of, fastest
 from stretto.report.render import Figure
 
 #: more rows than this are no picture; the slowest are left out, and counted
 MOST_ROWS = 48
+#: of a chart over ranks, which may be the only one of a page
+RANKS = Room(430, 300)
+DEFAULT, FASTEST = "default", "fastest algorithm"
 
 
 def hues(rankings: Sequence[Ranking]) -> dict[str, str]:
@@ -106,14 +112,14 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
             "y": e.beside_us * MICRO,
             "line": f"{d.mpi} {what}",
             "what": what,
-            "shape": "square" if what == "default" else "circle",
+            "shape": "square" if what == DEFAULT else "circle",
             "d": f"{d.mpi}, {fmt.size(r.place.bytes)} | {what}"
             + (f": {e.label}" if e is not d.default else "")
             + f", {fmt.microseconds(e.beside_us)}",
         }
         for r in rankings
         for d in r.distances
-        for what, e in (("default", d.default), ("fastest algorithm", d.own.best))
+        for what, e in ((DEFAULT, d.default), (FASTEST, d.own.best))
         if r.place.bytes > 0 and e.beside_us > 0
     ]
     sizes = sorted({int(str(r["x"])) for r in rows})
@@ -122,7 +128,7 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
     times = [float(str(r["y"])) for r in rows]
     dash = alt.StrokeDash(
         "what:N",
-        scale=alt.Scale(domain=["default", "fastest algorithm"], range=[[1, 0], [4, 3]]),
+        scale=alt.Scale(domain=[DEFAULT, FASTEST], range=[[1, 0], [4, 3]]),
         legend=alt.Legend(title=None, orient="top"),
     )
     colour = _colour(rows, colours)
@@ -143,3 +149,61 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
         f"{first.mode}; squares: default",
         any(r.simulated for r in rankings),
     )
+
+
+def over_ranks(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figure | None:
+    """Draw the time of each MPI's default, and of its fastest algorithm, over ranks.
+
+    `rankings`: of one call and size, on several layouts. Of layouts with as many ranks, that of
+    the most MPIs counts, then that on the fewest nodes. None when there is one number of ranks.
+    """
+    found: dict[tuple[str, str], dict[int, CandidatePoint]] = defaultdict(dict)
+    for r in sorted(rankings, key=lambda r: (-len({e.mpi for e in r.entries}), r.place.nodes)):
+        p = r.place
+        layout = RankLayout(p.nodes, p.ppn, p.nranks)
+        drawn = [(d.mpi, DEFAULT, d.default) for d in r.distances]
+        drawn += [(d.mpi, FASTEST, d.own.best) for d in r.distances if d.own.known]
+        for mpi in {e.mpi for e in r.entries} - {d.mpi for d in r.distances}:
+            drawn.append((mpi, FASTEST, fastest(e for e in r.entries if e.mpi == mpi)))
+        for mpi, what, e in drawn:
+            source = "simulated" if e.simulated else "measured"
+            point = CandidatePoint(e.label, layout, p.bytes, _interval(e), source)
+            found[mpi, what].setdefault(p.nranks, point)
+    points = [p for by_ranks in found.values() for p in by_ranks.values()]
+    ranks = sorted({p.layout.nranks for p in points})
+    if len(ranks) < 2 or any(p.estimate.low <= 0 for p in points):
+        return None
+    lines = []
+    for (mpi, what), by_ranks in sorted(found.items()):
+        own = [by_ranks[n] for n in sorted(by_ranks)]
+        name, emphasis = (NATIVE, 2) if what == DEFAULT else (what, 1)
+        xs = [float(p.layout.nranks) for p in own]
+        label = f"{mpi}, {what}"
+        lines.append(Line(name, label, colours[mpi], emphasis, xs, own, label))
+    x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
+    several = [n for n in ranks if len({p.layout for p in points if p.layout.nranks == n}) > 1]
+    mode, p = rankings[0].mode, rankings[0].place
+    size = "" if p.collective == "barrier" else f" of {fmt.size(p.bytes)}"
+    each = {q.layout.ppn for q in points}
+    ppn = f"{each.pop()} ranks per node" if len(each) == 1 else "several numbers of ranks per node"
+    note = f"{ppn}, {p.shape or 'any type'}, {mode}; squares: default"
+    if several:
+        note += f"; not all MPIs have the same layout on {', '.join(map(str, several))} ranks"
+    words = [p.collective, *p.shape.split(), str(p.root), mode, str(p.bytes)]
+    return Figure(
+        fmt.identifier("-".join(["ranks", *(w.removeprefix("MPI_").lower() for w in words)])),
+        f"{_function(p.collective)}{size} over ranks: each MPI's default"
+        + (" and its fastest algorithm" if any(what == FASTEST for _, what in found) else ""),
+        line_chart(lines, x, time_y(points), room=RANKS),
+        note,
+        any(p.simulated for p in points),
+    )
+
+
+def _interval(e: RankingEntry) -> MedianInterval:
+    """Return an entry's time beside the default of its MPI, with the interval of its launches."""
+    low, high = e.time.low, e.time.high
+    if low is None or high is None:
+        return MedianInterval(e.beside_us, e.beside_us, e.beside_us, "none", e.time.n, e.time.n)
+    moved = e.beside_us / e.time.median
+    return MedianInterval(e.beside_us, moved * low, moved * high, "launches", e.time.n, e.time.n)
