@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from report_samples import make
+from results import write_results
 from stretto.cli import main
 from stretto.errors import StrettoError
+from stretto.files.bench import Sample
+from stretto.files.identity import MPIIdentity
 from stretto.files.layout import RankLayout
 from stretto.report.load import kind_of, load
 
@@ -86,6 +90,75 @@ def test_charts_over_processes_are_one_a_collective_with_three_sizes(
     assert main(["report", str(small), "--processes", str(charts)]) == 1
     assert "two numbers of ranks" in capsys.readouterr().err
     assert main(["report", str(small), "--processes", str(charts), "-o", "x.html"]) == 2
+
+
+RING = "native:coll_tuned_bcast_algorithm=3"
+
+
+def layouts(
+    directory: Path, names: dict[str, float], host: str, version: str = "4.1.4",
+    nodes: tuple[int, ...] = (2, 8), collective: str = "bcast",
+) -> Path:  # fmt: skip
+    """Results of two sizes on several numbers of nodes, with each candidate's us a node."""
+    directory.mkdir()
+    for n in nodes:
+        samples = [
+            Sample(0, collective, name, size, "MPI_BYTE", None, 0, "latency", 1, [n * us], True)
+            for name, us in names.items()
+            for size in (8, 1024)
+        ]
+        mpi = MPIIdentity("openmpi", "openmpi", version)
+        path = directory / f"n{n}.bench.jsonl"
+        write_results(path, samples, mpi, n, 1, host, node_cpu=f"CPU of {host}")
+    return directory
+
+
+def test_report_of_imported_results_marks_the_default_of_the_mpi(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = layouts(tmp_path / "in", {"bare": 20.0, RING: 10.0}, "unknown")
+    charts, page = tmp_path / "charts", tmp_path / "r.html"
+    assert main(["report", str(given), "--processes", str(charts), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"] == ["processes-bcast-latency-byte"]
+    text = (charts / "processes-bcast-latency-byte.svg").read_text()
+    assert "MPI_Bcast of 8 B" in text and "default of the MPI" in text and "native" not in text
+    assert "Open MPI 4.1.4" in text and "unknown" not in text
+    assert main(["report", str(given), "-o", str(page), "--svg", str(charts)]) == 0
+    names = {p.name for p in charts.iterdir()}
+    assert {f"{kind}-bcast-8x1-latency-byte.svg" for kind in ("latency", "relative")} < names
+    for path in charts.iterdir():
+        text = path.read_text()
+        assert "bare" not in text and "default of the MPI" in text, path
+        assert "#d0500a" in text, "the colour of native"
+        fastest = "#0067a8" in text
+        assert fastest == path.name.startswith(("latency", "relative", "bars")), path
+    assert "default of the MPI (squares)" in page.read_text()
+    capsys.readouterr()
+    assert main(["table", "decide", str(given), "-o", str(tmp_path / "x.table")]) == 0
+    printed = capsys.readouterr().out
+    assert "bare" not in printed and "slower than default with" in printed
+
+
+def test_charts_over_processes_of_two_directories_name_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = layouts(tmp_path / "a", {"native": 20.0, "shm": 10.0}, "vm")
+    b = layouts(tmp_path / "b", {"bare": 30.0, "shm": 9.0}, "other", "5.0.11", (2, 4))
+    c = layouts(tmp_path / "c", {"native": 30.0}, "vm", collective="reduce")
+    charts = tmp_path / "charts"
+    assert main(["report", str(a), str(b), "--processes", str(charts)]) == 0
+    text = (charts / "processes-bcast-latency-byte.svg").read_text()
+    for label in ("a, native", "a, Stretto, fastest", "b, default of the MPI", "b, Stretto"):
+        assert f">{label}" in text
+    for words in ("a: Open MPI 4.1.4 on vm, CPU of vm", "b: Open MPI 5.0.11 on other, CPU of oth"):
+        assert words in text
+    heads = re.findall(r'translate\(0,(-[0-9.]+)\)"[^>]*>MPI_Bcast of (?:8 B|1 KiB)<', text)
+    assert len(heads) == 2 and len(set(heads)) == 1, "titles of all panels are at one height"
+    assert main(["report", str(a), str(c), "--processes", str(charts)]) == 0
+    text = (charts / "processes-bcast-latency-byte.svg").read_text()
+    assert "c: Open MPI 4.1.4 on vm (not measured)" in text
+    assert "c: Open MPI" in (charts / "processes-reduce-latency-byte.svg").read_text()
+    capsys.readouterr()
 
 
 def test_the_medians_are_those_of_the_samples(small: Path) -> None:

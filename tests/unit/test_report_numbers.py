@@ -134,7 +134,7 @@ def test_curve_against_ranks_has_one_point_for_each_number() -> None:
         assert found is not None
         point = CandidatePoint("native", layout, 8, found, "measured")
         panels.append(Panel("bcast", layout, "latency", "MPI_BYTE", [point]))
-    figure = curves.scaling(panels, 8)
+    figure = curves.scaling([curves.Ranked(panels)], 8)
     assert figure is not None and "on the fewest nodes" in figure.note
     drawn = str(figure.chart.to_dict())
     assert "1 node × 4 ranks" in drawn and "2 nodes × 4 ranks" in drawn

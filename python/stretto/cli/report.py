@@ -44,7 +44,8 @@ _Processes = Annotated[
     o.option(
         o.OUTPUT,
         "Write only charts of Stretto against the MPI over processes into this directory: one "
-        "file for each collective, with a small, a medium and a large size.",
+        "file for each collective, with a small, a medium and a large size. Two directories share "
+        "each chart.",
         "--processes",
     ),
 ]

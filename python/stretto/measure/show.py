@@ -60,7 +60,9 @@ def table_lines(
     Sizes are rows; where there are so many candidates that the lines would be too long, the
     candidates are, the fastest on the whole first.
     """
-    labels = labels or {}
+    # imported results, and those of the MPI's algorithms alone, have no native
+    native = NATIVE if any(NATIVE in found for found in times.values()) else "default"
+    labels = {**(labels or {}), **({} if native == NATIVE else {BARE: native})}
     by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         by_cell[c.cell][c.candidate] = c
@@ -71,7 +73,7 @@ def table_lines(
     out: list[str] = []
     for (collective, mode, shape, _, pattern), cells in groups.items():
         names = list(dict.fromkeys(n for cell in cells for n in times[cell]))
-        names.sort(key=lambda n: (n != "native", n != "bare", n))
+        names.sort(key=lambda n: (n != NATIVE, n != BARE, n))
         kind = shape.split()[0] if collective not in ("allreduce", "reduce") else shape
         what = f"{collective}, {mode} (us per call, median of launches; {kind})"
         if collective == "barrier":
@@ -92,18 +94,20 @@ def table_lines(
             # the fastest of what has no baseline beside it is faster than nobody knows what
             known = {NATIVE, BARE} & set(times[cell])
             found_here = list(by_cell[cell].values())
-            row.append(best_words(found_here, lambda n: labels.get(n, n)) if known else "not known")
+            best = best_words(found_here, lambda n: labels.get(n, n)) if known else "not known"
+            row.append(native if best == NATIVE else best)
             rows.append(row)
-        if names in (["bare"], ["native"]):
+        if names in ([BARE], [NATIVE]):
             rows = [row[:-1] for row in rows]
         out += ["", what]
         if len("  ".join(rows[0])) > WIDEST:
             rows = _turned(rows, _by_speed(names, [times[cell] for cell in cells]))
         out += columns(rows)
     if comparisons:
-        out += ["", "+ faster and - slower than native with significance and by more than 3%,"]
-        out += ["= no such difference, ? inconclusive; x = time / time of native;"]
-        out += ["best is native where no algorithm is faster with significance"]
+        out += ["", f"+ faster and - slower than {native} with significance and by more than 3%,"]
+        out += [f"= no such difference, ? inconclusive; x = time / time of {native};"]
+        out += [f"best is {native} where no algorithm is faster with significance"]
+        out += [] if native == NATIVE else ["default: the default of the MPI, without Stretto"]
         out += _missing(comparisons)
     return out
 

@@ -119,6 +119,16 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
     )
 
 
+def origin(system: System) -> str:
+    """Return the MPI and the machine of the results, as far as they are known."""
+    if system.modelled:
+        return f"platform {system.machine}"
+    if not system.identities:
+        return system.mpi
+    mpi = titled(system.identities[0].mpi)
+    return mpi if system.machine == "unknown" else f"{mpi} on {system.machine}"
+
+
 def facts_of(system: System) -> list[tuple[str, str]]:
     """Return three facts for the head: what was found, how sure it is, where it holds."""
     out: list[tuple[str, str]] = []
@@ -167,11 +177,8 @@ def facts_of(system: System) -> list[tuple[str, str]]:
         out.append(("gain of tuning", f"claimed for {claimed} of {len(f.scales)} layouts"))
         out.append(("where", f"platform {f.platform}, {f.scaling} scaling"))
     where = [] if system.layout is None else [fmt.layout(system.layout)]
-    if system.modelled:
-        where.append(f"platform {system.machine}")
-    elif system.identities:
-        one = system.identities[0]
-        where.append(f"{titled(one.mpi)} on {system.machine}")
+    if system.modelled or system.identities:
+        where.append(origin(system))
     elif system.settings and not system.tables:
         found = system.settings[0]
         if found.nodes and found.ppn:

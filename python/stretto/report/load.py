@@ -124,8 +124,8 @@ class System:
 
     @property
     def machine(self) -> str:
-        """Return the nodes in words, the header's host where none are named; empty without."""
-        return listed(self.nodes or ({self.host.name} if self.host else ()))
+        """Return the nodes in words, the headers' hosts where none are named; empty without."""
+        return listed(self.nodes or {i.host.name for i in self.identities})
 
     @property
     def processors(self) -> set[str]:

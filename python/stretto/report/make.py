@@ -56,20 +56,43 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
 def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     """Write a picture a collective: Stretto against the MPI over ranks, at three sizes."""
     systems = load(paths)
+    panels = {system.name: sections.by_kind(system) for system in systems}
+    kinds = dict.fromkeys(kind for own in panels.values() for kind in own)
     figures = [
         figure
-        for system in systems
-        for panels in sections.over_ranks(system)
-        if (figure := curves.processes(panels))
-    ]
+        for kind in kinds
+        if (figure := curves.processes(
+            {name: own.get(kind, []) for name, own in panels.items()}, _origins(systems, kind)
+        ))
+    ]  # fmt: skip
     if not figures:
         raise StrettoError(
-            "no collective was measured at one size on two numbers of ranks",
+            "no collective has times of the MPI alone (native or bare) at one size on two numbers "
+            "of ranks",
             ", ".join(map(str, paths)),
             "measure more layouts: stretto bench -n 2, -n 4, ... or stretto campaign run",
         )
     written = [str(path) for f in figures for path in render.write(f, None, directory)]
-    return {**summary(systems[0], figures), "written": written}
+    if len(systems) == 1:
+        return {**summary(systems[0], figures), "written": written}
+    both = compare.build(systems[0], systems[1])
+    return {**compare.summary(both), "figures": [f.name for f in figures], "written": written}
+
+
+def _origins(systems: Sequence[System], kind: str) -> str:
+    """Return the MPI and the machine of each system, below the title of a chart."""
+    if len(systems) == 1:
+        return findings.origin(systems[0])
+    cpus = {cpu for system in systems for cpu in system.processors}
+    out = []
+    for system in systems:
+        words = f"{system.name}: {findings.origin(system)}"
+        if len(cpus) > 1 and system.processors:
+            words += f", {', '.join(sorted(system.processors))}"
+        if not any(p.kind == kind for p in system.panels):
+            words += " (not measured)"
+        out.append(words)
+    return "\n".join(out)
 
 
 @UNCHECKED

@@ -18,11 +18,14 @@ from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
 from stretto.files.table import Table
 from stretto.files.verdict import Run
+from stretto.measure.compare import BARE
 from stretto.measure.settings import REDUCTIONS
 from stretto.measure.stats import median_interval
 from stretto.report import format as fmt
 
 NATIVE = "native"
+#: what native is called where it was measured without Stretto (`BARE`) only
+DEFAULT = "default of the MPI"
 Kind = Literal["launches", "range", "calls", "none"]
 KIND_TEXT: dict[Kind, str] = {
     "launches": "95 % interval of the median over launches",
@@ -89,6 +92,7 @@ class CandidatePoint:
     chosen.
     `relative`: time divided by native's in the same launch, over the launches that measured both;
     None where no launch did.
+    `shown`: what it is called, where that is not the candidate.
     """
 
     candidate: str
@@ -98,6 +102,12 @@ class CandidatePoint:
     source: str
     correct: bool = True
     relative: MedianInterval | None = None
+    shown: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the candidate for people."""
+        return self.shown or self.candidate
 
     @property
     def simulated(self) -> bool:
@@ -156,6 +166,11 @@ class Panel:
         return any(p.simulated for p in self.points)
 
     @property
+    def native_name(self) -> str:
+        """Return what the MPI alone is called here: native, or `DEFAULT`."""
+        return next((p.name for p in self.points if p.candidate == NATIVE), NATIVE)
+
+    @property
     def sizes(self) -> list[int]:
         return sorted({p.bytes for p in self.points})
 
@@ -194,6 +209,21 @@ def ever_chosen(panels: Iterable[Panel]) -> list[str]:
     return sorted(times, key=lambda n: (-times[n], n))
 
 
+def ever_fastest(panels: Iterable[Panel]) -> list[str]:
+    """Return the names other than native that are fastest at some size, most often first.
+
+    Sizes for which a table has a choice do not count.
+    """
+    first = [
+        next((p.candidate for p in panel.at(n) if p.correct and p.candidate != NATIVE), NATIVE)
+        for panel in panels
+        for n in panel.sizes
+        if n not in panel.chosen
+    ]
+    times = Counter(name for name in first if name != NATIVE)
+    return sorted(times, key=lambda n: (-times[n], n))
+
+
 def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Panel]:
     """Sum samples up into panels, sorted, with what the tables choose and what gave no time."""
     times: dict[_PanelKey, dict[_PointKey, _Launches]] = defaultdict(
@@ -222,7 +252,7 @@ def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Pa
     out = [Panel(*key, _points(key[1], times[key], wrong[key])) for key in sorted(times)]
     for panel in out:
         place = panel.collective, panel.layout
-        got = {p.candidate for q in out if (q.collective, q.layout) == place for p in q.points}
+        got = {name for key in times if key[:2] == place for name, *_ in times[key]}
         panel.failed = dict.fromkeys(wanted[place] - got, "gave no time") | dropped[place]
         _choose(panel, tables)
     return out
@@ -232,14 +262,19 @@ def _points(
     layout: RankLayout, times: dict[_PointKey, _Launches], wrong: set[_PointKey]
 ) -> list[CandidatePoint]:
     out = []
+    # where native was not measured, as in imported results, the MPI without Stretto is native
+    native = NATIVE if any(name == NATIVE for name, *_ in times) else BARE
     for (candidate, number, source), by_launch in times.items():
         if source == "simulated" and (candidate, number, "measured") in times:
             continue  # what was measured needs no model
         found = estimate(by_launch.values())
         if found is not None:
-            relative = _relative(by_launch, times.get((NATIVE, number, source), {}))
+            relative = _relative(by_launch, times.get((native, number, source), {}))
             correct = (candidate, number, source) not in wrong
-            out.append(CandidatePoint(candidate, layout, number, found, source, correct, relative))
+            name, shown = (NATIVE, DEFAULT) if candidate == native == BARE else (candidate, "")
+            out.append(
+                CandidatePoint(name, layout, number, found, source, correct, relative, shown)
+            )
     return out
 
 

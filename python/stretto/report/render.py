@@ -34,7 +34,7 @@ class Figure:
     `name`: file name without extension, and the element's id; unique in a report.
     `title`: what is shown, in words; inside exported files, above the chart in the page.
     `chart`: the chart, without title.
-    `note`: a line below the title: layout, what was left out, how it was measured.
+    `note`: lines below the title: layout, what was left out, how it was measured.
     `of`: what it is of, a line each; in exported files only, as the page has it elsewhere.
     `simulated`: whether any mark of it comes from a simulation; the figure then says so itself.
     `light_only`: drawn in colours that are inverted, not replaced, in dark mode (heat maps).
@@ -52,7 +52,8 @@ class Figure:
 def titled(figure: Figure) -> Chart:
     """Return the chart with its title, and with the note below it."""
     of = [line for text in figure.of for line in textwrap.wrap(text, 72)]
-    subtitle = [x for x in (*of, figure.note, SIMULATED if figure.simulated else "") if x]
+    notes = [*of, *figure.note.split("\n"), SIMULATED if figure.simulated else ""]
+    subtitle = [line for line in notes if line]
     lines = textwrap.wrap(figure.title, 88) or [""]
     return figure.chart.properties(title=alt.TitleParams(text=lines, subtitle=subtitle))
 

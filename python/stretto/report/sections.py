@@ -27,7 +27,7 @@ from stretto.report.figures import (
 from stretto.report.load import System
 from stretto.report.page import Head, PageFiles
 from stretto.report.plans import Drawn, plans
-from stretto.report.points import Panel, ever_chosen
+from stretto.report.points import NATIVE, Panel, ever_chosen, ever_fastest
 from stretto.report.render import Figure
 from stretto.report.tables import View, importance
 
@@ -83,7 +83,8 @@ class Content:
 
 
 def build(system: System) -> Content:
-    colours = {name: theme.chosen_colour(i) for i, name in enumerate(ever_chosen(system.panels))}
+    picked = ever_chosen(system.panels) or ever_fastest(system.panels)
+    colours = {name: theme.chosen_colour(i) for i, name in enumerate(picked)}
     views, left_out = views_of(system)
     p, v = system.profile, system.verdict
     parts = breakdown(p) if p is not None else None
@@ -105,7 +106,9 @@ def build(system: System) -> Content:
             for panel in view.panels
             if (found := curves.latency(panel, colours))
         ],
-        ranks=[found for panels in over_ranks(system) if (found := curves.over_ranks(panels))],
+        ranks=[
+            found for panels in by_kind(system).values() if (found := curves.over_ranks(panels))
+        ],
         candidates=_candidates(system, [v for v in views if v.layout == views[0].layout], colours),
         layouts=_layouts(system),
         plans=plans(system),
@@ -154,6 +157,7 @@ def write(content: Content, to: PageFiles) -> list[str]:
         row_views=_row_views(content.views, rows),
         learned_rows=found,
         most_shapes=MOST_SHAPES,
+        native=" or ".join(sorted({p.native_name for p in system.panels}) or [NATIVE]),
         has_choice=bool(ever_chosen(system.panels)),
         tables=tables,
         learned=learned,
@@ -241,14 +245,13 @@ def _candidates(system: System, views: list[View], colours: dict[str, str]) -> l
     return out
 
 
-def over_ranks(system: System) -> list[list[Panel]]:
-    """Return the panels that differ by their layout only, where there are two rank counts."""
-    groups: dict[tuple[str, str, str], list[Panel]] = {}
-    for panel in system.panels:
-        groups.setdefault((panel.collective, panel.mode, panel.variant), []).append(panel)
+def by_kind(system: System) -> dict[str, list[Panel]]:
+    """Return the panels that differ by their layout only, the most important collective first."""
     key = importance(system)
-    ordered = sorted(groups.items(), key=lambda g: (key(g[0][0]), g[0]))
-    return [found for _, found in ordered if len({p.layout.nranks for p in found}) > 1]
+    groups: dict[str, list[Panel]] = {}
+    for p in sorted(system.panels, key=lambda p: (key(p.collective), p.kind, p.layout)):
+        groups.setdefault(p.kind, []).append(p)
+    return groups
 
 
 def _layouts(system: System) -> list[Slot]:

@@ -105,7 +105,7 @@ def log_y(field: str, low: float, high: float, title: str, **axis: Any) -> Any:
 RATIO_LIMIT = 4.0
 
 
-def ratio_y(field: str, low: float, high: float) -> Any:
+def ratio_y(field: str, low: float, high: float, native: str = "native") -> Any:
     """Return a logarithmic axis of time relative to native, with 1 in it and 4 as its end.
 
     Slower than four times native is of no interest, and would flatten everything that is.
@@ -117,7 +117,7 @@ def ratio_y(field: str, low: float, high: float) -> Any:
         ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4]
     ticks = [t for t in ticks if bottom <= t <= top]
     words: dict[str, Any] = {"format": "~g", "labelOverlap": False}
-    return quantity(alt.Y, field, "Time / native", [bottom, top], 10, values=ticks, **words)
+    return quantity(alt.Y, field, f"Time / {native}", [bottom, top], 10, values=ticks, **words)
 
 
 def names_y(field: str, order: Sequence[str], **axis: Any) -> alt.Y:

@@ -39,17 +39,20 @@ def candidates(panel: Panel, number: int, colours: Colours) -> Figure | None:
     anchor = (native or kept[0]).estimate.median
     whole = max(CLIP * anchor, 1.5 * kept[0].estimate.median)
     limit = end_of(whole, [p.estimate.high for p in kept])
-    names = fmt.distinct({p.candidate: fmt.choice(p.candidate) for p in kept})
+    names = fmt.distinct({p.candidate: fmt.choice(p.name) for p in kept})
     hues = {NATIVE: theme.colour("native")}
+    fastest = next((p.candidate for p in kept if p.correct and p.candidate != NATIVE), None)
     if chosen is not None:
         hues.setdefault(chosen, colours.get(chosen, theme.colour("blue")))
+    elif fastest is not None and fastest in colours:
+        hues[fastest] = colours[fastest]
     rows = []
     for p in kept:
         e = p.estimate
         mark = " \u2190 chosen" if p.candidate == chosen else ""
         wrong = "" if p.correct else "  WRONG RESULTS"
         words = (
-            f"{p.candidate}: median {fmt.microseconds(e.median)} ({fmt.microseconds(e.low)} to "
+            f"{p.name}: median {fmt.microseconds(e.median)} ({fmt.microseconds(e.low)} to "
             f"{fmt.microseconds(e.high)}), {fmt.plural(e.launches, 'launch', 'launches')}"
             f"{', source: simulated' if p.simulated else ''}{wrong}"
         )

@@ -32,8 +32,9 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
             if points:
                 key = NATIVE if kind == NATIVE else f"tuned {name}"
                 xs = [float(p.bytes) for p in points]
-                label = fmt.choice(f"{name}, {kind}", 24)
-                who = f"{name} {kind}"
+                called = points[0].name if kind == NATIVE else kind
+                label = fmt.choice(f"{name}, {called}", 30)
+                who = f"{name} {called}"
                 lines.append(Line(key, label, theme.colour(hue), emphasis, xs, points, who))
     if len(shared) < 2 or not lines:
         return None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-
-import altair as alt
+from typing import NamedTuple
 
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import beside
+from stretto.report.figures.data import HUES, beside
 from stretto.report.figures.lines import (
     MICRO,
     SMALL,
@@ -22,7 +21,7 @@ from stretto.report.figures.lines import (
     in_seconds,
     time_y,
 )
-from stretto.report.points import NATIVE, CandidatePoint, Panel, ever_chosen
+from stretto.report.points import NATIVE, CandidatePoint, Panel, ever_chosen, ever_fastest
 from stretto.report.render import Figure
 
 #: candidates that the MPI carries out
@@ -31,7 +30,7 @@ MOST_LINES = 18  # as many names as fit beside a chart
 
 
 def _lines(panel: Panel, colours: Colours) -> list[Line]:
-    ever = ever_chosen([panel])
+    ever = _emphasised(panel, colours)
     lines = []
     for name in panel.candidates:
         if name == NATIVE:
@@ -42,12 +41,17 @@ def _lines(panel: Panel, colours: Colours) -> list[Line]:
             colour, emphasis = theme.colour("other-mpi"), 0
         points = panel.of(name)
         xs = [float(p.bytes) for p in points]
-        lines.append(Line(name, fmt.choice(name, 20), colour, emphasis, xs, points))
+        lines.append(Line(name, fmt.choice(points[0].name, 20), colour, emphasis, xs, points))
     return sorted(lines, key=lambda line: line.emphasis)
 
 
-def _kept(panel: Panel) -> set[str]:
-    """Return the candidates to draw: native, the chosen, and of the others the fastest."""
+def _emphasised(panel: Panel, colours: Colours) -> set[str]:
+    """Return the candidates that the table chooses, and without one the fastest."""
+    return {*ever_chosen([panel]), *(n for n in ever_fastest([panel]) if n in colours)}
+
+
+def _kept(panel: Panel, colours: Colours) -> set[str]:
+    """Return the candidates to draw: native, the emphasised, and of the others the fastest."""
     native = {p.bytes: p.estimate.median for p in panel.of(NATIVE)}
 
     def best(name: str) -> float:
@@ -58,7 +62,7 @@ def _kept(panel: Panel) -> set[str]:
         ]
         return min(ratios, default=math.inf)
 
-    always = {NATIVE, *ever_chosen([panel])}
+    always = {NATIVE, *_emphasised(panel, colours)}
     others = sorted((n for n in panel.candidates if n not in always), key=best)
     return (always & set(panel.candidates)) | set(others[: max(0, MOST_LINES - len(always))])
 
@@ -76,7 +80,7 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     sizes = sorted({p.bytes for p in points})
     if len(sizes) < 2:
         return []
-    kept = _kept(panel)
+    kept = _kept(panel, colours)
     points = [p for p in points if p.candidate in kept]
     drawn = replace(panel, points=points)
     lines = _lines(drawn, colours)
@@ -108,11 +112,12 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
 
     ratios = [v[0] for p in points if (v := relative(p)) is not None]
     if len(native) > 1 and len(lines) > 1:
-        y = axes.ratio_y("t", min(ratios), max(ratios))
+        base = NATIVE if panel.native_name == NATIVE else f"the {panel.native_name}"
+        y = axes.ratio_y("t", min(ratios), max(ratios), base)
         out.append(
             Figure(
                 f"relative-{panel.name}",
-                f"{panel.function}: time relative to native",
+                f"{panel.function}: time relative to {base}",
                 chart(lines, x, y, relative, drawn),
                 f"{note}; below 1 is faster",
                 panel.simulated,
@@ -121,31 +126,57 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
     return out
 
 
-def over_ranks(panels: Sequence[Panel], label: str = "chosen") -> list[Figure]:
-    """Draw time per call against ranks, at a small, a medium and a large size that all have."""
-    shared = sorted(set.intersection(*(set(p.sizes) for p in panels)))
-    picked = sorted({shared[0], shared[len(shared) // 2], shared[-1]}) if shared else []
-    return [f for number in picked if (f := scaling(panels, number, label))]
+class Ranked(NamedTuple):
+    """Panels of one collective on several layouts.
+
+    `label`: what the table's choice is called. `system`: whose they are, where several are drawn.
+    """
+
+    panels: Sequence[Panel]
+    label: str = "chosen"
+    system: str = ""
 
 
-def processes(panels: Sequence[Panel]) -> Figure | None:
+def over_ranks(panels: Sequence[Panel]) -> list[Figure]:
+    """Draw time per call against ranks, at a small, a medium and a large size."""
+    groups = [Ranked(panels)]
+    return [f for number in _picked(groups) if (f := scaling(groups, number))]
+
+
+def _picked(groups: Sequence[Ranked]) -> list[int]:
+    """Return a small, a medium and a large size measured on two numbers of ranks.
+
+    Sizes that all panels have come before others.
+    """
+    panels = [p for g in groups for p in g.panels]
+    sizes = sorted({n for p in panels for n in p.sizes})
+    drawn = [n for n in sizes if any(len(_by_ranks(g.panels, n)) > 1 for g in groups)]
+    found = [n for n in drawn if all(p.point(NATIVE, n) for p in panels)] or drawn
+    return sorted({found[0], found[len(found) // 2], found[-1]}) if found else []
+
+
+def processes(systems: Mapping[str, Sequence[Panel]], note: str) -> Figure | None:
     """Draw Stretto against the MPI over ranks, at a small, a medium and a large size.
 
-    `panels`: one collective's, of several layouts. Stretto is the table's choice, or without a
-    table the fastest candidate. None when fewer than two rank counts have a size.
+    `systems`: the panels of one collective by the system's name, at least one panel in all.
+    Stretto is the table's choice, or without a table the fastest candidate. `note`: what the
+    systems are. None when no size was measured on two numbers of ranks.
     """
-    decided = any(p.chosen for p in panels)
-    taken = list(panels) if decided else [replace(p, chosen=_fastest(p)) for p in panels]
-    label = "Stretto" if decided else "Stretto, fastest"
-    found = over_ranks(taken, label)
+    groups = []
+    for name, panels in systems.items():
+        decided = any(p.chosen for p in panels)
+        taken = panels if decided else [replace(p, chosen=_fastest(p)) for p in panels]
+        groups.append(Ranked(taken, "Stretto" if decided else "Stretto, fastest", name))
+    found = [f for number in _picked(groups) if (f := scaling(groups, number, head=True))]
     if not found:
         return None
-    charts = [f.chart.properties(title=alt.TitleParams(f.title)) for f in found]
+    first = next(p for g in groups for p in g.panels)
+    charts = [f.chart for f in found]
     return Figure(
-        f"processes-{panels[0].kind}",
-        f"{panels[0].function} over processes",
+        f"processes-{first.kind}",
+        f"{first.function} over processes",
         charts[0] if len(charts) == 1 else beside(*charts),
-        found[0].note,
+        f"{note}\n{found[0].note}",
         any(f.simulated for f in found),
     )
 
@@ -159,36 +190,51 @@ def _fastest(panel: Panel) -> dict[int, str]:
     return out
 
 
-def scaling(panels: Sequence[Panel], number: int, label: str = "chosen") -> Figure | None:
-    """Draw time per call against ranks at one size: native, and the table's choice (`label`).
+def _by_ranks(panels: Sequence[Panel], number: int) -> dict[int, Panel]:
+    """Return the panels with native at one size by their ranks; of several, on fewest nodes."""
+    out: dict[int, Panel] = {}
+    for panel in sorted(panels, key=lambda p: p.layout.nodes):
+        native = panel.point(NATIVE, number)
+        if native is not None and native.estimate.low > 0:
+            out.setdefault(panel.layout.nranks, panel)
+    return {ranks: out[ranks] for ranks in sorted(out)}
+
+
+def scaling(groups: Sequence[Ranked], number: int, head: bool = False) -> Figure | None:
+    """Draw time per call against ranks at one size: native, and the table's choice.
 
     Of layouts with as many ranks, the one on fewest nodes counts: a curve has one point for each.
-    None when fewer than two rank counts have that size.
+    None when no system has that size on two numbers of ranks. `head`: whether the title stands in
+    the chart itself.
     """
-    fullest: dict[int, Panel] = {}
-    for panel in sorted(panels, key=lambda p: p.layout.nodes):
-        if not panel.point(NATIVE, number):
-            continue
-        fullest.setdefault(panel.layout.nranks, panel)
-    panels = list(fullest.values())
-    native = [p for q in panels if (p := q.point(NATIVE, number))]
-    chosen = [p for q in panels if (p := q.choice_at(number))]
-    points = [p for p in native + chosen if p.estimate.low > 0]
-    ranks = sorted({p.layout.nranks for p in points})
-    if len(ranks) < 2:
+    several = len(groups) > 1
+    lines: list[Line] = []
+    longest = 0
+    for group, own in zip(groups, HUES, strict=False):
+        panels = _by_ranks(group.panels, number)
+        longest = max(longest, len(panels))
+        chosen = [p for q in panels.values() if (p := q.choice_at(number)) and p.estimate.low > 0]
+        native = [p for q in panels.values() if (p := q.point(NATIVE, number))]
+        called = ", ".join(dict.fromkeys(p.name for p in native))
+        for name, label, hue, emphasis, points in (
+            ("tuned", group.label, "blue", 1, chosen),
+            (NATIVE, called, "native", 2, native),
+        ):
+            words = f"{group.system}, {label}" if several else label
+            colour = theme.colour(own if several else hue)
+            xs = [float(p.layout.nranks) for p in points]
+            who = words if several else ""
+            lines += [Line(name, words, colour, emphasis, xs, points, who)] if points else []
+    if longest < 2:
         return None
+    points = [p for line in lines for p in line.points]
+    ranks = sorted({p.layout.nranks for p in points})
     x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
-    lines = [
-        Line(name, label, theme.colour(hue), emphasis, [float(p.layout.nranks) for p in ps], ps)
-        for name, label, hue, emphasis, ps in (
-            ("tuned", label, "blue", 1, sorted(chosen, key=lambda p: p.layout)),
-            (NATIVE, NATIVE, "native", 2, sorted(native, key=lambda p: p.layout)),
-        )
-    ]
+    first = next(p for g in groups for p in g.panels)
     return Figure(
-        f"scaling-{panels[0].kind}-{number}B",
-        panels[0].title(number),
-        chart(lines, x, time_y(points), room=SMALL),
-        f"time per call against ranks, {panels[0].mode}; on the fewest nodes",
+        f"scaling-{first.kind}-{number}B",
+        first.title(number),
+        chart(lines, x, time_y(points), room=SMALL, head=first.title(number) if head else ""),
+        f"time per call against ranks, {first.mode}; on the fewest nodes",
         any(p.simulated for p in points),
     )

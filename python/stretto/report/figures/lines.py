@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 
@@ -73,7 +73,7 @@ def _describe(point: CandidatePoint, chosen: bool) -> str:
     e = point.estimate
     interval = f" ({fmt.microseconds(e.low)} to {fmt.microseconds(e.high)})"
     words = [
-        f"{point.candidate}, {fmt.size(point.bytes)}, {fmt.layout(point.layout)}",
+        f"{point.name}, {fmt.size(point.bytes)}, {fmt.layout(point.layout)}",
         f"median {fmt.microseconds(e.median)}" + ("" if e.kind == "none" else interval),
         "" if point.simulated else fmt.plural(e.launches, "launch", "launches"),
         "chosen by the table" if chosen else "",
@@ -198,10 +198,21 @@ def chart(
     scale: Scale = in_seconds,
     panel: Panel | None = None,
     room: Room = LARGE,
+    head: str = "",
 ) -> Composed:
+    """Draw lines with their names.
+
+    `head`: a title of its own, which is as far above the plot as that of any other chart.
+    """
     chosen = panel.chosen if panel is not None else {}
     halo = _halo(panel, x, y, scale) if panel is not None else []
     layers = [*halo, *_line_layers(lines, x, y, chosen, scale)]
     # labels, whose places are pixels, over layers whose places are data
-    both = layer(layer(*layers), layer(*_labels(lines, y, scale, room)))
+    parts = [layer(*layers), layer(*_labels(lines, y, scale, room))]
+    if head:
+        place: dict[str, Any] = {"x": alt.value(0), "y": alt.value(-12)}
+        style: dict[str, Any] = {"baseline": "bottom", "fontSize": 13, "fontWeight": "bold"}
+        text = chart_of([{"label": head}]).mark_text(align="left", **style)
+        parts.append(layer(text.encode(text=alt.Text("label:N"), **place)))
+    both = layer(*parts)
     return both.properties(width=room.width, height=room.height).resolve_scale(y="independent")

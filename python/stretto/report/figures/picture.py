@@ -44,8 +44,9 @@ def _latency(panel: Panel) -> Chart:
     tuned = [p for p in found if p is not None and p.bytes > 0 and p.estimate.low > 0]
     lines = [
         Line("tuned", "tuned", theme.colour("blue"), 1, [float(p.bytes) for p in tuned], tuned),
-        Line(NATIVE, NATIVE, theme.colour("native"), 2, [float(p.bytes) for p in native], native),
-    ]
+        Line(NATIVE, panel.native_name, theme.colour("native"), 2,
+             [float(p.bytes) for p in native], native),
+    ]  # fmt: skip
     points = native + tuned
     y = time_y(points, f"{panel.function}, time per call")
     sizes = sorted({p.bytes for p in points})
