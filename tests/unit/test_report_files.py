@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -222,6 +224,31 @@ def test_failures_and_layouts_of_a_cluster(cluster: Path) -> None:
 def test_two_directories_of_one_name_are_told_apart(small: Path, tmp_path: Path) -> None:
     other = make.make(tmp_path / "small")
     assert len({s.name for s in load([small, other])}) == 2
+
+
+def test_two_directories_below_are_compared_with_all_their_files(
+    small: Path, cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = tmp_path / "both"
+    for one in (small, cluster):
+        shutil.copytree(one, both / one.name)
+    ft, heat = load([both])
+    assert [s.name for s in (ft, heat)] == ["cluster", "small"]
+    assert all(s.profile and s.tables and s.verdict for s in (ft, heat))
+    unlike = tmp_path / "unlike"
+    unlike.mkdir()
+    layouts(unlike / "a", {"native": 1.0}, "vm")
+    layouts(unlike / "b", {"native": 1.0}, "vm", collective="reduce")
+    page = tmp_path / "r.html"
+    assert main(["report", str(unlike), "-o", str(page), "--json"]) == 0
+    where = "on 2 nodes × 1 rank, 8 nodes × 1 rank (Open MPI 4.1.4 on vm)"
+    assert json.loads(capsys.readouterr().out)["verdict"] == (
+        f"a and b have no measured point in common. a: bcast {where}; b: reduce {where}."
+    )
+    assert f"stretto report {os.path.relpath(unlike / 'b')}<" in page.read_text()
+    layouts(unlike / "c", {"native": 1.0}, "vm")
+    assert main(["report", str(unlike), "-o", str(page)]) == 1
+    assert "results in 3 directories below" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", FILES)

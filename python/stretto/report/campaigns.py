@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -43,22 +43,27 @@ def _table_of(place: Path) -> Path | None:
     return None
 
 
-def apart(directory: Path, found: Sequence[File]) -> list[tuple[Path, list[File]]]:
-    """Systems in a directory: the MPIs of a campaign are compared, where they are two."""
+def apart(
+    directory: Path, found: Sequence[File], own: Callable[[Path], list[File]]
+) -> list[tuple[Path, list[File]]]:
+    """Return the systems in a directory: two MPIs of a campaign, or two directories of tune.
+
+    `own`: returns the files of a directory.
+    """
     places = sorted({p.parent for kind, p in found if kind == "bench"} - {directory})
     if len(places) < 2:
         return [(directory, list(found))]
     if len(places) > 2:
         raise StrettoError(
-            f"this campaign has results of {len(places)} systems (MPI and processor), but a "
-            "report covers one system, or compares two",
+            f"there are results in {len(places)} directories below, but a report covers one "
+            "directory, or compares two",
             directory,
             f"name them: stretto report {places[0]} {places[1]}",
         )
     out: list[tuple[Path, list[File]]] = []
     for place in places:
         table = _table_of(place)
-        files = [f for f in found if f[0] == "bench" and f[1].parent == place]
+        files = own(place)
         files += [("table", p) for k, p in found if k == "table" and p.resolve() == table]
         # DIR/MPI/CPU: named after the MPI, where it differs
         names = {p.parent for p in places}

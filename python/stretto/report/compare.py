@@ -147,7 +147,8 @@ def _ratio(a: CandidatePoint | None, b: CandidatePoint | None) -> tuple[float | 
 
 def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
     if not rows:
-        return "The two systems share no measured point."
+        held = "; ".join(f"{s.name}: {_held(s)}" for s in (a, b))
+        return f"{a.name} and {b.name} have no measured point in common. {held}."
     parts = []
     for kind in ("native", "tuned"):
         known = [r for r in rows if r[f"{kind}_ratio"] or r[f"{kind}_words"]]
@@ -164,14 +165,22 @@ def _finding(a: System, b: System, rows: list[dict[str, Any]]) -> str:
         parts.append(f"{kind} {', '.join(said)}")
     if not parts:
         return (
-            f"The two systems share {fmt.plural(len(rows), 'size')}, but neither native nor a "
-            "table's choice was measured there on both."
+            f"{a.name} and {b.name} share {fmt.plural(len(rows), 'size')}, but neither native nor "
+            "a table's choice was measured there on both."
         )
     text = f"{b.name} against {a.name}: " + "; ".join(parts)
     model = [r["simulated"] for r in rows]
     if any(model):
         text += f"; {'all' if all(model) else 'some'} of it simulated"
     return f"{text}."
+
+
+def _held(system: System) -> str:
+    """Return what was measured, and on which MPI and machine."""
+    names = ", ".join(sorted({p.collective for p in system.panels})) or "no collective"
+    layouts = ", ".join(fmt.layout(q) for q in sorted({p.layout for p in system.panels}))
+    words = f"{names} on {layouts}" if layouts else names
+    return f"{words} ({origin})" if (origin := findings.origin(system)) else words
 
 
 def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
@@ -205,7 +214,10 @@ def write(both: SystemsCompared, to: PageFiles) -> list[str]:
         warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)[:1]],
         simulated=both.simulated,
     )
-    return page.write("compare.html.j2", head, both.figures, to, c=both, facts=_side_by_side(both))
+    return page.write(
+        "compare.html.j2", head, both.figures, to,
+        c=both, facts=_side_by_side(both), directories=[_directory(s) for s in both.systems],
+    )  # fmt: skip
 
 
 def summary(both: SystemsCompared) -> dict[str, Any]:

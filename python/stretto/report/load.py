@@ -204,7 +204,7 @@ def load(paths: Sequence[Path]) -> list[System]:
         return [_system("files", [(kind_of(p), p) for p in paths])]
     found = [(d, _in_directory(d)) for d in directories]
     if len(found) == 1:
-        found = campaigns.apart(directories[0], found[0][1])
+        found = campaigns.apart(directories[0], found[0][1], _own_files)
     systems = [_system(d.resolve().name or str(d), files) for d, files in found]
     _same_caches(systems)
     if len(systems) == 2 and systems[0].name == systems[1].name:
@@ -213,14 +213,18 @@ def load(paths: Sequence[Path]) -> list[System]:
     return systems
 
 
+def _own_files(directory: Path) -> list[File]:
+    return [
+        (kind, path)
+        for kind, (pattern, _) in KINDS.items()
+        for path in sorted(directory.glob(pattern))
+        if path.is_file()
+    ]
+
+
 def _in_directory(directory: Path) -> list[File]:
     try:
-        found = [
-            (kind, path)
-            for kind, (pattern, _) in KINDS.items()
-            for path in sorted(directory.glob(pattern))
-            if path.is_file()
-        ]
+        found = _own_files(directory)
         found += campaigns.below(directory, found)
     except OSError as error:
         raise from_oserror(error, "cannot read the directory", directory) from error
