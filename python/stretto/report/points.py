@@ -171,6 +171,11 @@ class Panel:
         return next((p.name for p in self.points if p.candidate == NATIVE), NATIVE)
 
     @property
+    def native_words(self) -> str:
+        """Return the same within a sentence."""
+        return NATIVE if self.native_name == NATIVE else f"the {self.native_name}"
+
+    @property
     def sizes(self) -> list[int]:
         return sorted({p.bytes for p in self.points})
 

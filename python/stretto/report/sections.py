@@ -157,7 +157,7 @@ def write(content: Content, to: PageFiles) -> list[str]:
         row_views=_row_views(content.views, rows),
         learned_rows=found,
         most_shapes=MOST_SHAPES,
-        native=" or ".join(sorted({p.native_name for p in system.panels}) or [NATIVE]),
+        native=" or ".join(sorted({p.native_words for p in system.panels}) or [NATIVE]),
         has_choice=bool(ever_chosen(system.panels)),
         tables=tables,
         learned=learned,

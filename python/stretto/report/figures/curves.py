@@ -112,12 +112,11 @@ def latency(panel: Panel, colours: Colours) -> list[Figure]:
 
     ratios = [v[0] for p in points if (v := relative(p)) is not None]
     if len(native) > 1 and len(lines) > 1:
-        base = NATIVE if panel.native_name == NATIVE else f"the {panel.native_name}"
-        y = axes.ratio_y("t", min(ratios), max(ratios), base)
+        y = axes.ratio_y("t", min(ratios), max(ratios), panel.native_words)
         out.append(
             Figure(
                 f"relative-{panel.name}",
-                f"{panel.function}: time relative to {base}",
+                f"{panel.function}: time relative to {panel.native_words}",
                 chart(lines, x, y, relative, drawn),
                 f"{note}; below 1 is faster",
                 panel.simulated,

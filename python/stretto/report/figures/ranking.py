@@ -13,7 +13,7 @@ from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.bars import bar, cut_bars, end_of
 from stretto.report.figures.data import SHAPE, keyed, layer, lined
-from stretto.report.figures.lines import MICRO, Line, Room, time_y
+from stretto.report.figures.lines import MICRO, Line, time_y
 from stretto.report.figures.lines import chart as line_chart
 from stretto.report.points import NATIVE, CandidatePoint, MedianInterval
 from stretto.report.ranking import Ranking, RankingEntry, default_of, fastest
@@ -21,8 +21,6 @@ from stretto.report.render import Figure
 
 #: more rows than this are no picture; the slowest are left out, and counted
 MOST_ROWS = 48
-#: of a chart over ranks, which may be the only one of a page
-RANKS = Room(430, 300)
 DEFAULT, FASTEST = "default", "fastest algorithm"
 
 
@@ -178,23 +176,25 @@ def over_ranks(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
         own = [by_ranks[n] for n in sorted(by_ranks)]
         name, emphasis = (NATIVE, 2) if what == DEFAULT else (what, 1)
         xs = [float(p.layout.nranks) for p in own]
-        label = f"{mpi}, {what}"
-        lines.append(Line(name, label, colours[mpi], emphasis, xs, own, label))
+        label = f"{mpi}, {what.split()[0]}"
+        lines.append(Line(name, label, colours[mpi], emphasis, xs, own, f"{mpi}, {what}"))
     x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
     several = [n for n in ranks if len({p.layout for p in points if p.layout.nranks == n}) > 1]
     mode, p = rankings[0].mode, rankings[0].place
     size = "" if p.collective == "barrier" else f" of {fmt.size(p.bytes)}"
     each = {q.layout.ppn for q in points}
     ppn = f"{each.pop()} ranks per node" if len(each) == 1 else "several numbers of ranks per node"
+    both = any(what == FASTEST for _, what in found)
     note = f"{ppn}, {p.shape or 'any type'}, {mode}; squares: default"
+    note += ", circles: fastest algorithm" if both else ""
     if several:
         note += f"; not all MPIs have the same layout on {', '.join(map(str, several))} ranks"
     words = [p.collective, *p.shape.split(), str(p.root), mode, str(p.bytes)]
     return Figure(
         fmt.identifier("-".join(["ranks", *(w.removeprefix("MPI_").lower() for w in words)])),
         f"{_function(p.collective)}{size} over ranks: each MPI's default"
-        + (" and its fastest algorithm" if any(what == FASTEST for _, what in found) else ""),
-        line_chart(lines, x, time_y(points), room=RANKS),
+        + (" and its fastest algorithm" if both else ""),
+        line_chart(lines, x, time_y(points)),
         note,
         any(p.simulated for p in points),
     )
