@@ -36,12 +36,13 @@ def results(
     node_cpu: str | None = None,
     sizes: Sequence[int] = (64,),
     source: Source = "measured",
+    mode: str = "latency",
     nodes: int = 2,
     version: str = "4.1.4",
 ) -> Path:
     """Times in us by candidate, then by launch; of launches on `hosts`, with that processor."""
     samples = [
-        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, "latency", 1, [us], True, source=source)
+        Sample(i, "bcast", name, size, "MPI_BYTE", None, 0, mode, 1, [us], True, source=source)
         for name, found in times.items()
         for i, us in found.items()
         for size in sizes
@@ -214,4 +215,9 @@ def test_compare_of_several_layouts_draws_each_mpi_over_ranks(
     assert ">Open MPI 4.1.4, fastest" not in small
     assert "binomial(coll_han_priority not set), 8 B, 16 nodes × 2 ranks | median 8.22 µs" in small
     assert all(f">{n}</text>" in small for n in (4, 8, 32))
+    more = {"nodes": 1, "version": "5.0.11", "sizes": [8]}
+    results(one.parent / "node.bench.jsonl", {"bare": lucky(1)}, mode="throughput", **more)
+    assert main(["compare", str(one.parent), "--bytes", "8", "--svg", str(tmp_path / "both")]) == 0
+    (chart,) = (tmp_path / "both").glob("ranks-*")
+    assert "; 2 ranks are compared in the other mode (--mode)" in chart.read_text()
     capsys.readouterr()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stretto.launch.typed import without
@@ -35,14 +35,23 @@ class Charts:
         return [*self.ranks, *self.sizes, *self.bars]
 
 
+def _ranks(rankings: Iterable[Ranking]) -> set[int]:
+    return {r.place.nranks for r in rankings}
+
+
 def charts(rankings: Sequence[Ranking]) -> Charts:
     colours = draw.hues(rankings)
     sizes: dict[object, list[Ranking]] = defaultdict(list)
-    ranks: dict[object, list[Ranking]] = defaultdict(list)
+    ranks: dict[object, dict[str, list[Ranking]]] = defaultdict(lambda: defaultdict(list))
     for r in rankings:
         sizes[replace(r.place, bytes=0), r.mode].append(r)
-        ranks[replace(r.place, nodes=0, ppn=0, nranks=0), r.mode].append(r)
-    over = [f for g in ranks.values() if (f := draw.over_ranks(g, colours))]
+        ranks[replace(r.place, nodes=0, ppn=0, nranks=0)][r.mode].append(r)
+    over = [
+        f
+        for modes in ranks.values()
+        for g in modes.values()
+        if (f := draw.over_ranks(g, colours, _ranks(q for h in modes.values() for q in h)))
+    ]
     return Charts(
         [f for g in sizes.values() if (f := draw.over_sizes(g, colours))],
         over[:MOST_CHARTS],

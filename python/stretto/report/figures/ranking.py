@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import altair as alt
 
@@ -149,11 +149,14 @@ def over_sizes(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
     )
 
 
-def over_ranks(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figure | None:
+def over_ranks(
+    rankings: Sequence[Ranking], colours: Mapping[str, str], apart: Collection[int] = ()
+) -> Figure | None:
     """Draw the time of each MPI's default, and of its fastest algorithm, over ranks.
 
     `rankings`: of one call and size, on several layouts. Of layouts with as many ranks, that of
-    the most MPIs counts, then that on the fewest nodes. None when there is one number of ranks.
+    the most MPIs counts, then that on the fewest nodes. `apart`: numbers of ranks that are shown in
+    the other mode. None when there is one number of ranks.
     """
     found: dict[tuple[str, str], dict[int, CandidatePoint]] = defaultdict(dict)
     for r in sorted(rankings, key=lambda r: (-len({e.mpi for e in r.entries}), r.place.nodes)):
@@ -189,6 +192,8 @@ def over_ranks(rankings: Sequence[Ranking], colours: Mapping[str, str]) -> Figur
     note += ", circles: fastest algorithm" if both else ""
     if several:
         note += f"; not all MPIs have the same layout on {', '.join(map(str, several))} ranks"
+    if missing := sorted(set(apart) - set(ranks)):
+        note += f"; {', '.join(map(str, missing))} ranks are compared in the other mode (--mode)"
     words = [p.collective, *p.shape.split(), str(p.root), mode, str(p.bytes)]
     return Figure(
         fmt.identifier("-".join(["ranks", *(w.removeprefix("MPI_").lower() for w in words)])),
