@@ -106,7 +106,7 @@ def test_documents_that_are_damaged_are_refused_with_their_place(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"schema": "stretto-bench"}, "is a 'stretto-bench'"),
+        ({"schema": "stretto-bench"}, "these are bench results; a profile"),
         ({"schema": None}, "does not state its kind"),
         ({"version": 2}, "version 2"),
         ({"version": True}, "version True"),

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.io import parse_body, read_text
+from stretto.files.kind import KINDS, refuse_other
 from stretto.files.regular import open_to_write
 from stretto.files.schema import decode, encode
 
@@ -35,17 +36,23 @@ class LineDocument(Generic[H]):
 
     def parse(self, text: str, place: str) -> tuple[H, list[str], bool]:
         """Return the header, the other whole lines, and whether one without its end was dropped."""
+        refuse_other(text, place, self.schema)
         complete, _, rest = text.rpartition("\n")
         if not complete:
             if text.strip() and not text.lstrip().startswith("{"):
-                raise StrettoError(f"this is not {self.what}", place)
+                raise StrettoError(f"expected {self.what}, but this is no file of Stretto", place)
             raise StrettoError(
-                f"{self.what} expected, but the first line is cut off",
+                f"expected {self.what}, but the first line is cut off",
                 place,
                 "the file is empty or cut off; remove it and measure again",
             )
         head, *lines = complete.split("\n")
-        body = parse_body(head, place, self.what.rpartition(" ")[0], self.schema)
+        if lines and not head.rstrip().endswith("}"):
+            raise StrettoError(
+                f"expected {self.what}, but the first line is no header", f"{place}:1",
+                f"give {KINDS[self.schema].named}",
+            )  # fmt: skip
+        body = parse_body(head, place, self.what, self.schema)
         return decode(self.header, body, f"{place}:1"), lines, bool(rest)
 
 

@@ -133,7 +133,7 @@ class LaunchEnd:
 
 
 Record = Launch | Sample | Excluded | LaunchEnd
-LINES = LineDocument(SCHEMA, Header, f"{WHAT} were")
+LINES = LineDocument(SCHEMA, Header, WHAT)
 
 _TYPES: dict[str, type[Record]] = {
     "launch": Launch,
@@ -253,13 +253,6 @@ def format_bench(bench: Bench) -> str:
 
 
 def parse_bench(text: str, place: str) -> Bench:
-    if text.startswith("stretto-table"):
-        raise StrettoError(
-            f"{WHAT} were expected, and this is a table",
-            place,
-            "give the results that it was decided from: the .bench.jsonl beside it, or a "
-            "campaign's directory",
-        )
     header, lines, truncated = LINES.parse(text, place)
     bench = Bench(header, truncated=truncated)
     launches: dict[int, Launch] = {}

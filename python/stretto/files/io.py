@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
+from stretto.files.kind import refuse_other
 from stretto.files.parse import json_value
 from stretto.files.regular import MOST_BYTES, linked, read_regular
 from stretto.light import TYPE_CHECKING, later
@@ -170,24 +171,24 @@ def parse_json(text: str, place: str, what: str, first_line: int = 1) -> JSON:
         where = f"{place}:{first_line + error.lineno - 1}:{error.colno}"
         if not text[error.pos :].strip():
             raise StrettoError(
-                f"{what} was expected, but the file is truncated",
+                f"expected {what}, but the file is truncated",
                 where,
                 "it was cut off while being written or copied; make it again or copy it again",
             ) from error
         raise StrettoError(
-            f"{what} was expected, but this is not valid JSON ({error.msg})",
+            f"expected {what}, but this is not valid JSON ({error.msg})",
             where,
             "the file is damaged or of another kind; make it again",
         ) from error
     except ValueError as error:
         raise StrettoError(
-            f"{what} was expected, but the file holds an invalid value ({error})",
+            f"expected {what}, but the file holds an invalid value ({error})",
             f"{place}:{first_line}",
             "the file is damaged; make it again",
         ) from error
     if not isinstance(value, dict):
         raise StrettoError(
-            f"{what} was expected, but this JSON is not an object", f"{place}:{first_line}"
+            f"expected {what}, but this JSON is not an object", f"{place}:{first_line}"
         )
     return value
 
@@ -203,12 +204,13 @@ def _object(pairs: list[tuple[str, Any]]) -> JSON:
 
 def parse_body(text: str, place: str, what: str, schema: str) -> JSON:
     """Parse a JSON object of one kind, and return it without the keys that say which it is."""
+    refuse_other(text, place, schema)
     value = parse_json(text, place, what)
     found = value.pop("schema", None)
     if found != schema:
         says = "does not state its kind" if found is None else f"is a {found!r}"
         raise StrettoError(
-            f"{what} was expected, but this file {says}",
+            f"expected {what}, but this file {says}",
             place,
             f"give a file of schema {schema!r}; `stretto report` shows what a file holds",
         )

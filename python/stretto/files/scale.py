@@ -71,7 +71,7 @@ class ScaleFile:
     truncated: bool = False
 
 
-LINES = LineDocument("stretto-scale", ScaleHeader, f"{WHAT} was")
+LINES = LineDocument("stretto-scale", ScaleHeader, WHAT)
 
 
 def parse_scale(text: str, place: str) -> ScaleFile:

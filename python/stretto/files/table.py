@@ -15,6 +15,7 @@ from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Identity, arm_name
 from stretto.files.io import read_text, write_atomic
+from stretto.files.kind import refuse_other
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, merge_rows, star
 from stretto.kinds import Family
@@ -117,6 +118,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
 
     `check_names`: refuse algorithms that this Stretto does not have.
     """
+    refuse_other(text, place, "stretto-table")
     lines = text.split("\n")
     _check_first(lines[0], place)
     header: dict[str, list[str]] = {}
@@ -151,7 +153,7 @@ def _check_first(line: str, place: str) -> None:
     words = line.split()
     if not words or words[0] != "stretto-table":
         raise StrettoError(
-            "a table was expected, but this file does not begin with 'stretto-table'",
+            "expected a table, but this file does not begin with 'stretto-table'",
             f"{place}:1",
             "give a file that stretto tune wrote",
         )

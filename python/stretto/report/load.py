@@ -13,6 +13,8 @@ from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import COLD, all_cold
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Host, Identity, product
+from stretto.files.kind import KINDS as ALL_KINDS
+from stretto.files.kind import schema_of
 from stretto.files.layout import RankLayout
 from stretto.files.profile import Profile, read_profile
 from stretto.files.settings import SettingsFile, read_settings
@@ -241,12 +243,17 @@ def kind_of(path: Path) -> str:
     for kind, (pattern, _) in KINDS.items():
         if path.name.endswith(pattern.removeprefix("*")):
             return kind
-    head = _bytes(path)[:400]
-    if head.startswith(b"stretto-table"):
-        return "table"
-    for kind in KINDS:
-        if f'"stretto-{kind}"'.encode() in head:
-            return kind
+    schema = schema_of(_bytes(path)[:400].decode(errors="replace"))
+    kind = (schema or "").removeprefix("stretto-")
+    if kind in KINDS:
+        return kind
+    if schema is not None:
+        other = ALL_KINDS[schema]
+        name = f", under a name such as NAME{other.pattern[1:]}" if kind in ("net", "io") else ""
+        raise StrettoError(
+            f"{other.this}; a report is made of {_PATTERNS}", path,
+            f"give it alone{name}" if name else "give files of these kinds",
+        )  # fmt: skip
     raise StrettoError(
         f"this is not a file of Stretto ({_PATTERNS})",
         path,
