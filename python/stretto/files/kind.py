@@ -66,9 +66,12 @@ def refuse_other(text: str, place: str, schema: str) -> None:
     if found is None or found == schema:
         return
     kind, needed = KINDS[found], KINDS[schema]
+    give = f"give {needed.what}"
+    if (found, schema) == ("stretto-table", "stretto-bench"):
+        give += " that it was decided from: the .bench.jsonl beside it, or a campaign's directory"
     shows = kind.shown_by and f"; `{kind.shown_by.format(shlex.quote(place))}` shows this file"
     raise StrettoError(
         f"{kind.this}; {needed.named} {'are' if needed.is_plural else 'is'} needed here",
         place,
-        f"give {needed.what}{shows or ''}",
+        give + (shows or ""),
     )
