@@ -16,6 +16,7 @@ from stretto.cli import main
 from stretto.files.bench import Sample
 from stretto.files.identity import MPIIdentity
 from stretto.kinds import Family, Source
+from stretto.mpi.algorithms.pairs import job_words
 
 BINOMIAL, LINEAR = (f"native:coll_tuned_bcast_algorithm={n}" for n in (6, 1))
 #: what launches differ by, and the one that was luckiest
@@ -137,8 +138,37 @@ def test_two_defaults_are_one_table_over_sizes(
     model = results(path, {"bare": lucky(9)}, "mpich", sizes=[64, 128], source="simulated")
     assert main(["compare", str(both[0]), str(model)]) == 0
     printed = capsys.readouterr().out
-    assert "(simulated): default" in printed
+    assert "MPICH 4.1.4 on login1 (simulated)" in printed
     assert "B / A" not in printed
+
+
+def test_single_launches_have_a_table_of_sizes_and_an_untested_ratio(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of published results "inconclusive" was printed twice for each size, and no ratio."""
+    times = {"bare": {0: 20.0}, BINOMIAL: {1: 5.0}, LINEAR: {2: 40.0}}
+    path = results(tmp_path / "a.bench.jsonl", times, sizes=[64, 128])
+    page = tmp_path / "p.html"
+    assert main(["compare", str(path), "-o", str(page)]) == 0
+    out, err = capsys.readouterr()
+    headline = (
+        "MPI_Bcast of 64 B on 2 x 2: tuned binomial is the fastest with 5.00 us. The default of "
+        "Open MPI 4.1.4 takes 20.0 us: 4.00 times in one launch, not tested."
+    )
+    assert f"stretto: {headline}" in err and headline in page.read_text("utf-8")
+    _, names, *rows, why, _, force, _, _ = out.split("\n")
+    assert " ".join(names.split()) == "bytes MPI default us fastest us default / test"
+    assert [row.split() for row in rows] == [
+        f"{n} Open MPI 4.1.4 20.0 tuned binomial 5.00 x4.00 not tested".split() for n in (64, 128)
+    ]
+    assert why.startswith("not tested: 1 launch is too few")
+    option = "--mca coll_tuned_bcast_algorithm 6 --mca coll_tuned_use_dynamic_rules 1"
+    assert force == f"to force tuned binomial for bcast of all sizes: {option}"
+    assert option in page.read_text("utf-8") and "4.00 (not tested)" in page.read_text("utf-8")
+    assert main(["compare", str(path), "--bytes", "64"]) == 0
+    line = "default 20.0 us; own best and best of all: tuned binomial 5.00 us: 4.00 times in one"
+    assert line in capsys.readouterr().out
+    assert job_words("MPIR_CVAR_X=tree,MPIR_CVAR_K=3") == "MPIR_CVAR_X=tree MPIR_CVAR_K=3"
 
 
 #: nodes of two files and where their campaigns were started, and what a note says of them

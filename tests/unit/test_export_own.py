@@ -200,7 +200,11 @@ def test_a_table_where_results_belong_is_told(tmp_path: Path, capsys: Out) -> No
     for words in ([*OWN, str(tmp_path / "o")], ["compare"], ["table", "decide"]):
         assert main([*words, str(table)]) == 1
         said = capsys.readouterr().err
-        assert "this is a table; bench results" in said and f"at: {table}" in said and "JSON" not in said
+        assert (
+            "this is a table; bench results" in said
+            and f"at: {table}" in said
+            and "JSON" not in said
+        )
         assert "the .bench.jsonl beside it" in said
 
 

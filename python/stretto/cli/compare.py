@@ -124,10 +124,12 @@ def command(
         raise _nothing(paths, any(f is not None for f in filters), gone)
     notes = _notes(files) + _few(gone) + [f"{COLD[:1].upper()}{COLD[1:]}."] * cold
     if as_json:
-        print_json({"calls": ranking_show.as_json(rankings), "notes": notes})
+        answer = ranking_show.answer(rankings)
+        print_json({"answer": answer, "calls": ranking_show.as_json(rankings), "notes": notes})
     else:
         for note in notes:
             say(f"stretto: note: {note}")
+        say(f"stretto: {ranking_show.answer(rankings)}")
         print("\n".join(ranking_show.lines(rankings, whole or len(rankings) == 1)))
     if out is not None or png is not None or svg is not None:
         from stretto.report.page import PageFiles

@@ -13,7 +13,7 @@ from stretto.report import page
 from stretto.report.figures import ranking as draw
 from stretto.report.page import Head, PageFiles
 from stretto.report.ranking import Ranking
-from stretto.report.ranking_show import answer, facts, place_words
+from stretto.report.ranking_show import answer, facts, forcing, place_words, ratio_words
 from stretto.report.render import Figure
 from stretto.report.sources import Source
 
@@ -80,6 +80,7 @@ def write(
     return page.write(
         "ranking.html.j2", head, drawn.every, to,
         rankings=rankings, charts=drawn, files=files, words=place_words,
+        ratio=ratio_words, forced=forcing(rankings),
     )  # fmt: skip
 
 

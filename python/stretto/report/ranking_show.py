@@ -10,6 +10,8 @@ from typing import Any
 from stretto.counted import counted, sized
 from stretto.measure.show import columns, us
 from stretto.measure.stats import FEWEST
+from stretto.mpi.algorithms.base import FILES, PREFIX
+from stretto.mpi.algorithms.pairs import job_words
 from stretto.report import format as fmt
 from stretto.report.ranking import (
     NOTHING_FASTER,
@@ -21,6 +23,9 @@ from stretto.report.ranking import (
     default_of,
     fastest,
 )
+
+#: settings that force an algorithm are printed for so many
+MOST_FORCED = 4
 
 
 def place_words(place: RankedCall, mode: str, each: bool = False) -> str:
@@ -69,15 +74,47 @@ def gap_words(gap: Gap, default: RankingEntry) -> str:
         if not gap.verdict.tested:
             return _verdict(gap)
         return "is the best" + ("" if gap.verdict.why == NOTHING_FASTER else f", {_verdict(gap)}")
-    name = gap.best.label if gap.best.mpi == default.mpi else f"{gap.best.mpi}'s {gap.best.label}"
+    name = best_name(gap, default)
     if not gap.verdict.tested:
-        return f"{name} looks fastest, {_verdict(gap)}"
+        return f"{name} {us(gap.best.time.median)} us: {untested(gap, default)}"
     return f"x{gap.ratio:.2f} of {name}, {_verdict(gap)}"
+
+
+def best_name(gap: Gap, default: RankingEntry) -> str:
+    own = gap.best.mpi == default.mpi
+    return gap.best.label if own else f"{gap.best.mpi}'s {gap.best.label}"
+
+
+def untested(gap: Gap, default: RankingEntry) -> str:
+    """Say a ratio that no test was made of: ``3.94 times in one launch, not tested``."""
+    return (
+        f"{gap.ratio:.{2 if gap.ratio < 10 else 1}f} times in {_launches(gap, default)}, not tested"
+    )
+
+
+def ratio_words(gap: Gap, default: RankingEntry) -> str:
+    """Return a ratio alone, marked where no test was made of it."""
+    if not gap.known:
+        return fmt.NONE
+    if gap.best is default and not gap.verdict.tested:
+        return "not tested"
+    return fmt.ratio(gap.ratio) + ("" if gap.verdict.tested else " (not tested)")
+
+
+def _launches(gap: Gap, default: RankingEntry) -> str:
+    """Return in how many launches a default and something faster were measured."""
+    own = gap.best.mpi == default.mpi
+    n = gap.best.common if own else min(gap.best.time.n, default.time.n)
+    return {0: "different launches", 1: "one launch"}.get(n, counted(n, "launch"))
 
 
 def _verdict(gap: Gap) -> str:
     untold = gap.verdict.outcome == "inconclusive"
     return f"inconclusive: {gap.verdict.words}" if untold else gap.verdict.words
+
+
+def _called(entry: RankingEntry) -> str:
+    return f"{entry.mpi} (simulated)" if entry.simulated else entry.mpi
 
 
 def distance_lines(ranking: Ranking) -> list[str]:
@@ -87,11 +124,18 @@ def distance_lines(ranking: Ranking) -> list[str]:
     """
     out = []
     for d in ranking.distances:
-        model = " (simulated)" if d.default.simulated else ""
-        out.append(
-            f"  {d.mpi}{model}: default {us(d.default.time.median)} us; own best: "
-            f"{gap_words(d.own, d.default)}; best of all: {gap_words(d.every, d.default)}"
+        gaps = (
+            f"own best and best of all: {gap_words(d.own, d.default)}"
+            if d.own.best is d.every.best and d.own.known
+            else f"own best: {gap_words(d.own, d.default)}; "
+            f"best of all: {gap_words(d.every, d.default)}"
         )
+        out.append(f"  {_called(d.default)}: default {us(d.default.time.median)} us; {gaps}")
+    return out + _without_default(ranking)
+
+
+def _without_default(ranking: Ranking) -> list[str]:
+    out = []
     known = {d.mpi for d in ranking.distances}
     for mpi in dict.fromkeys(e.mpi for e in ranking.entries if e.mpi not in known):
         e = fastest(e for e in ranking.entries if e.mpi == mpi)
@@ -102,6 +146,61 @@ def distance_lines(ranking: Ranking) -> list[str]:
         )
     out += [f"  {mpi}: not measured in {ranking.mode} here (--mode)" for mpi in ranking.missing]
     return out
+
+
+def _cells(gap: Gap, default: RankingEntry) -> list[str]:
+    """Return a gap in a table: what is best, its time, the ratio, and what the test says."""
+    if not gap.known:
+        return ["not measured", "", "", ""]
+    verdict = gap.verdict
+    says = verdict.words if verdict.outcome != "inconclusive" else verdict.outcome
+    if gap.best is default:
+        return ["default", us(default.time.median), "", says if verdict.tested else "not tested"]
+    ratio = f"x{gap.ratio:.2f}"
+    return [best_name(gap, default), us(gap.best.time.median), ratio,
+            says if verdict.tested else "not tested"]  # fmt: skip
+
+
+def _sizes_table(rankings: Sequence[Ranking]) -> list[str]:
+    """Return one table of all sizes of a call: each default, and what is best."""
+    pairs = [(r, d) for r in rankings for d in r.distances]
+    # without algorithms of their own only the best of all says something
+    own = any(d.own.known for _, d in pairs)
+    every = not own or any(d.own.best is not d.every.best for _, d in pairs)
+    head = ["bytes", "MPI", "default us"]
+    head += ["own best" if every else "fastest", "us", "default /", "test"] if own else []
+    head += ["best of all", "us", "default /", "test"] if every else []
+    rows = [head]
+    why: list[str] = []
+    for r, d in pairs:
+        row = [str(r.place.bytes), _called(d.default), us(d.default.time.median)]
+        shown = [d.own] * own + [d.every] * every
+        rows.append(row + [cell for gap in shown for cell in _cells(gap, d.default)])
+        for gap in shown:
+            if gap.known and gap.verdict.outcome == "inconclusive":
+                word = "inconclusive" if gap.verdict.tested else "not tested"
+                why.append(f"{word}: {gap.verdict.words}")
+    out = [place_words(rankings[0].place, rankings[0].mode, each=True)]
+    out += columns(rows, 2) if pairs else []
+    for r in rankings:
+        size = "" if r.place.collective == "barrier" else f"  {r.place.bytes} B:"
+        out += [f"{size}{line[1:]}" for line in _without_default(r)]
+    return [*out, *dict.fromkeys(why)]
+
+
+def forcing(rankings: Sequence[Ranking]) -> list[str]:
+    """Return how a job gets the MPIs' own algorithms that look faster than their defaults."""
+    out = []
+    for r in rankings:
+        for d in r.distances:
+            best = d.own.best
+            faster = d.own.verdict.outcome == "slower" or not d.own.verdict.tested
+            if d.own.known and best is not d.default and faster and best.candidate != FILES:
+                words = job_words(best.candidate.removeprefix(PREFIX))
+                out.append(f"to force {best.label} for {r.place.collective} of all sizes: {words}")
+    found = list(dict.fromkeys(out))
+    rest = len(found) - MOST_FORCED
+    return found[:MOST_FORCED] + ([f"and {rest} more (--json has all settings)"] * (rest > 0))
 
 
 def _two_defaults(ranking: Ranking) -> bool:
@@ -146,6 +245,16 @@ def answer(rankings: Sequence[Ranking]) -> str:
         return "No MPI's default was measured, so nothing is compared with it."
     if len(found) == len(every) and not any(g.verdict.outcome == "inconclusive" for g in every):
         return "No default is slower than anything that was measured."
+    rivals = [(d.every, d, r) for r in rankings for d in r.distances
+              if not d.every.verdict.tested and d.every.best is not d.default]  # fmt: skip
+    if rivals:
+        gap, d, ranking = max(rivals, key=lambda f: f[0].ratio)
+        best = gap.best.label if gap.best.mpi == d.mpi else f"{gap.best.label} of {gap.best.mpi}"
+        return (
+            f"{call_words(ranking.place)}: {best} is the fastest with {us(gap.best.time.median)} "
+            f"us. The default of {d.mpi} takes {us(d.default.time.median)} us: "
+            f"{untested(gap, d.default)}."
+        )
     why = next(g.verdict.words for g in every if not g.verdict.tested or g.verdict.outcome
                == "inconclusive")  # fmt: skip
     return f"Inconclusive: {why}."
@@ -190,9 +299,13 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
         if not whole and all(map(_two_defaults, of_call)):
             out += [*_over_sizes(of_call), ""]
             continue
+        if not whole:
+            out += [*_sizes_table(of_call), ""]
+            continue
         for ranking in of_call:
-            head = entry_lines(ranking)
-            out += [*(head if whole else head[:1]), *distance_lines(ranking), ""]
+            out += [*entry_lines(ranking), *distance_lines(ranking), ""]
+    if forced := forcing(rankings):
+        out += [*forced, ""]
     if whole:
         out.append(
             "* the MPI's default; x default: time / that of this MPI's default, over launches or "

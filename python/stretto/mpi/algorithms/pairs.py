@@ -42,3 +42,14 @@ def settings_environment(family: str, text: str) -> dict[str, str]:
                 out["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
         out[name] = value
     return out
+
+
+def job_words(text: str) -> str:
+    """Return how a job gets the settings of ``native:TEXT``: launcher options, or variables.
+
+    Open MPI's are options of mpirun, those of the others variables in front of it.
+    """
+    if not re.match(r"(OMPI_MCA_)?[a-z]+_[a-z]", text):
+        return " ".join(f"{name}={value}" for name, value in pairs_of(text))
+    names = settings_environment("openmpi", text)
+    return " ".join(f"--mca {n.removeprefix('OMPI_MCA_')} {v}" for n, v in sorted(names.items()))
