@@ -30,6 +30,7 @@ from stretto.model.forecast import (
 from stretto.model.outlook import exchange_seconds, outlook
 from stretto.model.platform_file import load
 from stretto.model.show import forecast_lines
+from stretto.report.findings import fastest_cores
 
 
 def profile() -> Profile:
@@ -207,7 +208,7 @@ def test_the_report_shows_a_forecast(recorded: list[str], tmp_path: Path) -> Non
     assert section[0].count("source: simulated") == 6  # findings, captions and pictures
     assert section[0].count("<tr>") == 2 * (1 + 4)
     assert "strong scaling" in section[0] and "weak scaling" in section[0]
-    assert "The recorded run is on 2 ranks" in section[0] and "saves" not in section[0]
+    assert "2 recorded ranks are too few for" in section[0] and "saves" not in section[0]
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
     alone = tmp_path / "alone.html"
     assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
@@ -244,8 +245,10 @@ def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
     if needed is None:
         assert not file.cautions
     else:
-        assert f"the recorded run is on {recorded} ranks" in text
-        assert f"for {at} record a run on {needed} ranks or more" in text
+        assert f"{recorded} recorded ranks are too few for any claim of a gain" in text
+        assert f"record {needed} or more for {at}: " in text
+        assert "native: " not in text and "tuned: " not in text, "one point has no trend"
+        assert "is fastest" not in fastest_cores(file)
 
 
 def measured(n: int, seconds: float, share: float) -> Profile:
@@ -282,8 +285,10 @@ def test_trend_of_too_few_or_other_runs_is_refused(
     erratic = [measured(2, 4.0, 0.1), measured(4, 0.1, 0.9), measured(8, 6.0, 0.5)]
     assert trend_at(erratic, [16, 512, 10**300]) == {}
     for few in ([runs[2], runs[4]], [*runs.values(), runs[2]]):
-        with pytest.raises(StrettoError, match="3 or more different numbers of ranks"):
+        with pytest.raises(StrettoError, match="3 or more different numbers of ranks") as caught:
             trend_at(few, [16])
+        more = 2 * max(p.nranks for p in few)  # a run that is not there
+        assert f"-o {more}.profile.json -- mpirun -n {more} " in str(caught.value.remedy)
     other = dataclasses.replace(runs[8], executables=["/other"])
     with pytest.raises(StrettoError, match="different programs"):
         trend_at([runs[2], runs[4], other], [16])
@@ -350,6 +355,17 @@ def test_an_incomplete_profile_is_refused() -> None:
     broken = dataclasses.replace(profile(), complete=False, incomplete_ranks=[1])
     with pytest.raises(StrettoError, match="not complete"):
         work_of(broken, ["allreduce"])
+
+
+def test_more_ranks_than_cores_are_noted(
+    recorded: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = ["table", "simulate", "-p", "hpc7g", "--dry-run", "-o", str(tmp_path / "x.table")]
+    for words in (recorded, table):
+        for ppn, noted in ((64, False), (65, True)):
+            assert main([*words, "--nodes", "2", "--ppn", str(ppn)]) == 0
+            note = f"{ppn} ranks per node (--ppn), but hpc7g has 64 cores per node"
+            assert (note in capsys.readouterr().err) == noted
 
 
 @pytest.mark.parametrize("more", [["--halo", "3"], ["--scaling", "odd"], ["--ppn", "2,4"]])

@@ -24,7 +24,7 @@ with lazily():
     from stretto.measure.settings import parse_counts, parse_sizes
     from stretto.model.forecast import ScalingRule, trend_at
     from stretto.model.outlook import outlook
-    from stretto.model.platform import Platform, foreign_note
+    from stretto.model.platform import Platform, crowded_note, foreign_note
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines, forecast_lines
     from stretto.model.sweep import (
@@ -128,10 +128,11 @@ def command(
             "give one of --collective, --table, --profile", None, "stretto simulate --help"
         )
     where = load(platform)
-    if (note := foreign_note(where)) is not None:
-        say(f"stretto: note: {note}")
     node_counts = sorted({*parse_counts(nodes, "--nodes")})
     ppns = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
+    for note in (foreign_note(where), crowded_note(where, ppns)):
+        if note is not None:
+            say(f"stretto: note: {note}")
     asked = _Asked(where, node_counts, ppns, baseline, out, plot, as_json)
     if profile:
         _forecast(asked, profile, scaling, halo, compute, error)

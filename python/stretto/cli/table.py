@@ -44,6 +44,7 @@ with lazily():
     from stretto.measure.show import as_json as results_json
     from stretto.measure.show import table_lines
     from stretto.model.native import BASELINES
+    from stretto.model.platform import crowded_note
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
     from stretto.model.sweep import simulated_table, write_results
@@ -228,6 +229,8 @@ def simulate(
     names, wanted = parse_tunable(collective), parse_sizes(sizes)
     counts = sorted({*parse_counts(nodes, "--nodes")})
     each = sorted({*parse_counts(ppn, "--ppn")}) if ppn else [int(where.cores)]
+    if (note := crowded_note(where, each)) is not None:
+        say(f"stretto: note: {note}")
     points = len(names) * len(counts) * len(each) * len(wanted)
     if dry_run:
         say(

@@ -128,10 +128,12 @@ class ForecastFile:
         without = [s.ranks for s in self.scales if run.ranks < self.ranks_needed(s.ranks)]
         if without:
             needed = self.ranks_needed(max(without))
+            verb = "is" if run.ranks == 1 else "are"
+            every = len(without) == len(self.scales)
+            beyond = "any claim of a gain" if every else f"a claim from {min(without)} ranks on"
             out.append(
-                f"the recorded run is on {counted(run.ranks, 'rank')}: no gain is claimed from "
-                f"{min(without)} ranks on; for {max(without)} record a run on {needed} ranks or "
-                f"more: stretto profile -- mpirun -n {needed} ..."
+                f"{counted(run.ranks, 'recorded rank')} {verb} too few for {beyond}; record "
+                f"{needed} or more for {max(without)}: stretto profile -- mpirun -n {needed} ..."
             )
         return out
 

@@ -233,10 +233,12 @@ def trend_at(
     """
     runs = {p.nranks: p for p in sorted(profiles, key=lambda p: p.nranks)}
     if len(runs) < FEWEST_RUNS or len(runs) < len(profiles):
+        more = 2 * max(runs)
         raise UsageError(
             f"an extrapolation needs runs on {FEWEST_RUNS} or more different numbers of ranks, "
             f"these are on {', '.join(str(p.nranks) for p in profiles)}",
-            "--profile", "record them: stretto profile -o 4.profile.json -- mpirun -n 4 ...",
+            "--profile",
+            f"record another: stretto profile -o {more}.profile.json -- mpirun -n {more} ...",
         )  # fmt: skip
     programs = {tuple(p.executables or ()) for p in profiles}
     if len(programs) > 1:

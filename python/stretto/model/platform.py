@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stretto.plan import plan_library, taken
@@ -159,6 +159,18 @@ def foreign_note(platform: Platform) -> str | None:
     if not found:
         return None
     return f"platform {platform.name} is fitted to figures {MEASURED_BY}{'; '.join(found)}"
+
+
+def crowded_note(platform: Platform, ppns: Sequence[int]) -> str | None:
+    """Return that nodes have fewer cores than ranks; None where they have enough."""
+    cores = int(platform.cores)
+    many = [str(p) for p in ppns if p > cores]
+    if not many:
+        return None
+    return (
+        f"{', '.join(many)} ranks per node (--ppn), but {platform.name} has {cores} cores per "
+        "node: the figures assume a core for each rank"
+    )
 
 
 def plain() -> list[str]:

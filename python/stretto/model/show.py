@@ -99,7 +99,7 @@ def forecast_lines(forecast: ForecastFile) -> list[str]:
         if s.trend_s is None and s.ranks > max(forecast.trend_of, default=s.ranks)
     ]
     out += forecast.cautions
-    for tuned in (False, True):
+    for tuned in (False, True) if len(forecast.scales) > 1 else ():  # one point has no trend
         turn = forecast.turning_point(tuned)
         what = "tuned" if tuned else "native"
         out.append(

@@ -74,6 +74,13 @@ def headline(system: System) -> tuple[str, str]:
 
 def fastest_cores(f: ForecastFile) -> str:
     """Return a forecast's finding: on how many cores the program is fastest."""
+    if len(f.scales) == 1:
+        (one,) = f.scales
+        native, tuned_s = (fmt.seconds(t.total_s) for t in (one.native, one.tuned))
+        return (
+            f"By the model, {f.program} on {f.platform} takes {native} on {fmt.count(one.ranks)} "
+            f"cores, and {tuned_s} tuned."
+        )
     words = {}
     for what, tuned in ((NATIVE, False), ("tuned", True)):
         turn = f.turning_point(tuned)
