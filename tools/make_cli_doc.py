@@ -31,7 +31,7 @@ An option means the same in every command that has it.
 | option | meaning |
 |---|---|
 | `-- CMD` | the command as you would type it, launcher included, after all options |
-| `-o`, `--out` | what the command writes: a file, or the directory of several files |
+| `-o`, `--out` | file or directory to write; when measuring, its parent must exist |
 | `-n`, `--ranks` | number of MPI ranks in all; `--ppn` ranks per node, `--nodes` number of nodes |
 | numbers | `64`, `2,4,8`, or `2:128` (doubling, ends included) |
 | `--bytes` | `8`, `64K`, `8:1M` (doubling), `8:1M:4` (times four), or `8,1K,64K` |

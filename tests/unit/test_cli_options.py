@@ -74,6 +74,23 @@ def test_option_names_are_spelled_one_way_everywhere() -> None:
     }  # fmt: skip
 
 
+def test_results_in_a_missing_directory_are_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "missing"
+    for words in ("bench -n 2", "table make -n 2", "io -n 2", "net node", "place --ppn 1",
+                  "profile -- true", "tune -- true", "settings -- true"):  # fmt: skip
+        command, dashes, cmd = words.partition(" -- ")
+        out = ["-o", str(missing / "x")]
+        assert main([*command.split(), *out, *dashes.split(), *cmd.split()]) == 1
+        err = capsys.readouterr().err
+        assert "there is no such directory" in err and f"at: {missing}" in err, (words, err)
+    assert not missing.exists()
+    for place, told in ((tmp_path, "this is a directory"), (Path("/proc/x"), "can be written")):
+        assert main(["io", "-n", "2", "-o", str(place)]) == 1
+        assert told in capsys.readouterr().err
+
+
 def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--help"]) == 0
     printed = capsys.readouterr().out

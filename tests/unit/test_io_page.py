@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from stretto.cli import main
+from stretto.cli.measured import finish
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.storage import IoFile, Way, write_io
 from stretto.storage.show import answer, cache_words, change_lines, page
+from stretto.storage.show import as_json as encoded
 
 
 def result(**times: tuple[float, float]) -> IoFile:
@@ -80,3 +82,12 @@ def test_report_of_io_has_answer_figures_and_numbers(
     text = page_at.read_text()
     assert "4 times faster (4 to 4)" in text and "Stretto io" in text
     assert main(["report", str(path), str(path)]) == 2
+
+
+def test_result_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """All was measured, and nothing shown."""
+    for as_json in (False, True):
+        with pytest.raises(StrettoError, match="cannot write the result"):
+            finish(result(**SLOW), write_io, encoded, page, Path("/dev/full"), as_json)
+        out = capsys.readouterr().out
+        assert ("read-all" if as_json else "every rank reads all of it") in out

@@ -110,7 +110,8 @@ def command(
     stall: _Stall = 60.0,
     separate_launches: o.SeparateLaunches = False,
     out: Annotated[
-        Path | None, o.out_file("Results file to append to (default: FAMILY-NxP.bench.jsonl).")
+        Path | None,
+        o.out_file("Results file to append to (default: FAMILY-NxP.bench.jsonl).", o.new),
     ] = None,
     restart: o.RestartFile = False,
     yes: o.Yes = False,

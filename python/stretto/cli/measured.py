@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
 from stretto.counted import duration
+from stretto.errors import StrettoError
 from stretto.output import print_json, say
 from stretto.version import __version__
 
@@ -26,8 +27,8 @@ T = TypeVar("T")
 Launches = Annotated[
     int, o.option(o.RUNS, "Repeated launches (an interval needs six).", min=1, max=100)
 ]
-NetOut = Annotated[Path | None, o.out_file("File to write (NAME.net.json).")]
-IoOut = Annotated[Path | None, o.out_file("File to write (NAME.io.json).")]
+NetOut = Annotated[Path | None, o.out_file("File to write (NAME.net.json).", o.new_file)]
+IoOut = Annotated[Path | None, o.out_file("File to write (NAME.io.json).", o.new_file)]
 
 
 def announce(words: str, seconds: float, rate: str = "", *, dry_run: bool, as_json: bool) -> bool:
@@ -68,12 +69,18 @@ def finish(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Write a result where that is asked for, and print it."""
+    """Write a result where that is asked for, and print it, also where it cannot be written."""
+    failed = None
     if out is not None:
-        write(result, out)
+        try:
+            write(result, out)
+        except StrettoError as error:
+            failed, out = error, None
     if as_json:
         print_json(document(result, None if out is None else str(out)))
-        return
-    print("\n".join(page(result)))
-    if out is not None:
-        print(f"file: {out}")
+    else:
+        print("\n".join(page(result)))
+        if out is not None:
+            print(f"file: {out}")
+    if failed is not None:
+        raise failed

@@ -39,6 +39,24 @@ def finite(option: typer.CallbackParam, value: float | None) -> float | None:
     return value
 
 
+def new(value: Path | None) -> Path | None:
+    """Refuse a file or directory to be written whose parent is missing."""
+    if value is not None:
+        from stretto.files.room import require_parent
+
+        require_parent(value)
+    return value
+
+
+def new_file(value: Path | None) -> Path | None:
+    """Refuse a file that could not be written, before anything is measured."""
+    if value is not None:
+        from stretto.files.room import require_place
+
+        require_place(value)
+    return value
+
+
 CommandLine = Annotated[
     list[str] | None,
     typer.Argument(
@@ -169,20 +187,22 @@ RestartFile = Annotated[
 
 # -- output
 OutDirectory = Annotated[
-    Path | None, option(OUTPUT, "Output directory (default: stretto-APP).", "--out", "-o")
+    Path | None,
+    option(OUTPUT, "Output directory (default: stretto-APP).", "--out", "-o", callback=new),
 ]
 Json = Annotated[bool, option(OUTPUT, "Print JSON.", "--json")]
 Svg = Annotated[Path | None, option(OUTPUT, "Directory for the charts as SVG.")]
 Png = Annotated[Path | None, option(OUTPUT, "Directory for the charts as PNG.")]
 
 
-def out_file(help: str) -> Any:
-    return option(OUTPUT, help, "--out", "-o")
+def out_file(help: str, check: Callable[..., Any] | None = None) -> Any:
+    """Return ``-o`` of a command; `check`: `new` or `new_file`, before it measures."""
+    return option(OUTPUT, help, "--out", "-o", callback=check)
 
 
 OutProfile = Annotated[
     Path | None,
-    out_file("The profile (default: PROGRAM.profile.json, or PROGRAM-2, ... if that exists)."),
+    out_file("The profile (default: PROGRAM.profile.json, or PROGRAM-2, ... if that exists).", new),
 ]
 
 

@@ -66,7 +66,9 @@ _Platform = Annotated[
         autocompletion=platforms,
     ),
 ]  # fmt: skip
-_Out = Annotated[Path | None, o.option(o.OUTPUT, "Directory for the order.", "--out", "-o")]
+_Out = Annotated[
+    Path | None, o.option(o.OUTPUT, "Directory for the order.", "--out", "-o", callback=o.new)
+]
 
 
 @o.sharing(trial_options)

@@ -81,7 +81,7 @@ def make(
     yes: o.Yes = False,
     dry_run: o.DryRun = False,
     out: Annotated[
-        Path | None, o.out_file("The table (default: where stretto run finds it).")
+        Path | None, o.out_file("The table (default: where stretto run finds it).", o.new)
     ] = None,
     as_json: o.Json = False,
 ) -> None:

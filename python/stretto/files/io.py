@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from stretto.errors import StrettoError, from_oserror
-from stretto.files.kind import refuse_other
 from stretto.files.parse import json_value
 from stretto.files.regular import MOST_BYTES, linked, read_regular
 from stretto.light import TYPE_CHECKING, later
@@ -19,8 +18,10 @@ from stretto.light import TYPE_CHECKING, later
 if TYPE_CHECKING:
     import json
     from typing import Any
+
+    from stretto.files import kind
 else:
-    json = later("json")
+    json, kind = later("json"), later("stretto.files.kind")
 
 JSON = dict[str, "Any"]
 
@@ -204,7 +205,7 @@ def _object(pairs: list[tuple[str, Any]]) -> JSON:
 
 def parse_body(text: str, place: str, what: str, schema: str) -> JSON:
     """Parse a JSON object of one kind, and return it without the keys that say which it is."""
-    refuse_other(text, place, schema)
+    kind.refuse_other(text, place, schema)
     value = parse_json(text, place, what)
     found = value.pop("schema", None)
     if found != schema:

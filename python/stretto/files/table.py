@@ -15,10 +15,15 @@ from stretto.counted import counted
 from stretto.errors import EXIT_USAGE, StrettoError
 from stretto.files.identity import Identity, arm_name
 from stretto.files.io import read_text, write_atomic
-from stretto.files.kind import refuse_other
 from stretto.files.regular import MOST_SMALL_BYTES
 from stretto.files.rows import Row, Table, merge_rows, star
 from stretto.kinds import Family
+from stretto.light import TYPE_CHECKING, later
+
+if TYPE_CHECKING:
+    from stretto.files import kind
+else:
+    kind = later("stretto.files.kind")
 
 __all__ = [
     "COLLECTIVES", "NEIGHBORHOODS", "ROW_OF", "TUNABLE", "WITHOUT_SIZE", "Row", "Table",
@@ -118,7 +123,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
 
     `check_names`: refuse algorithms that this Stretto does not have.
     """
-    refuse_other(text, place, "stretto-table")
+    kind.refuse_other(text, place, "stretto-table")
     lines = text.split("\n")
     _check_first(lines[0], place)
     header: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ from stretto.errors import (
     from_oserror,
 )
 from stretto.files.profile import Profile, write_profile
-from stretto.files.room import look_for_room
+from stretto.files.room import look_for_room, require_parent
 from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import Applied, prepare, with_settings
 from stretto.launch.job import Job, understand
@@ -196,8 +196,7 @@ def check_result(recorded: Recorded) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise StrettoError("there is no such directory", path.parent, "make it, or name another")
+    require_parent(path)
     if path.is_dir():
         raise StrettoError("this is a directory", path, "name a file: -o NAME.profile.json")
 
