@@ -67,3 +67,14 @@ def test_decisions_are_printed_in_short_and_followed_by_what_can_be_typed(
     table = printed.partition("faster and - slower")[0]
     assert "tuned " in table and "native:" not in table
     assert f"next: stretto export --to openmpi-4 --out tuning {path}\n" in printed
+
+
+def test_deciding_natives_alone_says_that_none_of_stretto_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that none was significantly faster."""
+    path = half_wrong(tmp_path / "a.bench.jsonl", {})
+    assert main(["table", "decide", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "no algorithm of Stretto was measured: the table has no row" in said
+    assert "significantly faster" not in said and "inconclusive at" not in said

@@ -431,8 +431,16 @@ def test_place_profile_prints_an_answer_first(
     assert cli.main(["place", *words, "-o", str(out)]) == 0
     assert "--rankfile" in capsys.readouterr().out
     assert (out / "rankfile").read_text().startswith("rank 0=node1 slot=0\n")
-    assert cli.main(["place", "--profile", str(path), "--nodes", "1"]) == 0
-    assert capsys.readouterr().out.startswith("nothing to gain: ranks 0..15 are on one node")
+    unchanged = tmp_path / "unchanged"
+    words = ["place", "--profile", str(path), "--nodes", "1", "-o", str(unchanged)]
+    assert cli.main(words) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("nothing to gain: ranks 0..15 are on one node")
+    assert f"nothing was written to {unchanged}: no order is better" in text
+    assert "busiest card" not in text, "a table of zeros"
+    assert cli.main([*words, "--json"]) == 0
+    assert f"nothing was written to {unchanged}" in capsys.readouterr().err
+    assert not unchanged.exists()
 
 
 #: arguments, exit code, part of the error

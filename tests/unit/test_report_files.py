@@ -330,3 +330,16 @@ def test_results_count_once_however_often_they_are_named(copy: Path) -> None:
     assert any("is a copy of" in note for note in again.notes)
     (profile,) = load([copy / "app.profile.json"] * 2)
     assert profile.profile is not None
+
+
+def test_table_with_a_choice_that_run_refuses_is_refused(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = copy.glob("*.table")
+    text = path.read_text()
+    path.write_text(text.replace(" shm ", " no_such ", 1))
+    assert path.read_text() != text
+    for words in (["report", str(path)], ["run", "--table", str(path), "--", "mpirun", "true"]):
+        assert main(words) == 1
+        err = capsys.readouterr().err
+        assert "no_such" in err and f"at: {path}:" in err, (words, err)

@@ -24,6 +24,7 @@ with lazily():
     from stretto.place.order import block, find_order, placement, recorded, traffic_of
     from stretto.place.output import need_names, write_order
     from stretto.place.show import (
+        UNCHANGED,
         binding_line,
         order_json,
         order_lines,
@@ -162,6 +163,8 @@ def _profile(
         write_order(out, site, found.best)
         write_picture(traffic, found, out / "matrix.html")
     if as_json:
+        if out is not None and not found.gain:
+            say(f"stretto: nothing was written to {out}: {UNCHANGED}")
         print_json(order_json(found, site))
     else:
         print("\n".join([*order_lines(found), *typed_lines(found, site, out)]))

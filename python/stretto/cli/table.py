@@ -28,7 +28,7 @@ with lazily():
     from stretto.files.rows import Row
     from stretto.files.schema import encode
     from stretto.files.table import read_table, write_table
-    from stretto.measure.compare import open_words
+    from stretto.measure.compare import BARE, NATIVE, open_words
     from stretto.measure.idle import busy_note
     from stretto.measure.ledger import require_layout
     from stretto.measure.request import Shapes, announce, planned, split_candidates, where
@@ -48,6 +48,7 @@ with lazily():
     from stretto.model.platform_file import load
     from stretto.model.show import answer_lines
     from stretto.model.sweep import simulated_table, write_results
+    from stretto.mpi.algorithms.base import PREFIX
     from stretto.mpi.detect import find_installation
     from stretto.report.ranking import labelled
     from stretto.report.sources import excluded
@@ -172,7 +173,10 @@ def decide(
     natives = [f"  {text}" for d in found for text in d.natives]
     nothing = "no algorithm of Stretto was significantly faster"
     untold = open_words([c for d in found for c in d.deciding])
-    if not any(d.comparisons for d in found):
+    tried = {c.candidate for d in found for c in d.comparisons}
+    if tried and all(c in (BARE, NATIVE) or c.startswith(PREFIX) for c in tried):
+        nothing, untold = "no algorithm of Stretto was measured: the table has no row", None
+    if not tried:
         nothing = "nothing was compared: no valid candidate was measured together with the baseline"
         untold = None
     _show_rows([r for d in found for r in d.rows], untold, nothing)

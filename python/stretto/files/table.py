@@ -118,11 +118,8 @@ def _plan_says(collective: str, choice: str) -> str | None:
         return None  # the library is not built; launching will say so
 
 
-def parse_table(text: str, place: str, check_names: bool = True) -> Table:
-    """Parse a table's text.
-
-    `check_names`: refuse algorithms that this Stretto does not have.
-    """
+def parse_table(text: str, place: str) -> Table:
+    """Parse a table's text; algorithms that this Stretto does not have are refused."""
     kind.refuse_other(text, place, "stretto-table")
     lines = text.split("\n")
     _check_first(lines[0], place)
@@ -137,7 +134,7 @@ def parse_table(text: str, place: str, check_names: bool = True) -> Table:
         if keyword == "row":
             if "layout" not in header or "mpi" not in header:
                 raise _wrong("rows come after the mpi and layout lines", where)
-            rows.append(_parse_row(words, where, check_names))
+            rows.append(_parse_row(words, where))
         elif keyword == "end":
             _check_end(words, rows, lines[number:], number, place)
             if number == len(lines):
@@ -200,7 +197,7 @@ def _check_end(words: list[str], rows: list[Row], rest: list[str], at: int, plac
             raise _wrong("nothing may follow the end line", f"{place}:{at + offset}")
 
 
-def _parse_row(words: list[str], place: str, check_names: bool) -> Row:
+def _parse_row(words: list[str], place: str) -> Row:
     if len(words) < 7:
         raise _wrong("a row is: row COLLECTIVE NODES PPN LOW-HIGH CHOICE EVIDENCE", place)
     _, collective, nodes, ppn, size, choice, *evidence = words
@@ -216,10 +213,7 @@ def _parse_row(words: list[str], place: str, check_names: bool) -> Row:
     high = None if high_text == "inf" else _number(high_text, "a size in bytes or inf", place)
     if high is not None and high < low:
         raise _wrong(f"the range {size} is empty", place)
-    if check_names:
-        check_choice(collective, choice, place)
-    elif not _CHOICE.match(choice):
-        raise _wrong(f"{_short(choice)} is not a choice", place)
+    check_choice(collective, choice, place)
     return Row(
         collective,
         _layout_number(nodes, "nodes", place),
@@ -292,9 +286,9 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def read_table(path: Path, check_names: bool = True) -> Table:
+def read_table(path: Path) -> Table:
     text = read_text(path, WHAT, "make one with: stretto tune", MOST_SMALL_BYTES)
-    return parse_table(text, str(path), check_names)
+    return parse_table(text, str(path))
 
 
 def format_table(table: Table) -> str:

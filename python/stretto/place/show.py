@@ -14,6 +14,9 @@ from stretto.place.order import Cost, Ordering, block, placement
 from stretto.place.output import TITLES, core_list, launch_lines, options
 from stretto.place.site import JobNodes, Seat
 
+#: why an order is not written
+UNCHANGED = "no order is better than the one of before"
+
 
 def seats_lines(
     facts: Facts, seats: Sequence[Seat], site: JobNodes, directory: Path | None
@@ -103,13 +106,15 @@ def cost_lines(costs: Sequence[Cost]) -> list[str]:
 
 
 def order_lines(found: Ordering) -> list[str]:
-    return [answer(found, len(found.best.node)), "", *cost_lines(found.costs)]
+    zeros = not any(c.nodes or c.sockets or c.caches for c in found.costs)
+    table = [] if zeros else ["", *cost_lines(found.costs)]
+    return [answer(found, len(found.best.node)), *table]
 
 
 def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list[str]:
     """Return what to type for a written order, for each launcher."""
     if not found.gain:
-        return []
+        return [] if directory is None else ["", f"nothing was written to {directory}: {UNCHANGED}"]
     out = [""]
     if directory is None:
         return [*out, "next: the same command with -o DIR writes the order for each launcher"]

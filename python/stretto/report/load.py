@@ -30,8 +30,7 @@ from stretto.report.sources import is_node, listed, nodes_of, processor
 KINDS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "profile": ("*.profile.json", read_profile),
     "bench": ("*.bench.jsonl", read_bench),
-    # a newer Stretto's is shown, too
-    "table": ("*.table", lambda path: read_table(path, check_names=False)),
+    "table": ("*.table", read_table),
     "verdict": ("*.verdict.json", read_verdict),
     "forecast": ("*.forecast.json", read_forecast),
     "settings": ("*.settings.json", read_settings),
