@@ -9,11 +9,15 @@ from __future__ import annotations
 import errno
 import sys
 
-from stretto.light import TYPE_CHECKING
+from stretto.light import TYPE_CHECKING, later
 
 if TYPE_CHECKING:
+    import difflib
+    from collections.abc import Collection
     from pathlib import Path
     from types import TracebackType
+else:
+    difflib = later("difflib")
 
 EXIT_DONE = 0
 EXIT_FAULT = 1
@@ -132,6 +136,12 @@ class keeping:
             raise Interrupted(self.kept) from error
 
 
+def meant(word: str, known: Collection[str]) -> str:
+    """Return a remedy for a name that is not known: the one that is nearest, or all."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+
+
 def from_oserror(error: OSError, doing: str, place: str | Path | None = None) -> StrettoError:
     """Turn an operating-system error into a `StrettoError` with a remedy.
 
@@ -141,9 +151,9 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
     away = "the file system or its server did not respond: repeat the command later"
     remedies = {
         **dict.fromkeys(UNREACHABLE, away),
-        errno.ENOSPC: "free some space (df -h shows how much is left), or write to another place",
-        errno.EDQUOT: "your disk quota is used up; remove files or write to another place",
-        errno.EROFS: "the file system is read-only; write to another place",
+        errno.ENOSPC: "free some space (df -h shows what is left), or write to another place (-o)",
+        errno.EDQUOT: "your disk quota is used up; remove files or write to another place (-o)",
+        errno.EROFS: "the file system is read-only; write to another place (-o)",
         errno.EACCES: "check the permissions of the file and of its directory",
         errno.EPERM: "check the permissions of the file and of its directory",
         errno.ENOENT: "check the path for typing mistakes",

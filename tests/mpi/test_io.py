@@ -65,7 +65,10 @@ def test_io_command_leaves_a_result_and_nothing_else(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--file", "missing"], "missing is not a file with data"),
+        (["--file", "missing"], "there is no file missing"),
+        (["--file", "."], ". is a directory"),
+        (["--file", "/dev/null"], "/dev/null is no regular file"),
+        (["--file", "empty"], "empty is empty"),
         (["--file", "x", "--write"], "--file excludes"),
         (["--file", "x", "--bytes", "1M"], "--file excludes"),
         (["--dir", "missing"], "missing is not a directory"),
@@ -73,8 +76,11 @@ def test_io_command_leaves_a_result_and_nothing_else(
     ],
 )
 def test_io_with_a_file_that_cannot_be_is_refused(
-    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    words: list[str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     mpi = MPIS["openmpi4"].require()
+    monkeypatch.chdir(tmp_path)
+    Path("empty").touch()
     assert main(["io", "--mpi", str(mpi.prefix), *words]) == 2
     assert problem in capsys.readouterr().err

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.cli import apply
 from stretto.errors import StrettoError
 from stretto.files import locate
 from stretto.files.identity import MPIIdentity, cpu_model, cpu_slug
@@ -183,6 +186,28 @@ def test_mismatches() -> None:
     assert "mpich" in table.mismatches(MPIIdentity("mpich", "mpich", "5.0"), 1, 2)[0]
     assert "2 x 2" in table.mismatches(same, 2, 2)[0]
     assert table.mismatches(same, None, None) == []
+
+
+def test_table_that_does_not_fit_is_applied_with_what_follows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rows of one layout do nothing on another one, and nothing said so."""
+    version = "it was made on openmpi 4.1.4, and this is 4.1.9; it is applied all the same, because"
+    for row, then in (("1 2", "no row fits, so the table changes"), ("* 2", "no row"),
+                      ("* *", "rows for any layout apply")):  # fmt: skip
+        path = tmp_path / "my.table"
+        head = GOOD.partition("row ")[0]
+        path.write_text(f"{head}row allreduce {row} 0-inf shm -\nend 1\n")
+        found, layouts = apply._table(path)
+        job: Any = SimpleNamespace(
+            mpi=SimpleNamespace(family="openmpi", name="Open MPI 4.1.9",
+                                identity=MPIIdentity("openmpi", "openmpi", "4.1.9")),
+            layout=SimpleNamespace(nodes=1, ppn=4),
+        )  # fmt: skip
+        apply._check_fits(found, layouts, path, job, "--table")
+        err = capsys.readouterr().err
+        assert f"and this is 1 x 4; {then}" in err, (row, err)
+        assert f"{version} --table names it" in err
 
 
 def test_find_table_prefers_the_users_and_the_exact_layout(tmp_path: Path) -> None:

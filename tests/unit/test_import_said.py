@@ -52,7 +52,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         "a.log", (*LAYOUT, "--mpi", "spectrum@10.4"),
         ("is not an MPI that Stretto supports", "--mpi openmpi@4.0.1 (or mpich@..., mvapich@..."),
     ),
-    "an MPI that nobody names": ("a.log", LAYOUT, ("the MPI of this measurement",)),
+    "an MPI that nobody names": ("a.log", LAYOUT, ("the MPI of this measurement is unknown",)),
+    "nothing but the table": (
+        "a.log", (),
+        ("MPI, nodes and ranks of this measurement are unknown",
+         "give --mpi openmpi@4.0.1 --nodes 8 --ppn 36, or {mpi}, {nodes} and {ppn} in --pattern"),
+    ),
     "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("is not valid",)),
     "names without a place for them": (
         "a.log", (*LAYOUT, "--mpi", "openmpi@4", "--mpi", "ompi=openmpi@4.1.4"),

@@ -26,7 +26,7 @@ def made(values: dict[str, object]) -> Request:
     [
         ({"nodes": [10**8], "ppn": [10**6]}, "nodes", f"nodes must be at most {MOST_RANKS}"),
         ({"nodes": "1:99999999999999999999", "ppn": 1}, "nodes", "nodes must be at most"),
-        ({"nodes": "9" * 5000}, "nodes", "is not a number"),
+        ({"nodes": "9" * 5000}, "nodes", "is not a positive whole number"),
         ({"ppn": END}, "ppn", "ppn must be at most"),
         ({"nodes": [2, 8192], "ppn": [1, 4096]}, "nodes, ppn", "8192 x 4096 has too many ranks"),
         ({"interpolate": ["8192x4096"]}, "interpolate", "8192 x 4096 has too many ranks"),

@@ -305,6 +305,7 @@ class Seen:
         self.settings = settings(stall_s=5.0)
         self.writer = SimpleNamespace(write=lambda record: None)
         self.kept: list[str] = []
+        self.shown: list[str] = []
         self.interrupted = interrupted
         self.over = False
 
@@ -324,7 +325,7 @@ def reader_of(
     lines = [json.dumps({**more, "candidate": c, "bytes": n}) + "\n" for c, n in samples]
     (tmp_path / "output").write_text("".join(lines))
     (tmp_path / "status").write_text("0 2 allreduce 8 shm 5\n")
-    progress = SimpleNamespace(done=0, update=lambda *words: None)
+    progress = SimpleNamespace(done=0, update=lambda done, words: campaign.shown.append(words))
     places = tmp_path / "output", tmp_path / "status"
     return LaunchReader(campaign, 0, list(campaign.settings.cases), *places, progress)  # type: ignore[arg-type]
 
@@ -336,7 +337,8 @@ def test_nobody_hung_while_nobody_could_look(
     clock = SimpleNamespace(monotonic=lambda: now[0])
     monkeypatch.setattr(process, "time", clock)
     monkeypatch.setattr("stretto.measure.reader.time", clock)
-    reader = reader_of(Seen(), tmp_path)
+    campaign = Seen()
+    reader = reader_of(campaign, tmp_path)
     for _ in range(3):
         now[0] += 0.25
         assert not reader.watch()
@@ -347,6 +349,7 @@ def test_nobody_hung_while_nobody_could_look(
         now[0] += 0.5
         hangs = reader.watch()
     assert hangs
+    assert campaign.shown[-1] == "allreduce 8 B, launch 1", "people count from 1"
     (tmp_path / "status").write_text("0 2 allreduce 8 shm 6\n")
     now[0] += 0.5
     assert not reader.watch()
@@ -478,7 +481,13 @@ def test_sizes_and_times_as_typed() -> None:
     for bad in ("²", "2,²", "1:²", "", "0", "two"):
         with pytest.raises(UsageError):
             parse_counts(bad, "--nodes")
+    with pytest.raises(UsageError, match="'0' is not a positive whole number"):
+        parse_counts("0", "--nodes")
     with pytest.raises(UsageError, match="allscatter"):
         parse_collectives("allscatter")
+    for typed, remedy in (("alreduce", "did you mean allreduce?"), ("xyz", "there are allreduce,")):
+        with pytest.raises(UsageError) as caught:
+            parse_collectives(typed)
+        assert str(caught.value.remedy).startswith(remedy)
     with pytest.raises(UsageError, match="are not a multiple of"):
         make_case("allreduce", 3, ("native",))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.kinds import Binding
+from stretto.launch.job import understand
 from stretto.mpi import detect
 from stretto.mpi import library as asking
 from stretto.mpi.elf import find_needed, read_dynamic
@@ -115,6 +116,10 @@ def test_search_follows_the_loader(tmp_path: Path) -> None:
 
 def test_no_mpi_in_ls() -> None:
     assert detect.needed_mpi(Path("/bin/ls"), os.environ) is None
+    with pytest.raises(StrettoError, match="ls uses no MPI library, and no launcher prec") as error:
+        understand(["ls"])
+    assert "put mpirun or srun before it" in str(error.value.remedy)
+    assert "add --mpi" in str(error.value.remedy)
 
 
 def test_ranks_that_do_not_divide_find_slots_on_all_hosts() -> None:

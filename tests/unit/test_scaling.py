@@ -161,7 +161,7 @@ def test_points() -> None:
     for bad in (("1", "2", None), (None, "2", None), (None, None, None)):
         with pytest.raises(UsageError):
             points_of(job, *bad, None)
-    with pytest.raises(UsageError, match="'x' is not a number"):
+    with pytest.raises(UsageError, match="'x' is not a positive whole number"):
         parse_counts("1,x", "-n")
     assert points_of(job, "2,2,1", None, None, "1,1") == [RunPoint(1, 1, 1), RunPoint(1, 2, 1)]
 

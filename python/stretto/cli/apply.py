@@ -182,8 +182,8 @@ def settings_for(job: Job, table: Path | None, choice: str | None, verbose: bool
     variables = dict(switches)
     parts = [f"{name}={value}" for name, value in switches.items()]
     if path is not None:
-        found = _table(path)
-        _check_fits(found, path, job)
+        found, layouts = _table(path)
+        _check_fits(found, layouts, path, job, "--table" if path == table else None)
         _note_cpu(path, found.cpu)
         variables["STRETTO_TABLE"] = str(path.resolve())
         parts.append(f"table {path} ({found.family} {found.mpi_version}, {_layout(found)})")
@@ -220,7 +220,7 @@ def _own_table(job: Job) -> Path | None:
     if why is not None:
         say(f"stretto: note: {path} is not used: {why}; name it with --table if you trust it")
         return None
-    found = _table(path)
+    found, _ = _table(path)
     differences = found.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn)
     if differences:
         say(f"stretto: note: {path} is not used: {differences[0]}")
@@ -238,18 +238,30 @@ def _own_table(job: Job) -> Path | None:
     return path
 
 
-def _table(path: Path) -> Table:
-    """Return a table without its rows, which a file's first reading has checked."""
+def _table(path: Path) -> tuple[Table, list[tuple[int | None, int | None]]]:
+    """Return a table without its rows, which a file's first reading has checked, and their layouts.
+
+    A layout is nodes and ranks per node; None: any.
+    """
 
     def ask() -> tuple[str, bool]:
         from stretto.files.table import read_table
 
-        head = vars(read_table(path))
-        return "\n".join(str(head[name] or "") for name in _HEAD), True
+        table = read_table(path)
+        head = vars(table)
+        layouts = dict.fromkeys(f"{row.nodes or ''}x{row.ppn or ''}" for row in table.rows)
+        return "\n".join([*(str(head[name] or "") for name in _HEAD), " ".join(layouts)]), True
 
-    kept = (cached("table", path.absolute(), ask) if path.is_file() else ask()[0]).split("\n")
-    head: dict[str, Any] = dict(zip(_HEAD, kept, strict=True))
-    return Table(**{**head, **{n: int(head[n]) if head[n] else None for n in ("nodes", "ppn")}})
+    kept = (cached("table-head", path.absolute(), ask) if path.is_file() else ask()[0]).split("\n")
+    *values, layouts = kept
+    head: dict[str, Any] = dict(zip(_HEAD, values, strict=True))
+    table = Table(**{**head, **{n: _number(head[n]) for n in ("nodes", "ppn")}})
+    found = (text.partition("x") for text in layouts.split())
+    return table, [(_number(nodes), _number(ppn)) for nodes, _, ppn in found]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text else None
 
 
 _HEAD = ("family", "mpi_version", "nodes", "ppn", "created", "stretto", "host", "cpu")
@@ -286,16 +298,33 @@ def _no_table(job: Job) -> str:
     return f"no table for {job.mpi.name} here, so nothing is changed ({where})"
 
 
-def _check_fits(table: Table, path: Path, job: Job) -> None:
-    """Refuse a table of another MPI family; say when version or layout differ."""
+def _check_fits(
+    table: Table,
+    layouts: Sequence[tuple[int | None, int | None]],
+    path: Path,
+    job: Job,
+    named_by: str | None,
+) -> None:
+    """Refuse a table of another MPI family; say when version or layout differ.
+
+    `layouts`: of its rows. `named_by`: the option by which the user named it.
+    """
     if table.family != job.mpi.family:
         raise StrettoError(
             f"this table is for {table.family}, but the job uses {job.mpi.name}",
             path,
             "use a table of the same MPI, or make one with: stretto tune -- CMD",
         )
-    for difference in table.mismatches(job.mpi.identity, job.layout.nodes, job.layout.ppn):
-        say(f"stretto: note: {path}: {difference}")
+    nodes, ppn = job.layout.nodes, job.layout.ppn
+    other = table.other_mpi(job.mpi.identity)
+    if other is not None:
+        why = f", because {named_by} names it" if named_by else ""
+        say(f"stretto: note: {path}: {other}; it is applied all the same{why}")
+    other = table.other_layout(nodes, ppn)
+    if other is not None:
+        fit = any(n in (None, nodes) and p in (None, ppn) for n, p in layouts)
+        then = "rows for any layout apply" if fit else "no row fits, so the table changes nothing"
+        say(f"stretto: note: {path}: {other}; {then}")
 
 
 @cache  # once: `stretto scale` asks for every point

@@ -15,7 +15,7 @@ from stretto.cli.plan_price import CALL, MOST_BYTES, Algorithm
 from stretto.cli.plan_price import formula as _formula
 from stretto.cli.plan_price import price as _price
 from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import StrettoError, UsageError, meant
 from stretto.output import print_json, say
 from stretto.progress import Progress
 
@@ -115,7 +115,7 @@ def list_algorithms(
     rows = [a for a in algorithms() if collective in (None, a.collective)]
     if not rows:
         raise UsageError(
-            f"there is no collective {collective!r}", None, f"one of {', '.join(collectives())}"
+            f"there is no collective {collective!r}", None, meant(collective or "", collectives())
         )
     if as_json:
         print_json([asdict(a) for a in rows])

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files
 from stretto.cli.lazy import lazily
-from stretto.errors import UsageError
+from stretto.errors import UsageError, meant
 from stretto.output import print_json, say
 from stretto.progress import Progress
 
@@ -182,9 +182,7 @@ def _sweep(
     names = [c for c in (collective or "").split(",") if c]
     for name in names:
         if name not in collectives():
-            raise UsageError(
-                f"there is no collective {name!r}", None, f"there are {', '.join(collectives())}"
-            )
+            raise UsageError(f"there is no collective {name!r}", None, meant(name, collectives()))
     answers: list[Answer] = []
     if table is not None:
         with Progress("simulating the rows of the table") as bar:

@@ -28,7 +28,8 @@ def hold(path: Path, wait_s: float = 0.0) -> Iterator[str | None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
     except OSError as error:
-        raise from_oserror(error, "cannot open the lock", path) from error
+        doing = "cannot make the lock file, which keeps two commands apart"
+        raise from_oserror(error, doing, path) from error
     end = time.monotonic() + wait_s
     try:
         while (taken := _taken(handle, fcntl.LOCK_EX)) and time.monotonic() < end:

@@ -88,23 +88,24 @@ class Table:
 
     def mismatches(self, mpi: MPIIdentity, nodes: int | None, ppn: int | None) -> list[str]:
         """Say, in words, in what the table is of another MPI or layout than the job."""
-        out = []
+        found = (self.other_mpi(mpi), self.other_layout(nodes, ppn))
+        return [words for words in found if words is not None]
+
+    def other_mpi(self, mpi: MPIIdentity) -> str | None:
+        """Say that the table is of another MPI; None where it is not."""
         if mpi.family != self.family:
-            out.append(f"it was made on {self.family}, and this is {mpi.family}")
-        elif mpi.version != self.mpi_version:
-            out.append(
-                f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
-            )
-        layout_differs = (self.nodes is not None and nodes is not None and nodes != self.nodes) or (
+            return f"it was made on {self.family}, and this is {mpi.family}"
+        if mpi.version != self.mpi_version:
+            return f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
+        return None
+
+    def other_layout(self, nodes: int | None, ppn: int | None) -> str | None:
+        """Say that the table is of another layout; None where it is not, or nothing is known."""
+        differs = (self.nodes is not None and nodes is not None and nodes != self.nodes) or (
             self.ppn is not None and ppn is not None and ppn != self.ppn
         )
-        if layout_differs:
-            mine = f"{star(self.nodes)} x {star(self.ppn)}"
-            out.append(
-                f"it was made for {mine} (nodes x ppn), and this is {nodes} x {ppn}; "
-                "rows of other layouts do not apply"
-            )
-        return out
+        mine = f"{star(self.nodes)} x {star(self.ppn)} (nodes x ppn)"
+        return f"it was made for {mine}, and this is {nodes} x {ppn}" if differs else None
 
 
 def star(number: int | None) -> str:

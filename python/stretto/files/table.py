@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from stretto import plan
 from stretto.counted import counted
-from stretto.errors import EXIT_USAGE, StrettoError
+from stretto.errors import EXIT_USAGE, StrettoError, meant
 from stretto.files.identity import Identity, arm_name
 from stretto.files.io import read_text, write_atomic
 from stretto.files.regular import MOST_SMALL_BYTES
@@ -96,12 +96,11 @@ def check_choices(text: str, place: str = "--choice") -> None:
     for one in found:
         collective, equals, choice = one.partition("=")
         if not equals or collective not in COLLECTIVES:
-            raise StrettoError(
-                f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}",
-                place,
-                _CHOICES_REMEDY,
-                EXIT_USAGE,
-            )
+            remedy = meant(collective, COLLECTIVES) if equals else _CHOICES_REMEDY
+            what = f"there is no collective {collective!r}" if equals else (
+                f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}"
+            )  # fmt: skip
+            raise StrettoError(what, place, remedy, EXIT_USAGE)
         try:
             check_choice(collective, choice, place)
         except StrettoError as error:

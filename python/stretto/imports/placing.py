@@ -267,6 +267,8 @@ def placed(table: Printed, own: FileFacts, asked: Asked) -> tuple[FileFacts, Fil
             )  # fmt: skip
         known[kind] = int(words)
     facts = replace(asked.facts, **known)
+    if _said_mpi(facts, asked, table.place) is None and not table.context.mpis:
+        _refuse_without_mpi(table, facts)
     return facts, FileLayout(_mpi_of(table, facts, asked), *_layout_of(table, facts))
 
 
@@ -290,14 +292,11 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
                 "--pattern)",
             )  # fmt: skip
         return nodes, 2 // nodes, 2
-    ppn, nodes = facts.ppn, facts.nodes
-    job = table.nranks + table.waiting if table.nranks else None
+    job = _job_ranks(table)
     if job and facts.nranks and job > facts.nranks:
         raise refuse(f"the job has {job} ranks, but the file's name says {facts.nranks}")
-    total = facts.nranks or job
-    nranks = table.nranks or facts.nranks or (nodes * ppn if nodes and ppn else None)
-    if ppn is None and nodes and total:
-        ppn = -(-total // nodes)
+    total, nodes = facts.nranks or job, facts.nodes
+    nranks, ppn = _ranks_of(table, facts)
     if nranks is None or ppn is None:
         given = ", ".join(f"{n} {v}" for n, v in (("nodes", nodes), ("ranks per node", ppn),
                                                   ("ranks", nranks)) if v)  # fmt: skip
@@ -320,15 +319,34 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
     return nodes, ppn, nranks
 
 
+def _job_ranks(table: Printed) -> int | None:
+    return table.nranks + table.waiting if table.nranks else None
+
+
+def _ranks_of(table: Printed, facts: FileFacts) -> tuple[int | None, int | None]:
+    """Return ranks and ranks per node, as far as they are known."""
+    nodes, ppn, total = facts.nodes, facts.ppn, facts.nranks or _job_ranks(table)
+    nranks = table.nranks or facts.nranks or (nodes * ppn if nodes and ppn else None)
+    return nranks, -(-total // nodes) if ppn is None and nodes and total else ppn
+
+
+def _refuse_without_mpi(table: Printed, facts: FileFacts) -> None:
+    """Refuse a table of an unknown MPI, with all else that is missing."""
+    what, give, names = "the MPI of this measurement is", "--mpi openmpi@4.0.1", "{mpi}"
+    pair = table.exchange is not None and table.nranks == 2
+    if None in _ranks_of(table, facts) and not (pair and facts.nodes):
+        what = "MPI, nodes and ranks of this measurement are"
+        give += " --nodes 2" if pair else " --nodes 8 --ppn 36"
+        names = "{mpi}, {nodes} and {ppn}"
+    raise UsageError(
+        f"{what} unknown ({table.place})", "--mpi", f"give {give}, or {names} in --pattern"
+    )
+
+
 def _mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
     """Return the MPI of a table, from what is said of it and from the log."""
     said = _said_mpi(facts, asked, table.place)
     named = _distinct(table.context.mpis)
-    if said is None and not named:
-        raise UsageError(
-            f"the MPI of this measurement is unknown ({table.place})", "--mpi",
-            "give --mpi openmpi@4.0.1, or {mpi} in --pattern",
-        )  # fmt: skip
     if said is None:
         if len(named) > 1:
             words = ", ".join(s.value for s in named)

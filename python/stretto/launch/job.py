@@ -247,13 +247,18 @@ class _Search:
         everything = installations(self.environ)
         if len(everything) == 1 and script is not None:
             self.notes.append(
-                f"{name} contains no launcher; assumed: {everything[0].name}, the only MPI on "
-                "this machine"
+                f"{name} contains no launcher; assumed: {everything[0].name}, the only MPI in PATH"
             )
             return everything[0]
         if script is None and self.which(name) is None:
             where = f" from {self.cwd}" if "/" in name and not name.startswith("/") else ""
             raise StrettoError(f"there is no such program{where}", name, "check its name and PATH")
+        if script is None and self.command.launcher is None:
+            raise StrettoError(
+                f"{name} uses no MPI library, and no launcher precedes it", name,
+                "put mpirun or srun before it; if it is an MPI program or wrapper, add --mpi "
+                "openmpi, mpich or intel",
+            )  # fmt: skip
         kind = "script" if script is not None else "program"
         raise StrettoError(f"this {kind} does not show which MPI it uses, if any", name, remedy)
 

@@ -141,6 +141,6 @@ class LaunchReader:
         if at is not None:
             self._progress.update(
                 self._base + min(at.done, len(self.cases)),
-                f"{at.collective} {at.bytes} B, launch {self.launch}",
+                f"{at.collective} {at.bytes} B, launch {self.launch + 1}",
             )
         return looked_s - self._last[0] > self.campaign.settings.stall_s

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from stretto.errors import UsageError
+from stretto.errors import UsageError, meant
 from stretto.files.table import NEIGHBORHOODS
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.measure.compare import BARE, NATIVE
@@ -219,7 +219,7 @@ def parse_counts(text: str, option: str) -> list[int]:
     for part in text.split(","):
         low, colon, high = part.strip().partition(":")
         if not whole(low) or int(low) < 1 or (colon and not whole(high)):
-            raise UsageError(f"{part[:40]!r} is not a number", option, example)
+            raise UsageError(f"{part[:40]!r} is not a positive whole number", option, example)
         if colon and int(high) < int(low):
             raise UsageError(f"{part!r} is not a range", option, "write it as LOW:HIGH")
         number, end = int(low), int(high if colon else low)
@@ -254,7 +254,9 @@ def parse_collectives(
         raise UsageError("no collective is named", option, there)
     for name in names:
         if name not in known + EXTRA:
-            raise UsageError(f"there is no collective {name!r} to measure", option, there)
+            raise UsageError(
+                f"there is no collective {name!r} to measure", option, meant(name, known)
+            )
     return list(dict.fromkeys(names))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from stretto.counted import counted
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, meant
 from stretto.measure.settings import REDUCTIONS, ROOTED
 from stretto.plan import Algorithm, CallPlans, algorithms, canonical, collectives, neighborly
 
@@ -82,7 +82,7 @@ def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm
     """
     if collective is not None and collective not in collectives():
         raise StrettoError(
-            f"there is no collective {collective!r}", remedy=f"{', '.join(collectives())}"
+            f"there is no collective {collective!r}", remedy=meant(collective, collectives())
         )
     found = [a for a in algorithms() if collective in (None, a.collective)]
     if choice is None:

@@ -66,11 +66,16 @@ def target_of(file: Path | None, directory: Path | None, size: int) -> Target:
     """Return what is read or written; refuse what cannot be."""
     if file is not None:
         try:
-            found = file.stat().st_size if file.is_file() else 0
+            found = file.stat().st_size
+        except FileNotFoundError:
+            raise UsageError(f"there is no file {file}", "--file", "check the path") from None
         except OSError as error:
             raise from_oserror(error, "cannot access the file", file) from error
+        if not file.is_file():
+            what = "a directory" if file.is_dir() else "no regular file"
+            raise UsageError(f"{file} is {what}", "--file", "give a file to read")
         if not found:
-            raise UsageError(f"{file} is not a file with data", "--file", "give a file to read")
+            raise UsageError(f"{file} is empty", "--file", "give a file with data to read")
         return Target(file.absolute(), found, False)
     place = (directory or Path()).absolute()
     if not place.is_dir():

@@ -63,7 +63,7 @@ def rows_of(result: IoFile) -> list[WayTime]:
 def words_of(row: WayTime) -> str:
     """Return what a way is against the first one; a ratio only where a test was made."""
     if row.verdict is None or row.ratio is None:
-        return "compared with"
+        return "the first"
     if not row.verdict.tested or row.verdict.outcome == "inconclusive":
         return "inconclusive" if row.verdict.tested else "not tested"
     if row.verdict.outcome == "same":
