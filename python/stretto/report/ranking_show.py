@@ -152,13 +152,10 @@ def _cells(gap: Gap, default: RankingEntry) -> list[str]:
     """Return a gap in a table: what is best, its time, the ratio, and what the test says."""
     if not gap.known:
         return ["not measured", "", "", ""]
-    verdict = gap.verdict
-    says = verdict.words if verdict.outcome != "inconclusive" else verdict.outcome
+    says = gap.verdict.outcome if gap.verdict.tested else "not tested"
     if gap.best is default:
-        return ["default", us(default.time.median), "", says if verdict.tested else "not tested"]
-    ratio = f"x{gap.ratio:.2f}"
-    return [best_name(gap, default), us(gap.best.time.median), ratio,
-            says if verdict.tested else "not tested"]  # fmt: skip
+        return ["default", us(default.time.median), "", says]
+    return [best_name(gap, default), us(gap.best.time.median), f"x{gap.ratio:.2f}", says]
 
 
 def _sizes_table(rankings: Sequence[Ranking]) -> list[str]:
