@@ -19,19 +19,22 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.outcome import Verdict
 from stretto.files.profile import Call, Communicator, Node, Profile, write_profile
 from stretto.files.table import Row, Table
-from stretto.files.verdict import GainInterval, Metric, Run
+from stretto.files.verdict import GainInterval, Metric, Run, read_verdict
 from stretto.launch.execute import Result
 from stretto.measure.compare import Cell, Comparison
 from stretto.measure.ledger import require_layout
 from stretto.measure.stats import Interval
 from stretto.profile import record
+from stretto.report.findings import headline
+from stretto.report.load import System
+from stretto.tune.limit import limit_of
 from stretto.tune.needs import Shape, find_needs
 from stretto.tune.place import COPIES, Place, check_copy, fresh
 from stretto.tune.predict import predict
 from stretto.tune.profiled import recorded_here
 from stretto.tune.session import Options
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
-from stretto.tune.verify import TuneResult
+from stretto.tune.verify import TuneResult, both_ways
 from stretto.tune.words import conclude, no_help, rest_words, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
@@ -346,6 +349,53 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")
     text = conclude(Metric(), None, None, none)
     assert text.endswith("not measured on CMD (the budget ended; missing: 9 s more of --budget)")
+
+
+@pytest.mark.parametrize(
+    ("metric", "wall", "tuned", "warned"),
+    [
+        ("", 0.85, 0.85, "above what tuning alone can gain (at most 10.0 %): other load"),
+        ("", 0.95, 0.95, ""),
+        ("rate", 0.85, 1.15, "above what tuning alone can gain (at most 11.1 %): other load chan"),
+        ("rate", 0.95, 1.15, "the metric covers only a part of the run, or other load"),
+        ("rate", 0.85, 1.105, ""),
+    ],
+)
+def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
+    tmp_path: Path, metric: str, wall: float, tuned: float, warned: str
+) -> None:
+    made = profile(call())
+    measure = Metric(metric, "it/s", "higher", metric) if metric else Metric()
+    options = Options(["./a"], tmp_path, measure, Place(tmp_path, tmp_path), budget_s=100.0)
+    said: list[str] = []
+    left = iter([82.0, *[9.0] * 13, *[0.0] * 9])
+    session = SimpleNamespace(
+        o=options, name="a", say=said.append, named=str, left_s=lambda: next(left), whole_s=4.0,
+        written=None, path=lambda kind: tmp_path / f"a.{kind}", run_s=1.0,
+        job=SimpleNamespace(mpi=SimpleNamespace(identity=MPI)),
+    )  # fmt: skip
+
+    def one(kind: str, number: int) -> Run:
+        noise = 1 + number / 1e4
+        value, took = (100.0, 10.0) if kind == "native" else (100 * tuned, 10 * wall)
+        return Run(kind, number, value * noise, took, 0, others=0.5)  # type: ignore[arg-type]
+
+    limit = limit_of(find_needs(made), measure, 10.0)
+    found = both_ways(session, made, "", one, lambda text, *_: text, limit=limit)  # type: ignore[arg-type]
+    text = found.conclusion
+    assert ("above what tuning" in text) == bool(warned) and warned in text
+    assert ("Repeat with --restart on an idle machine" in text) == bool(warned)
+    assert ("this is significant" in text) != bool(warned)
+    assert ("Tuning can gain at most" in text) != bool(warned)
+    assert "Median: 100" in text and " in 6 native runs, " in text and " in 7 tuned runs" in text
+    assert "13 of 18 runs were made before the budget ended" in text
+    assert any("warning: the machine was busy: other processes used 50 %" in s for s in said)
+    verdict = read_verdict(tmp_path / "a.verdict.json")
+    assert bool(verdict.warning) == bool(warned) and verdict.limit == limit.gain  # type: ignore[union-attr]
+    sentence, kind = headline(System("s", verdict=verdict))
+    assert ("above what tuning" in sentence, kind) == (
+        (True, "none") if warned else (False, "gain")
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -67,7 +68,8 @@ def command(
         return
     for line in rows_lines(found.rows):
         print(line)
-    print(f"stretto: {found.conclusion}")
+    sentences = re.split(r"\. (?=[A-Z])", found.conclusion)
+    print("stretto: " + ".\n         ".join(sentences))
     print("next: " + "\n      ".join(_following(found, options, session.run_s)))
 
 

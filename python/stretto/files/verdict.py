@@ -111,6 +111,10 @@ class VerdictFile:
     outcome: Outcome = "inconclusive"
     missing: str = ""
     applied: str = ""
+    #: the largest gain that tuning can cause, by the profile; None: not known
+    limit: float | None = None
+    #: that the measured gain is larger than that, in words; empty: it is not
+    warning: str = ""
 
     @property
     def identity(self) -> Identity:

@@ -120,10 +120,8 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
     gained = v.measured.median
     if v.outcome == "slower":
         return f"Do not use this table: {program} is slower with it.", "none"
-    return (
-        f"{program}: {fmt.percent(gained)} {word} {metric_name(v.metric)} with the table.",
-        "gain",
-    )
+    text = f"{program}: {fmt.percent(gained)} {word} {metric_name(v.metric)} with the table"
+    return (f"{text}, but {v.warning}.", "none") if v.warning else (f"{text}.", "gain")
 
 
 def origin(system: System) -> str:
@@ -381,6 +379,8 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
         out.append(("verdict", f"inconclusive; {v.missing}" if v.missing else "inconclusive"))
     if v.predicted is not None:
         out.append(("gain predicted", f"{gain_text(v.predicted)}"))
+    if v.limit is not None:
+        out.append(("upper limit of the gain", fmt.percent(v.limit)))
     same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
     if v.runs:
         out.append(("outputs, native and tuned", same))

@@ -16,6 +16,7 @@ from stretto.files.usage import busy_words, usage_of
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, open_points, open_words
+from stretto.tune.limit import limit_of
 from stretto.tune.measured import DRY, measure_needs, outlook, say_plan, state_cost
 from stretto.tune.needs import find_needs
 from stretto.tune.place import alone_in, keep_input
@@ -91,6 +92,7 @@ def _steps(session: Tuning) -> TuneResult:
     # The user's own metric mostly leaves the start of the job out, wall time does not.
     wall = session.run_s if session.o.metric.pattern is None else None
     predicted = predict(needs, table, comparisons, session.o.seed, wall)
+    limit = limit_of(needs, session.o.metric, session.run_s)
     if predicted is not None:
         session.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
     if session.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
@@ -103,7 +105,7 @@ def _steps(session: Tuning) -> TuneResult:
         return write_result(
             session, profile, text, benches, table=table, helps=True, predicted=predicted
         )
-    return verify(session, profile, table, predicted, benches)
+    return verify(session, profile, table, predicted, benches, limit)
 
 
 def _prepare(session: Tuning) -> None:

@@ -25,13 +25,15 @@ from stretto.files.verdict import (
 )
 from stretto.launch.evidence import require_native, require_tuned
 from stretto.launch.library import library_for
+from stretto.measure.idle import busy_before
 from stretto.progress import Progress
 from stretto.tune import outputs
+from stretto.tune.limit import Limit, beyond
 from stretto.tune.needs import Need
 from stretto.tune.outputs import Outputs
 from stretto.tune.session import PAIRS, Tuning
 from stretto.tune.trials import Kind, Trial, find_value, gain, judged, order
-from stretto.tune.words import applied_words, conclude, ended, start_words
+from stretto.tune.words import applied_words, conclude, ended, medians_words, start_words
 
 #: the most pairs of runs that a budget buys
 MOST_PAIRS = 10
@@ -87,6 +89,8 @@ def write_result(
     compared: Sequence[Compared] = (),
     found: Verdict | None = None,
     applied: str = "",
+    limit: Limit | None = None,
+    warning: str = "",
 ) -> TuneResult:
     """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
     conclusion = session.named(conclusion)
@@ -119,6 +123,8 @@ def write_result(
             outputs=outputs.words(compared, session.o.rules) if compared else None,
             compared=listed[:MOST_LISTED],
             applied=applied,
+            limit=None if limit is None else limit.gain,
+            warning=warning,
         ),
         path,
     )
@@ -134,6 +140,7 @@ def verify(
     table: Table,
     predicted: GainInterval | None,
     benches: Sequence[Path],
+    limit: Limit | None = None,
 ) -> TuneResult:
     """Run CMD native and tuned in turn, and conclude."""
     made = session.path("table").resolve()
@@ -162,7 +169,7 @@ def verify(
     # rows for a part of the ranks may be the same elsewhere
     layout = f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
     applied = layout + _rows_text(session.path("table"))
-    return both_ways(session, profile, applied, one, words, table, predicted, benches)
+    return both_ways(session, profile, applied, one, words, table, predicted, benches, limit)
 
 
 def both_ways(
@@ -174,6 +181,7 @@ def both_ways(
     table: Table | None = None,
     predicted: GainInterval | None = None,
     benches: Sequence[Path] = (),
+    limit: Limit | None = None,
 ) -> TuneResult:
     """Run CMD native and changed in turn, compare times and outputs, and write the verdict.
 
@@ -184,18 +192,28 @@ def both_ways(
     runs = _earlier(session, applied)
 
     def save(text: str) -> None:
-        write_result(session, profile, text, benches, runs, predicted=predicted, applied=applied)
+        write_result(session, profile, text, benches, runs, predicted=predicted, applied=applied,
+                     limit=limit)  # fmt: skip
 
-    found = _take_turns(session, runs, one, save)
-    measured = gain(runs, session.o.metric)
+    found, planned = _take_turns(session, runs, one, save)
+    metric, measured = session.o.metric, gain(runs, session.o.metric)
+    faster = measured is not None and found.outcome == "faster"
+    warning = beyond(limit, runs, metric, measured) if measured is not None and faster else ""
     compared = outputs_of(session).compare(runs) if runs else []
-    text = words(conclude(session.o.metric, predicted, measured, found), found, measured, runs)
+    most = "" if limit is None else limit.words
+    text = conclude(metric, predicted, measured, found, most, warning)
+    text = words(text + medians_words(metric, runs), found, measured, runs)
+    if found.tested and len(runs) < planned:
+        text += f". {len(runs)} of {planned} runs were made before the budget ended"
     if runs:
         text += f". Outputs {outputs.words(compared, session.o.rules)}"
+    busy = busy_before([r.others for r in runs])
+    if busy is not None and busy not in found.words:
+        session.say(f"stretto: warning: the machine was busy: {busy}")
     helps = found.outcome != "slower"
     return write_result(
         session, profile, text, benches, runs, table, helps, predicted, measured, compared, found,
-        applied,
+        applied, limit, warning,
     )  # fmt: skip
 
 
@@ -204,8 +222,11 @@ def _take_turns(
     runs: list[Run],
     one: Callable[[Kind, int], Run | None],
     save: Callable[[str], None],
-) -> Verdict:
-    """Run CMD native and changed in turn, adding to `runs`; return the verdict."""
+) -> tuple[Verdict, int]:
+    """Run CMD native and changed in turn, adding to `runs`.
+
+    Returns the verdict, and how many runs were planned.
+    """
     if not runs:
         _clear_outputs(session)
     pairs = session.o.pairs if session.o.pairs is not None else _affordable(session)
@@ -248,7 +269,7 @@ def _take_turns(
                 raise Interrupted(f"{stop.kept}; {kept}") from stop
             save(f"{len(runs)} of {2 * pairs} runs made")
             progress.advance()
-    return _lacking(session, judged(runs, session.o.metric), pairs, len(runs))
+    return _lacking(session, judged(runs, session.o.metric), pairs, len(runs)), 2 * pairs
 
 
 def outputs_of(session: Tuning) -> Outputs:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, seconds
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run
 from stretto.launch.execute import Result
@@ -61,8 +62,17 @@ def no_help(needs: Needs) -> str | None:
 
 
 def conclude(
-    metric: Metric, predicted: GainInterval | None, measured: GainInterval | None, found: Verdict
+    metric: Metric,
+    predicted: GainInterval | None,
+    measured: GainInterval | None,
+    found: Verdict,
+    limit: str = "",
+    beyond: str = "",
 ) -> str:
+    """Return the verdict in sentences.
+
+    `limit`: the most that tuning can gain, in words. `beyond`: that the measured gain is larger.
+    """
     name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
     if measured is None:
         return f"the gain was not measured on CMD ({found.words})" + (
@@ -76,18 +86,24 @@ def conclude(
         text = (
             f"measured gain in {name}: {gain_words(measured)}; "
             + {
-                "faster": "this is significant",
+                "faster": f"but {beyond}. Repeat with --restart on an idle machine"
+                if beyond
+                else "this is significant",
                 "slower": "CMD is significantly SLOWER when tuned: do not use this table",
                 "same": f"CMD is as fast as native: {found.words}",
             }[found.outcome]
         )
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
-        if found.outcome == "faster" and measured.low > SURPRISE * max(predicted.high, 0.0):
-            text += (
-                ". The gain is far above the prediction: the measured collectives explain "
-                "only part of it; the rest may not be reproducible"
-            )
+    if limit and not beyond:
+        text += f". Tuning can gain {limit}, if these collectives took no time"
+    if predicted is None or beyond or found.outcome != "faster":
+        return text
+    if measured.low > SURPRISE * max(predicted.high, 0.0):
+        text += (
+            ". The gain is far above the prediction: the measured collectives explain "
+            "only part of it; the rest may not be reproducible"
+        )
     return text
 
 
@@ -132,7 +148,20 @@ def applied_words(runs: Sequence[Run], nranks: int) -> str:
     if not calls:
         return text
     most = f" to {max(calls)}" if min(calls) < max(calls) else ""
-    return text + f", and it executed {min(calls)}{most} of their calls"
+    each = " in each" if len(tuned) > 1 else ""
+    return text + f", and it executed {min(calls)}{most} of their calls{each}"
+
+
+def medians_words(metric: Metric, runs: Sequence[Run]) -> str:
+    """Return the medians of native and tuned runs, each with its number of runs."""
+    parts = []
+    for kind in ("native", "tuned"):
+        values = [r.value for r in runs if r.kind == kind and r.exit == 0 and r.value is not None]
+        if values:
+            middle = statistics.median(values)
+            number = seconds(middle) if metric.pattern is None else f"{middle:.6g} {metric.unit}"
+            parts.append(f"{number.strip()} in {counted(len(values), f'{kind} run')}")
+    return f". Median: {', '.join(parts)}" if parts else ""
 
 
 def needs_lines(needs: Needs) -> list[str]:

@@ -1,0 +1,58 @@
+"""The most that tuning can gain, and gains that are larger: something else changed as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from stretto.files.verdict import GainInterval, Metric, Run
+from stretto.tune.needs import Needs
+from stretto.tune.trials import gain
+from stretto.tune.words import percent
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The gain if all collectives that can be tuned took no time.
+
+    `gain`: in the metric, if it is of the whole run. `wall`: in wall time.
+    """
+
+    gain: float
+    wall: float
+
+    @property
+    def words(self) -> str:
+        return f"at most {percent(self.gain)}"
+
+
+def limit_of(needs: Needs, metric: Metric, command_s: float) -> Limit | None:
+    """Return the limit by the profile; None where the collectives are all of the run.
+
+    `command_s`: wall time of the whole command.
+    """
+    if needs.wall_s <= 0 or needs.bound >= 1:
+        return None
+    wall = needs.tunable_s / max(command_s, needs.wall_s)
+    if metric.pattern is None:
+        return Limit(wall, wall)
+    # a number that CMD prints mostly leaves the start of the job out
+    rate = metric.better == "higher"
+    return Limit(1 / (1 - needs.bound) - 1 if rate else needs.bound, wall)
+
+
+def beyond(limit: Limit | None, runs: Sequence[Run], metric: Metric, measured: GainInterval) -> str:
+    """Return that a measured gain is larger than tuning alone can cause; empty where it is not."""
+    if limit is None or measured.median <= limit.gain:
+        return ""
+    what = "all of this interval" if measured.low > limit.gain else "this gain"
+    wall = gain([replace(r, value=r.wall_s) for r in runs], Metric())
+    if wall is not None and wall.median <= limit.wall:
+        return (
+            f"{what} is above what tuning alone can gain in the whole run ({limit.words}): the "
+            "metric covers only a part of the run, or other load changed between the runs"
+        )
+    return (
+        f"{what} is above what tuning alone can gain ({limit.words}): other load changed between "
+        "the runs"
+    )
