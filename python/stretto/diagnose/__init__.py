@@ -148,7 +148,7 @@ class _Study(FileCauses):
             *self.file_causes(at_files + late - changing),
             *self.imbalance_causes(uneven, changing, others + bare),
             self.sender_cause(rest * message_wait, message_time, message_single + message_bytes),
-            self.message_cause(message_single),
+            self.message_cause(message_single, message_time),
             self.packing_cause(packing),
             self.barrier_cause(bare, rest * barrier_wait),
             self.silent_cause(empty, rest * empty_wait),

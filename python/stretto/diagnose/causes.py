@@ -21,6 +21,8 @@ from stretto.files.usage import crowd_of, usage_of, usage_words
 from stretto.launch.job import LONG_JOB_S
 from stretto.profile.show import group_of
 
+#: part of the cost of messages that counts as lost: as if each two of them were combined
+COMBINED = 0.5
 #: less is lost by rounding alone (s)
 ROUNDING_S = 1e-9
 
@@ -165,16 +167,23 @@ class Causes(Numbers):
         rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
         return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
 
-    def message_cause(self, lost: float) -> Cause | None:
-        messages = sum(m[2] for m in self.p.matrix.messages)
+    def message_cause(self, single: float, spent: float) -> Cause | None:
+        """Return what many messages cost; how many of them could be combined is not known.
+
+        `single`: what goes to each message, not to its bytes. `spent`: all that goes to messages.
+        """
         volume = sum(m[3] for m in self.p.matrix.messages)
+        each = volume / max(sum(m[2] for m in self.p.matrix.messages), 1)
+        lost = COMBINED * single
         return self._cause(
             "messages",
             "many messages: the cost per message dominates, not the bytes",
             lost,
             [
-                f"{counted(messages, 'message')} of {sized(volume / max(messages, 1))} on average "
-                f"should take {seconds(lost)} a rank beside the bytes"
+                f"{self.messages_words()} of {sized(each)} on average, sent and received: "
+                f"{seconds(spent / max(self.messages_a_rank(), 1e-9))} of send, receive and wait "
+                f"for each; assumed cost, not measured: {self.assumed_words()}",
+                f"if each two messages were combined, an estimated {seconds(lost)} would be saved",
             ],
             "send fewer and larger messages: combine what goes to the same rank",
             self.place_command(),

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.counted import counted, seconds
 from stretto.files.profile import Call, Profile
 from stretto.profile.show import awaits_message, compute_s
 
@@ -101,6 +102,21 @@ class Numbers:
             mean(packing),
             mean(spent),
         )
+
+    def messages_a_rank(self) -> float:
+        """Return how many messages a rank sends and receives, in the mean."""
+        return 2 * sum(m[2] for m in self.p.matrix.messages) / self.n
+
+    def messages_words(self) -> str:
+        return f"{counted(round(self.messages_a_rank()), 'message')} a rank"
+
+    def assumed_words(self) -> str:
+        """Return what a message should cost, where messages go."""
+        node_of = {r: i for i, node in enumerate(self.p.nodes) for r in node.ranks}
+        far = {node_of[s] != node_of[t] for s, t, *_ in self.p.matrix.messages}
+        near = f"{seconds(self.net.node_message_s)} within a node"
+        between = f"{seconds(self.net.latency_s)} between nodes (--latency)"
+        return " and ".join([near] * (far != {True}) + [between] * (True in far))
 
     def packing(self) -> list[float]:
         """Return what packing derived datatypes takes beyond copies, by rank.

@@ -130,8 +130,8 @@ class PatternCauses(Causes):
         )
         evidence = [
             f"{seconds(spent)} a rank in sends, receives and their waits, where "
-            f"{counted(sum(m[2] for m in self.p.matrix.messages), 'message')} should take "
-            f"{seconds(cost)}"
+            f"{self.messages_words()}, sent and received, should take {seconds(cost)} (assumed: "
+            f"{self.assumed_words()})"
         ]
         if rows:
             rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
@@ -203,8 +203,8 @@ class PatternCauses(Causes):
             "whether it is faster)"
         ]
 
-    def message_cause(self, lost: float) -> Cause | None:
-        found = super().message_cause(lost)
+    def message_cause(self, single: float, spent: float) -> Cause | None:
+        found = super().message_cause(single, spent)
         if found is not None:
             found.steps += self.neighbourhood_steps()
         return found
