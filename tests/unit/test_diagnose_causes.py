@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from profiles import WHOLE, N, many, of_four, profile, row, used
+from stretto.cli import diagnose as cli_diagnose
 from stretto.cli import main
 from stretto.counted import seconds, sized
 from stretto.diagnose import MINOR, Network, diagnose
@@ -19,6 +21,9 @@ from stretto.diagnose.judged import part_needless
 from stretto.diagnose.programs import ranks_apart
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile, write_profile
+from stretto.launch.execute import Result
+from stretto.profile.join import Joined
+from stretto.profile.record import Recorded
 from stretto.profile.show import parts, show, wide_console
 
 
@@ -123,6 +128,23 @@ def test_diagnose_names_the_first_cause_and_whether_tuning_can_help(
     for cause in large:
         words += [cause.title, cause.because or "", *cause.evidence]
     assert all(text in "\n".join(words) for text in said), words
+
+
+def test_diagnose_of_a_failed_command_has_no_verdict_and_names_the_failure_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kept = replace(large(10 * FITS), incomplete_ranks=[1])
+    job = SimpleNamespace(notes=[])
+    recorded = Recorded(job, Result(3, 1.0), [Joined(kept, [])], [tmp_path / "p"])  # type: ignore[arg-type]
+    monkeypatch.setattr(cli_diagnose, "record", lambda *_, **__: recorded)
+    assert main(["diagnose", "--", "mpirun", "-n", "2", "./app"]) == 3
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    failure = "the command ended with 3 (ranks that did not reach MPI_Finalize: 1)"
+    assert text.index(f"FAILED: {failure}") < text.index("from MPI_Init to MPI_Finalize,")
+    assert f"no verdict: {failure}. First make it succeed without Stretto" in text
+    assert "next: mpirun -n 2 ./app" in text and "tuning can help" not in text
+    assert "try: first make the command succeed without Stretto; its profile is kept" in text
 
 
 WORLD = Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)

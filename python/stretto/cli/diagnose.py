@@ -22,7 +22,7 @@ with lazily():
     from stretto.diagnose.programs import other_program, others_words, ranks_apart
     from stretto.files.profile import read_profile
     from stretto.launch.typed import typed
-    from stretto.profile.record import check_result, record
+    from stretto.profile.record import check_result, failure_of, record
 
 EXAMPLE = """\
 stretto diagnose -- mpirun -n 64 ./app input.dat
@@ -87,6 +87,8 @@ def command(
         found.others.append(other_program(item.profile, path, verdict))
     if (apart := ranks_apart([item.profile for item in recorded.joined])) is not None:
         found.verdict, found.can_help, found.next_command = apart, None, "stretto check"
+    if failure := failure_of(recorded):
+        found.fail(failure, again)
     _print(found, as_json, beside_command())
     check_result(recorded)
 
@@ -96,6 +98,8 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
         return
     console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
+    if found.failure:
+        console.print(f"FAILED: {found.failure}")
     of = ", mean over the ranks:" if found.parts else ""
     console.print(f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize{of}")
     for name, share in found.parts.items():

@@ -80,6 +80,16 @@ class Diagnosis:
     program: str = ""
     #: the other MPI programs of the same command, most time first
     others: list[Other] = field(default_factory=list)
+    #: how the command failed; empty: it did not, or nobody knows
+    failure: str = ""
+
+    def fail(self, failure: str, command: str) -> None:
+        """Withhold the verdict, because the command failed."""
+        self.failure, self.can_help, self.next_command = failure, None, command
+        self.verdict = (
+            f"no verdict: {failure}. First make it succeed without Stretto; the causes above are "
+            "those of the recorded part"
+        )
 
 
 def diagnose(

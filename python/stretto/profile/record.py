@@ -178,21 +178,28 @@ def record(
     return Recorded(job, result, joined, paths)
 
 
-def check_result(recorded: Recorded) -> None:
-    """Raise an error with exit code 3 when the user's command failed."""
+def failure_of(recorded: Recorded) -> str:
+    """Return how the user's command failed; empty where it succeeded."""
     result = recorded.result
     if result.status == 0 and not result.timed_out:
-        return
+        return ""
     how = "took too long and was stopped" if result.timed_out else f"ended with {result.status}"
     profile = recorded.profile
     ranks = ""
     if profile.cut_short:
         ranks = f" (ranks that did not reach MPI_Finalize: {rank_words(profile.cut_short)})"
-    raise CommandFailedError(
-        f"the command {how}{ranks}",
-        " ".join(profile.command),
-        f"the recorded part is in {recorded.paths[0]}",
-    )
+    return f"the command {how}{ranks}"
+
+
+def check_result(recorded: Recorded) -> None:
+    """Raise an error with exit code 3 when the user's command failed."""
+    failure = failure_of(recorded)
+    if failure:
+        raise CommandFailedError(
+            failure,
+            " ".join(recorded.profile.command),
+            "first make the command succeed without Stretto; its profile is kept",
+        )
 
 
 def _check_writable(path: Path) -> None:
