@@ -28,7 +28,7 @@ def test_status_and_output() -> None:
     result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], os.environ, capture="yes")
     assert (result.status, result.stdout, result.stderr) == (3, "out\n", "err\n")
     assert not result.timed_out and result.wall_s > 0
-    with pytest.raises(CommandFailedError, match="ended with 3; its last lines: err"):
+    with pytest.raises(CommandFailedError, match="ended with 3; last output: err"):
         result.require(["sh"])
 
 

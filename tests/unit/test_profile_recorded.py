@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from profiles import N, many, of_four
 from stretto.diagnose import diagnose
-from stretto.errors import StrettoError
+from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.profile import Event, Matrix, Node, Profile, format_profile, parse_profile
+from stretto.launch.command import Application, Command
+from stretto.launch.execute import Result
+from stretto.profile.record import _explain_nothing
 from stretto.profile.show import parts
 from stretto.report.breakdown import breakdown
 from stretto.report.figures.profile import ranks as ranks_figure
@@ -99,3 +105,22 @@ def test_files_tell_it() -> None:
     wrong = dataclasses.replace(whole, incomplete_ranks=[])
     with pytest.raises(StrettoError, match="unrecorded_ranks"):
         parse_profile(format_profile(wrong), "x")
+
+
+def test_command_that_failed_without_a_profile_has_its_reason_and_a_remedy(tmp_path: Path) -> None:
+    rule = 74 * "-"
+    box = f"{rule}\nmpirun was unable to launch the specified application:\n\nExecutable: ./no\n"
+    result = Result(132, 0.1, "", f"{box}Node: vm\n\nwhile attempting to start it.\n{rule}\n")
+    for program, remedy in (
+        ("./no", "check its name and PATH: there is no program ./no here"),
+        ("sh", "first make the command succeed without Stretto"),
+    ):
+        command = Command(("mpirun", program), applications=(Application(1, 1, 2),))
+        job = SimpleNamespace(command=command, environ={"PATH": os.defpath}, cwd=tmp_path)
+        with pytest.raises(CommandFailedError) as caught:
+            _explain_nothing(job, result)  # type: ignore[arg-type]
+        assert caught.value.remedy == remedy
+        assert caught.value.message == (
+            "the command ended with 132; last output: mpirun was unable to launch the specified "
+            "application, Executable: ./no, Node: vm"
+        )

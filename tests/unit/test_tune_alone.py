@@ -70,3 +70,17 @@ def test_commands_refuse_before_anything_runs(
     error = capsys.readouterr().err
     assert code != 0 and "another stretto uses this directory" in error, error
     assert not (tmp_path / "ran").exists() and (out / COPIES / "run.elsewhere.1.x").exists()
+
+
+def test_directory_in_which_nothing_was_written_is_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(KeyError), alone_in(out):
+        raise KeyError
+    assert not out.exists()
+    with alone_in(out):
+        (out / "app.profile.json").touch()
+    assert (out / LOCK).exists()
+    (out / "app.profile.json").unlink()
+    with alone_in(out):
+        pass
+    assert out.exists()  # it was there before

@@ -16,6 +16,7 @@ from typing import IO, Literal
 
 from stretto.errors import CommandFailedError, Interrupted
 from stretto.launch.guarded import Guarded
+from stretto.launch.said import telling
 from stretto.signals import interruptible, number_of
 
 Capture = Literal["no", "yes", "tee"]
@@ -33,14 +34,14 @@ class Result:
     stderr: str = ""
     timed_out: bool = False
 
-    def require(self, argv: Sequence[str]) -> Result:
-        """Return itself when the command succeeded, else raise an error with its last words."""
+    def require(self, argv: Sequence[str], remedy: str | None = None) -> Result:
+        """Return itself when the command succeeded, else raise an error with the reason."""
         if self.status == 0 and not self.timed_out:
             return self
         how = "took too long and was stopped" if self.timed_out else f"ended with {self.status}"
-        last = [x for x in self.stderr.strip().splitlines() if x.strip()][-3:]
-        said = f"; its last lines: {' / '.join(last)}" if last else ""
-        raise CommandFailedError(f"the command {how}{said}", " ".join(argv))
+        last = telling(self.stderr, end=True)
+        said = f"; last output: {last}" if last else ""
+        raise CommandFailedError(f"the command {how}{said}", " ".join(argv), remedy)
 
 
 class _Reader(threading.Thread):

@@ -27,6 +27,7 @@ from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import Applied, prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
+from stretto.mpi.detect import which
 from stretto.profile.join import Joined, join_run, load_runs, rank_words
 from stretto.progress import Progress
 
@@ -231,8 +232,16 @@ def _require_room(raw: Path, nranks: int) -> None:
 
 def _explain_nothing(job: Job, result: Result) -> None:
     words = " ".join(job.command.words)
-    if result.status != 0 or result.timed_out:
-        result.require(job.command.words)
+    given = {**job.environ, **job.command.assignments}
+    named = [
+        job.command.words[a.program] for a in job.command.applications if a.program is not None
+    ]
+    missing = [f"there is no program {w} here" for w in named if not which(w, given, job.cwd)]
+    result.require(
+        job.command.words,
+        f"check its name and PATH: {missing[0]}" if missing
+        else "first make the command succeed without Stretto",
+    )  # fmt: skip
     if job.between:
         raise StrettoError(
             f"the command succeeded, but no rank was recorded: {', '.join(job.between)} "

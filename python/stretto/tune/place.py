@@ -94,6 +94,7 @@ def alone_in(directory: Path) -> Iterator[None]:
             "a semicolon or a line feed in this name would not reach the ranks", str(directory),
             "give another directory (--out), or run from another directory",
         )  # fmt: skip
+    here = directory.is_dir()
     make_output(directory)
     with hold(directory / LOCK) as who:
         if who is not None:
@@ -102,7 +103,11 @@ def alone_in(directory: Path) -> Iterator[None]:
                 directory,
                 "wait until it ends, or give another directory (--out)",
             )
-        yield
+        try:
+            yield
+        finally:
+            if not here and {p.name for p in directory.iterdir()} <= {MARK, LOCK}:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 def check_copy(place: Place) -> None:
