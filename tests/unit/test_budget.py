@@ -19,7 +19,7 @@ from stretto.files.verdict import Metric, Run
 from stretto.launch.execute import Result
 from stretto.measure import process, reader, runner
 from stretto.measure.runner import SLACK
-from stretto.measure.settings import Settings
+from stretto.measure.settings import Settings, make_case
 from stretto.tune import measured, session, verify
 from stretto.tune.session import PAIRS, Tuning
 from sweeps import Fake, request_of, worker_of
@@ -185,6 +185,26 @@ def test_tune_leaves_time_for_six_pairs_of_runs_up_to_a_part_of_the_budget(
         assert verify._affordable(mine) >= PAIRS
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "measuring", "lacks"), [(8.0, 7.2, True), (360.0, 14.8, False)]
+)
+def test_cost_stays_within_the_budget_and_names_what_is_missing_with_the_runs(
+    budget_s: float, measuring: float, lacks: bool, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tuning(clock, monkeypatch, budget_s)
+    mine.o.launches, mine.o.restart = None, False
+    case = make_case("allreduce", 8, ["native", "shm"])
+    settings = Settings(2, (case,), ("own", "bare"), budget_s=measured._bench_budget(mine))
+    plan = SimpleNamespace(settings=settings, path=Path("none"))
+    monkeypatch.setattr(measured, "planned", lambda *of: [plan])
+    seconds, runs = measured.cost_of(mine, SimpleNamespace())  # type: ignore[arg-type]
+    assert seconds == pytest.approx(measuring, abs=0.5) and seconds + runs <= budget_s
+    text = measured.lacking(mine, SimpleNamespace())  # type: ignore[arg-type]
+    assert bool(text) == lacks
+    assert not lacks or ("31 s more of --budget (measuring takes about" in text), text
+    assert not lacks or ("12 runs of CMD 24 s)" in text), text
+
+
 @pytest.mark.parametrize("cut", [True, False])
 def test_tune_notices_that_the_budget_ended_its_measurements(
     cut: bool, monkeypatch: pytest.MonkeyPatch
@@ -192,7 +212,8 @@ def test_tune_notices_that_the_budget_ended_its_measurements(
     job = SimpleNamespace(layout=SimpleNamespace(nranks=0), mpi=SimpleNamespace(identity=None))
     asked = SimpleNamespace(restart=False, words=[])
     mine = SimpleNamespace(cut=False, say=lambda _: None, o=asked, job=job)
-    plan = SimpleNamespace(layout=(2, 1, 2), settings=None, path=None, words="", members=())
+    settings = SimpleNamespace(budget_s=None)
+    plan = SimpleNamespace(layout=(2, 1, 2), settings=settings, path=None, words="", members=())
     notes = [f"{BUDGET_ENDED} after 5 of 6 launches"] if cut else ["shm is excluded"]
     for name, value in {
         "planned": [plan], "time_left": 0.0, "collect": None, "measure": (None, notes),
@@ -214,6 +235,7 @@ def test_tune_learns_from_runs_that_take_longer_than_the_recorded_one(
         return Run(kind, number, 8.0, 8.0, 0)
 
     runs: list[Run] = []
-    found = verify._take_turns(mine, runs, one, lambda *of: None)
+    found, planned = verify._take_turns(mine, runs, one, lambda *of: None)
+    assert planned == 20
     assert len(runs) == 7 and clock.now - 1000 <= 60
     assert "the budget ended" in found.why and "more of --budget" in found.missing

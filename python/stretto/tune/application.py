@@ -17,7 +17,7 @@ from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
 from stretto.measure.compare import NATIVE, open_points, open_words
 from stretto.tune.limit import limit_of
-from stretto.tune.measured import DRY, measure_needs, outlook, say_plan, state_cost
+from stretto.tune.measured import DRY, lacking, measure_needs, outlook, say_plan, state_cost
 from stretto.tune.needs import find_needs
 from stretto.tune.place import alone_in, keep_input
 from stretto.tune.predict import predict
@@ -86,7 +86,8 @@ def _steps(session: Tuning) -> TuneResult:
             return _nothing(session, profile, text, Verdict("same", text), benches)
         missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
         if session.cut:
-            missing += f"{', or ' if missing else 'missing: '}more --budget"
+            more = lacking(session, needs) or "more of --budget"
+            missing += f"{', or ' if missing else 'missing: '}{more}"
         found = Verdict("inconclusive", words, missing)
         return _nothing(session, profile, f"{words}; {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.

@@ -103,7 +103,7 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
     calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
     for plan in plans:
         nranks, nodes, ppn = plan.layout
-        left = time_left(plan.settings, plan.path, session.o.restart)
+        left = _left_s(session, plan)
         session.say(f"stretto: measuring {plan.words}: about {left:.0f} s")
         bench, notes = measure(
             plan.settings,
@@ -165,20 +165,46 @@ def say_plan(session: Tuning) -> None:
     )
 
 
+def _left_s(session: Tuning, plan: Planned) -> float:
+    """Return about how long a campaign takes; its starts alone may take more than its budget."""
+    found = time_left(plan.settings, plan.path, session.o.restart)
+    return found if plan.settings.budget_s is None else min(found, plan.settings.budget_s)
+
+
 def cost_of(session: Tuning, needs: Needs) -> tuple[float, float]:
     """Return about how long measuring takes, and runs of CMD after it (s)."""
-    seconds = sum(time_left(p.settings, p.path, session.o.restart) for p in planned(session, needs))
+    seconds = sum(_left_s(session, plan) for plan in planned(session, needs))
     runs = 2 * _pairs(session) * session.whole_s
     if session.o.budget_s is not None and session.o.pairs is None:
         runs = min(runs, max(0.0, session.left_s() - seconds))
     return seconds, runs
 
 
+def lacking(session: Tuning, needs: Needs) -> str:
+    """Return how much budget is missing for measuring and for runs; empty where none is."""
+    if session.o.budget_s is None:
+        return ""
+    measuring = 0.0
+    for plan in planned(session, needs):
+        launches = session.o.launches or FEWEST_LAUNCHES
+        least = replace(plan.settings, budget_s=None, launches=launches)
+        measuring += time_left(least, plan.path, session.o.restart)
+    number = 2 * _pairs(session)
+    runs = number * session.whole_s
+    more = measuring + runs - session.left_s()
+    if more <= 0:
+        return ""
+    return (
+        f"about {duration(more)} more of --budget (measuring takes about {duration(measuring)}, "
+        f"{counted(number, 'run')} of CMD {duration(runs)})"
+    )
+
+
 def outlook(session: Tuning, needs: Needs, path: Path) -> TuneOutlook:
     """Say what would be measured, and for how long, and return it."""
     plans, (seconds, runs) = planned(session, needs), cost_of(session, needs)
     for plan in plans:
-        left = time_left(plan.settings, plan.path, session.o.restart)
+        left = _left_s(session, plan)
         kinds = len(plan.settings.variants)
         each = f" of each of {kinds} kinds" if kinds > 1 else ""
         session.say(f"stretto: would measure {plan.words}{each}: about {duration(left)}")
@@ -199,6 +225,8 @@ def state_cost(session: Tuning, needs: Needs) -> None:
     """Say how long the rest will take, now that CMD's own time is known; ask, on a terminal."""
     seconds, runs = cost_of(session, needs)
     _say_cost(session, seconds, runs)
+    if lacks := lacking(session, needs):
+        session.say(f"stretto: warning: the budget may be too short; missing: {lacks}")
     ask(seconds + runs, session.o.yes or session.o.budget_s is not None)
 
 
