@@ -119,8 +119,19 @@ def test_files_that_the_runs_wrote(tmp_path: Path) -> None:
     }  # fmt: skip
     assert equal(found) is True
     said = words(found, Rules())
-    assert said.startswith("compared: standard output and 4 files that CMD wrote; 4 the same bit")
-    assert "1 the same apart from lines with times: log" in said
+    assert said.startswith(
+        "outputs compared: standard output and 4 files that CMD wrote; 4 the same bit"
+    )
+    assert "1 the same apart from lines with times: log (1 line with a time or rate)" in said
+    quiet = {PRINTED: "rate: 1 it/s\nx"}
+    for other, expected in (
+        (quiet, "standard output is the same bit for bit"),
+        ({PRINTED: "rate: 2 it/s\nx"}, "the same, except 1 line with a time or rate"),
+        ({PRINTED: "id 77\nx"}, "the same, except 1 line that differs between native runs too"),
+    ):
+        runs = [quiet, other, other, quiet]
+        found = case(tmp_path / expected[-9:], Rules(), runs)  # type: ignore[arg-type]
+        assert words(found, Rules()).endswith(expected)
 
 
 def test_each_kind_of_difference_is_named(tmp_path: Path) -> None:
@@ -149,7 +160,7 @@ def test_what_cannot_be_told_is_not_called_equal(tmp_path: Path) -> None:
     assert "not comparable, as native runs differ" in words(found, Rules())
     one = case(tmp_path / "b", Rules(), [first, first])
     assert {c.outcome for c in one} == {"unknown"} and equal(one) is None
-    assert words(one, Rules()) == "not compared: too few runs"
+    assert words(one, Rules()) == "outputs not compared: too few runs"
     assert equal([]) is None and "nothing" in words([], Rules())
 
 

@@ -39,6 +39,14 @@ _OUTCOMES = {
     "varies": "not comparable, as native runs differ among themselves",
     "unknown": "not compared",
 }
+#: the same where there is one output only, in words behind its name
+_ONE = {
+    "differs": "DIFFERS: ",
+    "same": "is the same bit for bit",
+    "times": "is the same, except ",
+    "order": "has the same lines in an order that varies",
+    "varies": "cannot be compared: ",
+}
 
 
 @dataclass(frozen=True)
@@ -229,11 +237,13 @@ def equal(found: Sequence[Compared]) -> bool | None:
 
 
 def words(found: Sequence[Compared], rules: Rules) -> str:
-    """Say what was compared, and what came of it."""
+    """Return what was compared, and what came of it, as a sentence."""
     if not found:
         return "CMD printed and wrote nothing that could be compared"
     if all(c.outcome == "unknown" for c in found):
-        return "not compared: too few runs"
+        return "outputs not compared: too few runs"
+    if len(found) == 1 and not rules.only and not rules.ignore:
+        return f"{found[0].name} {_ONE[found[0].outcome]}{found[0].detail}"
     by: dict[str, list[Compared]] = {}
     for c in found:
         by.setdefault(c.outcome, []).append(c)
@@ -242,7 +252,7 @@ def words(found: Sequence[Compared], rules: Rules) -> str:
     if files or rules.only:
         which = f" matching {' or '.join(rules.only)}" if rules.only else " that CMD wrote"
         what.append(f"{files} file{'' if files == 1 else 's'}{which}")
-    text = f"compared: {' and '.join(what)}"
+    text = f"outputs compared: {' and '.join(what)}"
     if rules.ignore:
         text += f", without lines that match {' or '.join(rules.ignore)}"
     parts: list[str] = []

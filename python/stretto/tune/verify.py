@@ -206,7 +206,8 @@ def both_ways(
     if found.tested and len(runs) < planned:
         text += f". {len(runs)} of {planned} runs were made before the budget ended"
     if runs:
-        text += f". Outputs {outputs.words(compared, session.o.rules)}"
+        said = outputs.words(compared, session.o.rules)
+        text += f". {said[0].upper()}{said[1:]}"
     busy = busy_before([r.others for r in runs])
     if busy is not None and busy not in found.words:
         session.say(f"stretto: warning: the machine was busy: {busy}")
