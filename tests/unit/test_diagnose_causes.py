@@ -497,6 +497,33 @@ def test_files_of_all_ranks_are_no_interruption(
     assert not found.can_help
 
 
+def test_small_files_of_all_ranks_are_not_listed() -> None:
+    large, small = used(WHOLE, WHOLE), replace(used(WHOLE, WHOLE, time_s=1e-4), path="/p/a.pyc")
+    found = diagnose(profile([], io_s=[1.0, 1.0], file_uses=[small, large, small, small]))
+    text = "\n".join(found.causes[0].evidence)
+    assert found.causes[0].name == "shared_read" and "/data/in" in text
+    assert "a.pyc" not in text and "more file" not in text
+    several = [replace(large, path=f"/p/{i}") for i in range(5)]
+    found = diagnose(profile([], io_s=[5.0, 5.0], file_uses=several))
+    assert "and 2 more files: 1 s" in found.causes[0].evidence[-1]
+
+
+@pytest.mark.parametrize(
+    ("program", "time_s", "noted"),
+    [("/bin/python3.11", 0.5, True), ("/bin/python3.11", 1e-3, False), ("/bin/app", 0.5, False)],
+)
+def test_pickled_objects_of_a_python_program_are_noted(
+    program: str, time_s: float, noted: bool
+) -> None:
+    size = allreduce(time_s, datatype="MPI_COUNT")
+    data = allreduce(time_s, datatype="MPI_BYTE", bytes_max=31)
+    found = diagnose(profile([size, data], executables=[program]))
+    said = "lower-case methods of mpi4py (allreduce, bcast) take 1 s a rank"
+    assert (said in "\n".join(found.warnings)) == noted
+    found = diagnose(profile([data], executables=[program]))
+    assert "mpi4py" not in "\n".join(found.warnings)
+
+
 #: what is done, to which file, by which MPI, and what the lines to type or change then hold
 ADVICE = [
     ("/d/in", {}, "4.1.4", ["read in on rank 0, then MPI_Bcast", "MPI_File_open for in",

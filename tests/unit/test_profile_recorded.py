@@ -17,7 +17,7 @@ from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.profile import Event, Matrix, Node, Profile, format_profile, parse_profile
 from stretto.launch.command import Application, Command
 from stretto.launch.execute import Result
-from stretto.profile.record import _explain_nothing
+from stretto.profile.record import _explain_nothing, default_path
 from stretto.profile.show import parts
 from stretto.report.breakdown import breakdown
 from stretto.report.figures.profile import ranks as ranks_figure
@@ -124,3 +124,15 @@ def test_command_that_failed_without_a_profile_has_its_reason_and_a_remedy(tmp_p
             "the command ended with 132; last output: mpirun was unable to launch the specified "
             "application, Executable: ./no, Node: vm"
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(["python3", "-u", "cg.py", "x"], "cg"), (["./cg"], "cg"), (["bash", "job.sh"], "job")],
+)
+def test_profile_has_the_name_of_the_program_or_script(
+    tmp_path: Path, words: list[str], name: str
+) -> None:
+    command = Command(tuple(words), applications=(Application(0, 0, len(words)),))
+    job = SimpleNamespace(command=command, cwd=tmp_path)
+    assert default_path(job) == tmp_path / f"{name}.profile.json"  # type: ignore[arg-type]

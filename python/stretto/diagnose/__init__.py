@@ -41,7 +41,7 @@ from stretto.diagnose.files import FileCauses
 from stretto.diagnose.judged import Unjudged, split_barriers, split_empty, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.overlap import Overlap, overlaps
-from stretto.diagnose.programs import Other, one_rank, program_name
+from stretto.diagnose.programs import Other, one_rank, pickle_note, program_name
 from stretto.files.profile import Profile
 from stretto.profile.join import rank_words
 from stretto.profile.show import parts, threads_note, whole_s
@@ -194,6 +194,8 @@ class _Study(FileCauses):
             out.warnings.append(disturbed)
         if (idle := busy.idle_note(self.p)) is not None:
             out.warnings.append(idle)
+        if (pickled := pickle_note(self.p)) is not None:
+            out.warnings.append(pickled)
         # The cores are those of the machine that joined the profile, maybe a login node.
         mine = [n for n in self.p.nodes if n.name.split(".")[0] == self.p.host.name]
         most = max((len(n.ranks) for n in mine), default=0)

@@ -14,6 +14,8 @@ from stretto.files.profile import FileUse, Profile
 
 #: how many ranks read the same bytes, on average over a file, from which on it is a cause
 COPIES = 1.5
+#: files below this share of the run are not listed: Python's modules, settings of libraries
+SMALL_FILE = 0.01
 #: below this mean size of an access larger ones are advised
 SMALL_ACCESS = 64 << 10
 #: of a file, in `FileUse.touched`
@@ -223,7 +225,8 @@ class FileCauses(PatternCauses):
         self, lost: float, rows: Sequence[tuple[float, float, FileUse]]
     ) -> Cause | None:
         evidence = []
-        for part, _, use in rows[:3]:
+        listed = [row for row in rows[:3] if row[0] >= SMALL_FILE * self.wall] or rows[:1]
+        for part, _, use in listed:
             readers = [i for i, n in enumerate(use.read_bytes) if n]
             each = sum(use.read_bytes[i] for i in readers) / len(readers)
             evidence.append(
@@ -231,8 +234,9 @@ class FileCauses(PatternCauses):
                 f"read {sized(each)} each {access_words(use).partition(',')[0]}, "
                 f"{seconds(part)} per rank more than reading every byte once"
             )
-        if len(rows) > 3:
-            evidence.append(f"and {counted(len(rows) - 3, 'more file')}")
+        rest = rows[len(listed) :]
+        if (more := sum(part for part, *_ in rest)) >= SMALL_FILE * self.wall:
+            evidence.append(f"and {counted(len(rest), 'more file')}: {seconds(more)}")
         first = next((use for *_, use in rows if known_path(use)), None)
         return self._cause(
             "shared_read",

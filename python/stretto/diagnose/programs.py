@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.counted import counted, seconds
+from stretto.diagnose.numbers import MINOR, mean
 from stretto.files.profile import Profile
+from stretto.launch.naming import interpreter
 from stretto.mpi.detect import LAUNCHER_NAMES
 
 #: of the other programs, how many are printed
@@ -66,6 +68,26 @@ def others_words(mine: str, others: Sequence[Other]) -> list[str]:
     if len(others) > LISTED:
         lines.append(f"   {len(others) - LISTED} more (--json has them)")
     return lines
+
+
+def pickle_note(profile: Profile) -> str | None:
+    """Return that a Python program sends pickled objects; None where little time goes to that.
+
+    The lower-case methods of mpi4py send the size of each pickle as MPI_COUNT before its bytes.
+    """
+    if not all(interpreter(Path(p).name) == "python" for p in profile.executables or [""]):
+        return None
+    sizes = [c for c in profile.calls if c.datatype == "MPI_COUNT" and c.bytes_max < 16]
+    over = {c.communicator for c in sizes}
+    rows = [c for c in profile.calls if c.datatype == "MPI_BYTE" and c.communicator in over]
+    spent = sum(mean(c.time_s) for c in [*sizes, *rows])
+    if spent < MINOR * max(profile.wall_s):
+        return None
+    return (
+        f"lower-case methods of mpi4py (allreduce, bcast) take {seconds(spent)} a rank: they send "
+        "pickled objects, each after its size. Upper-case methods (Allreduce, Bcast) with NumPy "
+        "arrays send the data itself"
+    )
 
 
 def _launched(profile: Profile) -> bool:

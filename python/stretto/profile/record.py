@@ -27,6 +27,7 @@ from stretto.launch.execute import Capture, Result, run
 from stretto.launch.inject import Applied, prepare, with_settings
 from stretto.launch.job import Job, understand
 from stretto.launch.library import library_for
+from stretto.launch.naming import app_name
 from stretto.mpi.detect import which
 from stretto.profile.join import Joined, join_run, load_runs, rank_words
 from stretto.progress import Progress
@@ -53,10 +54,8 @@ class Recorded:
 
 
 def default_path(job: Job) -> Path:
-    """Return a file name made of the program's; where it is in use, it gets a number."""
-    program = job.command.applications[0].program
-    word = job.command.words[program] if program is not None else "job"
-    return job.cwd / f"{Path(word).name or 'job'}.profile.json"
+    """Return a file name made of the program's or script's; one in use gets a number."""
+    return job.cwd / f"{app_name(job)}.profile.json"
 
 
 def profiles_here(job: Job) -> list[Path]:
