@@ -391,6 +391,8 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     assert "13 of 18 runs were made before the budget ended" in text
     assert any("warning: the machine was busy: other processes used 50 %" in s for s in said)
     verdict = read_verdict(tmp_path / "a.verdict.json")
+    assert ("--restart" in _following(found, options, 1.0)[0]) == bool(warned)
+    assert found.warning == verdict.warning and found.limit == verdict.limit
     assert bool(verdict.warning) == bool(warned) and verdict.limit == limit.gain  # type: ignore[union-attr]
     sentence, kind = headline(System("s", verdict=verdict))
     assert ("above what tuning" in sentence, kind) == (

@@ -79,6 +79,8 @@ def _following(found: TuneResult, options: Options, run_s: float) -> list[str]:
     out = [f"stretto report {near(options.out)}"]
     if found.helps and found.table is not None:
         out.insert(0, f"stretto run --table {near(found.table)} {job}")
+    if found.warning:
+        out.insert(0, "the same command with --restart    # on an idle machine")
     if "--budget" in found.missing:
         out.insert(0, "the same command again    # continues")
     if run_s > LONG_JOB_S:

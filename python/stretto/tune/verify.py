@@ -55,6 +55,10 @@ class TuneResult:
     rows: list[Row] = field(default_factory=list)
     predicted: GainInterval | None = None
     measured: GainInterval | None = None
+    #: the largest gain that tuning can cause; None: not known
+    limit: float | None = None
+    #: that the measured gain is larger, in words
+    warning: str = ""
     #: why half of the budget was not used; empty where less was left
     unused: str = ""
 
@@ -131,6 +135,7 @@ def write_result(
     return TuneResult(
         conclusion, helps, outcome, missing, made if benches else None, path, profiled,
         list(benches), table.rows if table is not None else [], predicted, measured,
+        None if limit is None else limit.gain, warning,
     )  # fmt: skip
 
 
