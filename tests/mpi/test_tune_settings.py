@@ -172,7 +172,9 @@ def test_the_setting_that_helps_is_found_confirmed_and_applied(
     assert tune(*TWO, "--json", *job()) == 0
     out = capsys.readouterr()
     found = json.loads(out.out)
-    assert found["setting"] == f"{EAGER}=32768" and found["outputs"].startswith("compared: ")
+    assert found["setting"] == f"{EAGER}=32768" and found["outputs"].startswith(
+        "outputs compared: "
+    )
     assert found["chosen"] == {f"OMPI_MCA_{EAGER}": "32768"}
     assert found["confirmed"]["median"] == pytest.approx(1 - 4096 / 32768, abs=0.001)
     outcomes = {t["name"].partition("=")[2]: t["outcome"] for t in found["tried"]}

@@ -39,7 +39,7 @@ _OUTCOMES = {
     "varies": "not comparable, as native runs differ among themselves",
     "unknown": "not compared",
 }
-#: the same where there is one output only, in words behind its name
+#: the same of standard output, where that is all
 _ONE = {
     "differs": "DIFFERS: ",
     "same": "is the same bit for bit",
@@ -242,7 +242,7 @@ def words(found: Sequence[Compared], rules: Rules) -> str:
         return "CMD printed and wrote nothing that could be compared"
     if all(c.outcome == "unknown" for c in found):
         return "outputs not compared: too few runs"
-    if len(found) == 1 and not rules.only and not rules.ignore:
+    if [c.name for c in found] == [PRINTED] and not rules.only and not rules.ignore:
         return f"{found[0].name} {_ONE[found[0].outcome]}{found[0].detail}"
     by: dict[str, list[Compared]] = {}
     for c in found:
