@@ -57,10 +57,10 @@ def test_least_energy_is_named_beside_the_fastest() -> None:
     ]
     found = analyse(runs, Metric(), None)
     assert found is not None
-    assert "energy (J)" in table_lines(found, Metric())[0]
+    assert "energy (J)" in table_lines(found)[0]
     text = "\n".join(sentences(found, None))
     assert "least energy: 1 x 1, native, 308 J a run" in text
     assert "the fastest, 1 x 2 (native), takes 369 J a run" in text
-    assert [p["energy_j"] for p in as_json(found, Metric(), None)["points"]] == [307.5, 369.0]
+    assert [p["energy_j"] for p in as_json(found, None)["points"]] == [307.5, 369.0]
     none = analyse([ScaleRun(1, 1, None, "native", 0, 1.0, 1.0, 0)], Metric(), None)
     assert none is not None and "energy" not in "\n".join(sentences(none, None))

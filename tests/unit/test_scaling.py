@@ -269,7 +269,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     text = "\n".join(sentences(found, None))
     assert "; 1 x 4 is as fast with 4 instead of 8 cores: " in text
     assert "scaling has not stopped" not in text
-    (fastest,) = as_json(found, Metric(), None)["fastest"]
+    (fastest,) = as_json(found, None)["fastest"]
     assert (fastest["enough"]["ppn"], fastest["enough"]["outcome"]) == (4, "same")
 
     few = analyse(runs_of(times, rounds=1), Metric(), None)
@@ -281,7 +281,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
         good = analyse(runs_of(scales, rounds), Metric(), None)
         assert good is not None and good.turns[0].enough is None
         assert "scaling has not stopped" in "\n".join(sentences(good, None))
-        assert as_json(good, Metric(), None)["fastest"][0]["enough"] is None
+        assert as_json(good, None)["fastest"][0]["enough"] is None
 
 
 def test_a_rate_is_better_when_higher() -> None:
@@ -334,7 +334,7 @@ def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
         "tuned",
     )
     assert sentences(found, None)[0] == "speed-up and efficiency against 1 x 2 (tuned)"
-    assert as_json(found, Metric(), None)["reference"]["kind"] == "tuned"
+    assert as_json(found, None)["reference"]["kind"] == "tuned"
     both = analyse(runs_of(CURVE), Metric(), None)
     assert both is not None and both.reference_kind == "native"
 

@@ -1,4 +1,4 @@
-"""``stretto compare``: all MPIs and all their algorithms, or two networks, side by side."""
+"""``stretto compare``: all MPIs and their algorithms, networks, or scaling, side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stretto.output import print_json, say
 from stretto.progress import Progress
 
 with lazily():
-    from stretto.cli import compare_net
+    from stretto.cli import compare_net, compare_scale
     from stretto.files.bench import read_bench
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
@@ -28,6 +28,7 @@ with lazily():
     from stretto.net.systems import is_net
     from stretto.report.ranking import labelled, rank
     from stretto.report.sources import excluded, machines_note, sources
+    from stretto.scaling.compare import is_scale
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do
@@ -35,7 +36,8 @@ for m in openmpi mpich intel; do
 done
 stretto compare *.bench.jsonl --collective allreduce --bytes 1K
 stretto compare imported/ -o compared.html --svg figures/
-stretto compare tcp.net.json efa.net.json       # two networks"""
+stretto compare tcp.net.json efa.net.json       # two networks
+stretto compare old.scale.jsonl new.scale.jsonl # one job with two MPIs"""
 
 FILTER = "Selection"
 #: excluded candidates that are named one by one
@@ -48,9 +50,10 @@ _Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Bench results, directories of them, or a campaign's; or two network results.",
+        help="Bench results, directories of them, or a campaign's; or two network results; or "
+        "results of stretto scale.",
         show_default=False,
-        autocompletion=completed(".bench.jsonl", ".net.json"),
+        autocompletion=completed(".bench.jsonl", ".net.json", ".scale.jsonl"),
     ),
 ]
 _Sizes = Annotated[str | None, o.option(FILTER, f"Only these sizes: {o.SIZES}.", "--bytes")]
@@ -86,16 +89,26 @@ def command(
 
     It also shows how far each default is from the best algorithm of that MPI, and from the best of
     all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
-    results (NAME.net.json), it compares latency, bandwidth and all else that both have.
+    results (NAME.net.json), it compares latency, bandwidth and all else that both have. Of results
+    of stretto scale (NAME.scale.jsonl), it compares the metric with the first one at each common
+    point.
     """
     from stretto.report import ranking_show
 
-    if any(map(is_net, paths)):
-        if not all(map(is_net, paths)):
-            raise UsageError("network results and others cannot be compared", "PATH",
-                             "name two network results: A.net.json B.net.json")  # fmt: skip
+    special = (
+        ("network results", is_net, compare_net.compare),
+        ("results of stretto scale", is_scale, compare_scale.compare),
+    )
+    for what, is_kind, compare in special:
+        mine = [is_kind(path) for path in paths]
+        if not any(mine):
+            continue
+        if not all(mine):
+            other = str(paths[mine.index(False)])
+            raise UsageError(f"{what} and others cannot be compared", other, "name one kind only")
         options = (collective, sizes, nodes, ppn, mode, natives_only, whole)
-        return compare_net.compare(paths, options, out, png, svg, as_json)
+        compare(paths, options, out, png, svg, as_json)
+        return
     if mode not in (None, "latency", "throughput"):
         raise UsageError(f"--mode {mode} is not valid", "--mode", "use latency or throughput")
     names = None if collective is None else parse_collectives(collective)

@@ -17,6 +17,7 @@ from stretto.progress import Progress
 
 with lazily():
     from stretto.net.systems import is_net
+    from stretto.scaling.compare import is_scale
 
 EXAMPLE = """\
 stretto report tuned/
@@ -26,7 +27,8 @@ stretto report tuned/ --picture result.svg
 stretto report campaign/ --processes charts/      # Stretto against the MPI over ranks
 stretto report cluster.net.json
 stretto report tcp.net.json efa.net.json -o compared.html
-stretto report mpi*/*.net.json -o all.html        # a line for each result"""
+stretto report mpi*/*.net.json -o all.html        # a line for each result
+stretto report old.scale.jsonl new.scale.jsonl -o scaling.html   # a line for each"""
 
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
@@ -57,7 +59,8 @@ def command(
         typer.Argument(
             metavar="PATH",
             help="A directory that stretto tune made, or its files; two directories are compared. "
-            "Or network results: one, two to compare, or more in one chart.",
+            "Or network results: one, two to compare, or more in one chart. Or results of stretto "
+            "scale: one or several.",
             show_default=False,
             autocompletion=files(".json", ".jsonl", ".table"),
         ),
@@ -74,8 +77,8 @@ def command(
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
     evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
-    figures are marked. Network results (NAME.net.json) and results of stretto io (NAME.io.json)
-    have a page of their own.
+    figures are marked. Network results (NAME.net.json), results of stretto io (NAME.io.json) and of
+    stretto scale (NAME.scale.jsonl) have pages of their own.
     """
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):
@@ -115,12 +118,14 @@ def _page_of_their_own(
 
     `alone`: the option that asks for pictures without a page.
     """
-    from stretto.report import network, storage
+    from stretto.report import network, scaling_page, storage
 
     nets = [is_net(path) for path in paths]
+    scaled = [is_scale(path) for path in paths]
     stored = [path.name.endswith(storage.ENDING) for path in paths]
     for mine, most, whose, example in (
         (nets, None, "network results have a page of their own", "A.net.json [B.net.json ...]"),
+        (scaled, None, "results of stretto scale have a page of their own", "A.scale.jsonl [B...]"),
         (stored, 1, "a result of stretto io has a page of its own", "NAME.io.json"),
     ):
         if any(mine) and (alone or not all(mine) or len(mine) > (most or len(mine))):
@@ -128,4 +133,5 @@ def _page_of_their_own(
                 f"{whose}, without pictures alone and other files",
                 remedy=f"stretto report {example} -o page.html",
             )
-    return network.report if any(nets) else storage.report if any(stored) else None
+    made = ((nets, network.report), (scaled, scaling_page.report), (stored, storage.report))
+    return next((make for mine, make in made if any(mine)), None)

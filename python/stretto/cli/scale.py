@@ -207,11 +207,11 @@ def _run(
     from stretto.report.scaling_page import write
 
     if not as_json:  # before anything that is written can fail
-        print("\n".join([*table_lines(found, header.metric), "", *sentences(found, price)]))
+        print("\n".join([*table_lines(found), "", *sentences(found, price)]))
     page = path.with_name(path.name.replace(".scale.jsonl", ".scale.html"))
     written = write(scale, found, price, path, PageFiles(page, *charts))
     if as_json:
-        report = findings_json(found, header.metric, price)
+        report = findings_json(found, price)
         print_json({**report, "file": str(path), "written": written})
         return
     say(f"stretto: runs are in {path}, the page is {page}")

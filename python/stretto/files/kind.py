@@ -44,7 +44,7 @@ KINDS = {
     "stretto-settings": Kind("tried settings", "*.settings.json", _REPORT),
     "stretto-net": Kind("a result of stretto net", "*.net.json", _REPORT),
     "stretto-io": Kind("a result of stretto io", "*.io.json", _REPORT),
-    "stretto-scale": Kind("measured scaling", "*.scale.jsonl"),
+    "stretto-scale": Kind("a result of stretto scale", "*.scale.jsonl", _REPORT),
     "stretto-campaign": Kind("a campaign", "campaign.json"),
     "stretto-export": Kind("an export's list of rows", "stretto-native.json"),
 }

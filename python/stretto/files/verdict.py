@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,21 @@ def as_typed(metric: Metric) -> str:
     if metric.better != Metric.better:
         out += f" --metric-better {metric.better}"
     return out + (f" --metric-unit {shlex.quote(metric.unit)}" if metric.unit else "")
+
+
+def metric_name(metric: Metric) -> str:
+    """Return what was compared, for people: a pattern such as ``speed: ([0-9.]+)`` is ``speed``."""
+    if metric.pattern is None or metric.name != metric.pattern:
+        return metric.name
+    words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
+    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
+    return " ".join(words.split()) or "the metric"
+
+
+def is_time(metric: Metric) -> bool:
+    """Return whether a metric is a time, of which "faster" and "takes longer" can be said."""
+    timed = metric.unit in ("s", "ms", "us", "ns", "min", "h")
+    return metric.pattern is None or (timed and metric.better == "lower")
 
 
 @dataclass

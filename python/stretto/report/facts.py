@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from stretto.files.verdict import metric_name
 from stretto.report import format as fmt
 from stretto.report.load import System
 from stretto.report.points import KIND_TEXT, NATIVE
@@ -105,7 +106,7 @@ def method(system: System) -> list[str]:
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(
             "The application was run native and tuned in turn; compared is "
-            f"{fmt.metric_name(m)}{found} ({m.better} is better)."
+            f"{metric_name(m)}{found} ({m.better} is better)."
         )
     if system.settings:
         out.append(

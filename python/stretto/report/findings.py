@@ -12,7 +12,7 @@ from stretto.files.identity import TITLES, titled
 from stretto.files.settings import SettingsFile
 from stretto.files.table import Row
 from stretto.files.usage import busy_words, usage_of
-from stretto.files.verdict import Run, VerdictFile
+from stretto.files.verdict import Run, VerdictFile, metric_name
 from stretto.launch.naming import program_of
 from stretto.measure.idle import busy_before, busy_note
 from stretto.measure.stats import FEWEST
@@ -21,7 +21,7 @@ from stretto.profile.join import rank_words
 from stretto.profile.show import threads_note, tools_note
 from stretto.report import format as fmt
 from stretto.report.breakdown import Breakdown, breakdown
-from stretto.report.format import gain_text, metric_name, sentence, value_text
+from stretto.report.format import gain_text, sentence, value_text
 from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
 from stretto.report.points import NATIVE, estimate_runs, usable

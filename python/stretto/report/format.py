@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from stretto.counted import counted, sized
 from stretto.files.layout import RankLayout
-from stretto.files.verdict import GainInterval, Metric, VerdictFile
+from stretto.files.verdict import GainInterval, VerdictFile
 from stretto.mpi.algorithms.words import shown_label
 
 DASH = "\u2013"
@@ -220,15 +220,6 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
         seen[label] += 1
         out[name] = label if seen[label] == 1 else f"{label} ({seen[label]})"
     return out
-
-
-def metric_name(metric: Metric) -> str:
-    """Return what was compared, for people: a pattern such as ``speed: ([0-9.]+)`` is ``speed``."""
-    if metric.pattern is None or metric.name != metric.pattern:
-        return metric.name
-    words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
-    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
-    return " ".join(words.split()) or "the metric"
 
 
 def value_text(verdict: VerdictFile, value: float) -> str:

@@ -230,6 +230,12 @@ def _in_directory(directory: Path) -> list[File]:
     except OSError as error:
         raise from_oserror(error, "cannot read the directory", directory) from error
     if not found:
+        for ending in (".io.json", ".net.json", ".scale.jsonl"):
+            if others := sorted(directory.glob(f"*{ending}")):
+                raise StrettoError(
+                    f"this directory only has results of another kind (*{ending})", directory,
+                    f"name the file: stretto report {others[0]}",
+                )  # fmt: skip
         raise StrettoError(
             f"the directory contains no files of Stretto ({_PATTERNS})",
             directory,
@@ -248,7 +254,7 @@ def kind_of(path: Path) -> str:
         return kind
     if schema is not None:
         other = ALL_KINDS[schema]
-        name = f", under a name such as NAME{other.pattern[1:]}" if kind in ("net", "io") else ""
+        name = f", under a name such as NAME{other.pattern[1:]}" if kind in ("net", "io", "scale") else ""
         raise StrettoError(
             f"{other.this}; a report is made of {_PATTERNS}", path,
             f"give it alone{name}" if name else "give files of these kinds",

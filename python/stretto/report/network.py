@@ -97,7 +97,7 @@ def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
     held = [(key, key.capitalize(), figures) for key, _, figures in shown.sections]
     head = Head(
         shown.kind,
-        " and ".join(names) if len(names) < 3 else ", ".join(names),
+        f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else names[0],
         first,
         [("findings", "Findings", [*shown.remarks, *shown.notes]), *held,
          ("numbers", "Numbers", True), ("method", "Method", True)],

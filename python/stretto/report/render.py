@@ -86,7 +86,8 @@ _NOISE = re.compile(
     r' (?:role="(?:graphics-object|graphics-symbol)"|aria-roledescription="[^"]*"'
     r'|pointer-events="none"|aria-hidden="true"|stroke-miterlimit="10"|xmlns:xlink="[^"]*"|version="1.1"|opacity="1")'
 )
-_LONG = re.compile(r"(\d+\.\d{2})\d+")
+#: coordinates with needless digits; words and descriptions keep theirs
+_LONG = re.compile(r'aria-label="[^"]*"|>[^<]*<|(\d+\.\d{2})\d+')
 _EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]*(?: d=""|d="M0,0h0v0h0Z")[^>]*/>')
 #: the page has its own, and shadows at the edges of what scrolls
 _PAPER = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="#ffffff"/>')
@@ -99,7 +100,7 @@ def inline(figure: Figure) -> str:
     svg = _svg(figure, standalone=False)
     svg = _EMPTY.sub("", _PAPER.sub(r"\1", svg, count=1))
     svg = _AXIS_LABEL.sub("", _NOISE.sub("", svg))
-    svg = _LONG.sub(r"\1", svg)
+    svg = _LONG.sub(lambda found: found[1] or found[0], svg)
     if not figure.light_only:
         svg = theme.to_variables(svg)
     match = _HEAD.match(svg)

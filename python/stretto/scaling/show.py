@@ -5,22 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from stretto.counted import counted, three
-from stretto.files.verdict import Metric
+from stretto.files.outcome import Verdict
+from stretto.files.verdict import Metric, is_time, metric_name
+from stretto.launch.resize import RunPoint
 from stretto.measure.show import columns
 from stretto.measure.stats import FEWEST
-from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
+from stretto.scaling.analyse import Findings, MeasuredPoint, PointGain, Turn
 
 
 def number(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1e5 else f"{value:.0f}"
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:.0f}"
 
 
-def table_lines(found: Findings, metric: Metric) -> list[str]:
+def table_lines(found: Findings) -> list[str]:
     priced = any(m.cost is not None for m in found.points)
     metered = any(m.energy_j is not None for m in found.points)
     threads = any(m.point.threads is not None for m in found.points)
-    value = metric_words(metric, metric.name if metric.pattern is None else "metric")
-    head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", "", value]
+    head = ["nodes", "ppn", *(["threads"] if threads else []), "cores", ""]
+    head += [metric_words(found.metric)]
     head += ["95 %", "runs", "speed-up", "efficiency", *(["cost"] if priced else [])]
     head += ["energy (J)"] if metered else []
     rows = [head]
@@ -31,14 +33,17 @@ def table_lines(found: Findings, metric: Metric) -> list[str]:
         row += ["" if low is None or high is None else f"{number(low)} to {number(high)}"]
         few = "?" if m.value.n < FEWEST else ""
         row += [str(m.value.n), f"{m.speedup:.2f}{few}", f"{100 * m.efficiency:.0f} %{few}"]
-        row += [f"{m.cost:.4g}" if m.cost is not None else ""] if priced else []
+        row += [number(m.cost) if m.cost is not None else ""] if priced else []
         row += [three(m.energy_j) if m.energy_j is not None else ""] if metered else []
         rows.append(row)
     return columns(rows)
 
 
-def metric_words(metric: Metric, name: str) -> str:
-    return f"{name} ({metric.unit})" if metric.unit else name
+def metric_words(metric: Metric) -> str:
+    """Return the heading of a column: ``wall time (s)``, ``rate (steps/s, higher is better)``."""
+    better = f"{metric.better} is better" if not is_time(metric) else ""
+    about = ", ".join(filter(None, (metric.unit, better)))
+    return f"{name_of(metric)} ({about})" if about else name_of(metric)
 
 
 def answer(found: Findings, program: str) -> str:
@@ -48,6 +53,8 @@ def answer(found: Findings, program: str) -> str:
     gains = [g for g in found.gains if g.verdict.outcome == "faster"]
     if len({m.point.cores for m in found.of(turn.kind)}) == 1:
         text = f"{program} on {best.words}: results for one number of cores show no scaling"
+        if turn.equal:
+            text = f"{program} on {counted(best.cores, 'core')}{_layouts_answer(turn, found)}"
     elif turn.certain:
         text = (
             f"{program} stops scaling at {counted(best.cores, 'core')}: more cores make it slower"
@@ -61,14 +68,69 @@ def answer(found: Findings, program: str) -> str:
             text = f"{program} is fastest on {best.words}; more cores are no faster"
     if gains:
         top = max(gains, key=lambda g: 1 - g.ratio.median)
-        text += f"; tuned it takes {100 * (1 - top.ratio.median):.0f} % less on {top.point.words}"
+        text += f"; {_gained(top, found.metric, 0)} on {top.point.words}"
     return f"{text}."
 
 
-def facts(found: Findings, metric: Metric) -> list[tuple[str, str]]:
+def _gained(gain: PointGain, metric: Metric, digits: int = 1) -> str:
+    """Say what tuning gains: ``tuned takes 12 % less time``, ``the tuned rate is 14 % higher``."""
+    percent = 100 * (gain.ratio.median - 1)
+    if is_time(metric):
+        return f"tuned takes {abs(percent):.{digits}f} % {'less' if percent <= 0 else 'more'} time"
+    if metric.better == "higher":
+        percent = 100 * (1 / gain.ratio.median - 1)
+    how = "higher" if percent >= 0 else "lower"
+    return f"the tuned {name_of(metric)} is {abs(percent):.{digits}f} % {how}"
+
+
+def name_of(metric: Metric) -> str:
+    """Return a name without an article, a general one where the expression has none."""
+    name = metric_name(metric).removeprefix("the ")
+    return "rate" if name == "metric" and metric.better == "higher" else name
+
+
+def pair(point: RunPoint) -> str:
+    """Return ranks and threads of a point: ``6 x 1``; with its nodes where there are several."""
+    shape = f"{point.ppn} x {point.threads or 1}"
+    return shape if point.nodes == 1 else f"{point.nodes} x {shape}"
+
+
+def _layouts_answer(turn: Turn, found: Findings) -> str:
+    """Say which of several layouts with equally many cores is the best."""
+    nodes = "nodes x " if any(m.point.nodes > 1 for m in found.points) else ""
+    what = f"{nodes}ranks x threads" if found.layouts else "nodes x ranks"
+    words = pair if found.layouts else (lambda p: p.words)
+    rivals = [(m, v) for m, v in turn.equal if v.outcome != "slower"]
+    untested = next((v for _, v in turn.equal if not v.tested), None)
+    text = f": the fastest layout is {words(turn.best.point)} ({what})"
+    if untested is not None:
+        text = f": {words(turn.best.point)} ({what}) has the best median; {untested.why}"
+    elif rivals:
+        names = ", ".join(words(m.point) for m, _ in rivals)
+        same = all(v.outcome == "same" for _, v in rivals)
+        how = "as fast" if same else "not slower by the test"
+        text += f"; {names} {'is' if len(rivals) == 1 else 'are'} {how}"
+    if untested is None and len(rivals) < len(turn.equal):
+        text += f"; {_worse(*turn.equal[-1], turn, found.metric, words(turn.equal[-1][0].point))}"
+    metered = [m for m in found.points if m.energy_j and m.kind == turn.kind]
+    if metered:
+        least = min(metered, key=lambda m: m.energy_j or 0.0)
+        same = least.point == turn.best.point
+        text += f"; {'it takes' if same else words(least.point) + ' takes'} least energy"
+    return text
+
+
+def _worse(m: MeasuredPoint, verdict: Verdict, turn: Turn, metric: Metric, name: str) -> str:
+    """Say how far a point is behind the best one, in the words of the metric."""
+    if is_time(metric):
+        return f"{name} takes {turn.best.speedup / m.speedup:.2f} times as long, {verdict.words}"
+    return f"the {name_of(metric)} of {name} is {verdict.words}"
+
+
+def facts(found: Findings) -> list[tuple[str, str]]:
     out = []
     for turn in found.turns:
-        value = f"{number(turn.best.value.median)} {metric.unit}".rstrip()
+        value = f"{number(turn.best.value.median)} {found.metric.unit}".rstrip()
         runs = counted(turn.best.value.n, "run")
         out.append((f"fastest {turn.kind}", f"{value} on {turn.best.point.words} ({runs})"))
     if found.gains:
@@ -84,9 +146,7 @@ def facts(found: Findings, metric: Metric) -> list[tuple[str, str]]:
 def sentences(found: Findings, price: float | None) -> list[str]:
     out = [f"speed-up and efficiency against {found.reference.words} ({found.reference_kind})"]
     for g in found.gains:
-        percent = 100 * (1 - g.ratio.median)
-        how = "less" if percent >= 0 else "more"
-        text = f"tuned takes {abs(percent):.1f} % {how} time; {g.verdict.words}"
+        text = f"{_gained(g, found.metric)}; {g.verdict.words}"
         if g.verdict.outcome == "inconclusive":
             text = f"tuned against native is inconclusive: {g.verdict.words}"
         out.append(f"{g.point.words}: {text}")
@@ -94,13 +154,14 @@ def sentences(found: Findings, price: float | None) -> list[str]:
     if price is not None and found.cheapest is not None:
         c = found.cheapest
         out.append(
-            f"cheapest: {c.point.words}, {c.kind}, {c.cost:.4g} a run at {price:g} per node-hour"
+            f"cheapest: {c.point.words}, {c.kind}, {number(c.cost or 0.0)} a run at {price:g} per "
+            "node-hour"
         )
         for t in found.turns:
             if t.best.point != c.point and t.best.cost and c.cost:
                 out.append(
-                    f"the fastest, {t.best.point.words} ({t.kind}), costs {t.best.cost:.4g} a run, "
-                    f"{t.best.cost / c.cost:.1f} times as much"
+                    f"the fastest, {t.best.point.words} ({t.kind}), costs {number(t.best.cost)} a "
+                    f"run, {t.best.cost / c.cost:.1f} times as much"
                 )
     out += energy_words(found)
     if found.busy is not None:
@@ -167,7 +228,8 @@ def turn_words(turn: Turn, found: Findings) -> str:
         if len(found.of(turn.kind)) == 1:
             return ""
         if len({m.point.cores for m in found.of(turn.kind)}) == 1:
-            return where
+            rest = [f"{m.point.words}: {v.words}" for m, v in turn.equal]
+            return f"{turn.kind}: fastest on {turn.best.point.words}; {'; '.join(rest)}"
         if turn.enough is not None:
             return f"{where}, the most cores that were measured{_enough_words(turn)}"
         return f"{where}, the most cores that were measured: scaling has not stopped"
@@ -178,8 +240,7 @@ def turn_words(turn: Turn, found: Findings) -> str:
     m, verdict = certain[0] if certain else turn.slower[0]
     if not certain:
         return f"{where}; whether more cores make it slower is inconclusive: {verdict.words}"
-    slower = turn.best.speedup / m.speedup
-    more = f"{m.point.words} takes {slower:.2f} times as long, {verdict.words}"
+    more = _worse(m, verdict, turn, found.metric, m.point.words)
     return f"{where}; more cores make it slower: {more}"
 
 
@@ -193,9 +254,9 @@ def _enough_words(turn: Turn) -> str:
     return f"; {m.point.words} is as fast {cores}: {verdict.words}"
 
 
-def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, Any]:
+def as_json(found: Findings, price: float | None) -> dict[str, Any]:
     return {
-        "metric": vars(metric),
+        "metric": vars(found.metric),
         "price_per_node_hour": price,
         "reference": {**vars(found.reference), "kind": found.reference_kind},
         "points": [_point(m) for m in found.points],
@@ -208,6 +269,8 @@ def as_json(found: Findings, metric: Metric, price: float | None) -> dict[str, A
             {"kind": t.kind, **vars(t.best.point), "speedup": t.best.speedup, "certain": t.certain,
              "slower": [{**vars(m.point), "outcome": v.outcome, "why": v.words}
                         for m, v in t.slower],
+             "equal": [{**vars(m.point), "outcome": v.outcome, "why": v.words}
+                       for m, v in t.equal],
              "enough": None if t.enough is None else
              {**vars(t.enough[0].point), "outcome": t.enough[1].outcome,
               "why": t.enough[1].words}}

@@ -8,13 +8,13 @@ from typing import Any
 import altair as alt
 
 from stretto.files.settings import SettingsFile
-from stretto.files.verdict import GainInterval, Metric, VerdictFile
+from stretto.files.verdict import GainInterval, Metric, VerdictFile, metric_name
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
 from stretto.report.figures.data import DESCRIBED, HUE, HUES, KINDS, SHAPE, Composed, layer
 from stretto.report.figures.data import chart as chart_of
-from stretto.report.format import gain_text, metric_name, value_text
+from stretto.report.format import gain_text, value_text
 from stretto.report.points import NATIVE, estimate_runs, usable
 from stretto.report.render import Figure
 

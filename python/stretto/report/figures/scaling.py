@@ -1,27 +1,87 @@
-"""Strong scaling: elapsed time and speed-up against cores, and cost against time."""
+"""Strong scaling: elapsed time and speed-up against cores, layouts at equal cores, and cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
+from stretto.counted import three
 from stretto.files.forecast import ForecastFile
 from stretto.files.verdict import Metric
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import KINDS, Composed, by_kind, layer, lined
+from stretto.report.figures.data import DESCRIBED, KINDS, Composed, by_kind, keyed, layer, lined
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.render import Figure
 from stretto.scaling.analyse import Findings, MeasuredPoint, Turn
+from stretto.scaling.show import name_of, number
 
 WIDTH, HEIGHT = 560, 340
 SHAPES = alt.Shape(
-    "kind:N", scale=alt.Scale(domain=list(KINDS), range=["square", "circle"]), legend=None
+    "series:N", scale=alt.Scale(domain=list(KINDS), range=["square", "circle"]), legend=None
 )
 Rows = Sequence[Mapping[str, object]]
+#: of lines that are not native and tuned; a line has both from its place
+HUES = ("blue", "green", "purple", "wait", "sky", "brown", "slate", "native")
+FORMS = ("square", "circle", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+         "triangle-left")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScaleLine:
+    """The points of one line, the fewest cores first, of equally many the best first."""
+
+    name: str
+    points: Sequence[MeasuredPoint]
+
+
+def series_of(found: Findings, system: str = "", by_nodes: bool = False) -> list[ScaleLine]:
+    """Return a line for native and for tuned points, and one for each number of threads per rank.
+
+    `system`: begins the names, where several are drawn. `by_nodes`: a line for each number of nodes
+    instead of threads.
+    """
+    threads = len({m.point.threads for m in found.points}) > 1 and not by_nodes
+    nodes = len({m.point.nodes for m in found.points}) > 1 and by_nodes
+    groups: dict[str, list[MeasuredPoint]] = {}
+    for m in sorted(
+        found.points,
+        key=lambda m: (m.kind, threads and (m.point.threads or 0), nodes and m.point.nodes,
+                       m.point.cores, -m.speedup),
+    ):  # fmt: skip
+        words = [system] if system else []
+        if threads:
+            count = m.point.threads
+            words.append("default threads" if count is None else
+                         f"{fmt.plural(count, 'thread')} per rank")  # fmt: skip
+        if nodes:
+            words.append(fmt.plural(m.point.nodes, "node"))
+        if m.kind == "tuned" or not words:
+            words.append(m.kind)
+        groups.setdefault(", ".join(words), []).append(m)
+    return [ScaleLine(name, points) for name, points in groups.items()]
+
+
+def styles(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+    """Return the colours and shapes of lines, with one legend for both."""
+    if set(names) <= set(KINDS):
+        return by_kind("series", set(names)), SHAPES
+    longest = max(map(len, names))
+    columns = 4 if longest <= 12 else 3 if longest <= 20 else 2
+    room: dict[str, Any] = {"labelLimit": 0, "columns": columns}
+    forms = [FORMS[i % len(FORMS)] for i in range(len(names))]
+    hues = {n: theme.colour(HUES[i % len(HUES)]) for i, n in enumerate(names)}
+    shape = alt.Shape(
+        "series:N",
+        sort=list(names),
+        scale=alt.Scale(domain=list(names), range=forms),
+        legend=alt.Legend(title=None, orient="top", symbolOpacity=1, **room),
+    )
+    return keyed("series", hues, **room), shape
 
 
 def over_cores(
@@ -34,11 +94,12 @@ def over_cores(
     simulated: bool = False,
     rising: bool = False,
 ) -> Composed:
-    """Draw native and tuned against cores, a line through the best of each number of cores.
+    """Draw series against cores, a line through the best of each number of cores.
 
-    `rows`: `cores`, `v`, `kind`, `label`, `d`, and with `band` `lo` and `hi`; the first of several
-    with equally many cores is the best one.
-    `turns`: `cores`, `v`, `kind` and `words` of the points at which more cores become slower.
+    `rows`: `cores`, `v`, `series`, `label`, `d`, and with `band` `lo` and `hi`; the first of
+    several with equally many cores is the best one.
+    `turns`: `cores`, `v`, `kind`, `series` and `words` of the points at which more cores become
+    slower.
     `ideal`: two points of the ideal. `above`: labels stand above their points.
     `simulated`: lines are dashed, and points hollow. `rising`: more is better.
     """
@@ -46,8 +107,8 @@ def over_cores(
     x = axes.log_cores_x("cores", cores, "Cores", axes.size_ticks(cores, 10))
     best: dict[tuple[object, object], Mapping[str, object]] = {}
     for r in rows:
-        best.setdefault((r["kind"], r["cores"]), r)
-    colour = by_kind("kind", {str(r["kind"]) for r in rows})
+        best.setdefault((r["series"], r["cores"]), r)
+    colour, shapes = styles(list(dict.fromkeys(str(r["series"]) for r in rows)))
     line, points = list(best.values()), chart_of(rows)
     dashed: dict[str, Any] = {"strokeDash": [4, 3], "color": theme.colour("faint")}
     layers: list[alt.Chart] = []
@@ -56,8 +117,8 @@ def over_cores(
     if band:
         area = chart_of(line).mark_area(opacity=0.18)
         layers.append(area.encode(x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), color=colour))
-    layers.append(lined(line, x, y, colour, SHAPES, 60, simulated)[0])
-    layers.append(lined(rows, x, y, colour, SHAPES, 60, simulated)[1])
+    layers.append(lined(line, x, y, colour, shapes, 60, simulated)[0])
+    layers.append(lined(rows, x, y, colour, shapes, 60, simulated)[1])
     if any(r.get("label") for r in rows):
         names = points.mark_text(dy=-14 if above else 16, fontSize=10, color=theme.colour("muted"))
         layers.append(names.encode(x=x, y=y, text=alt.Text("label:N")))
@@ -75,14 +136,6 @@ def over_cores(
     return layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _sorted(found: Findings) -> list[MeasuredPoint]:
-    return sorted(found.points, key=lambda m: (m.kind, m.point.cores, -m.speedup))
-
-
-def _label(m: MeasuredPoint) -> str:
-    return m.point.words if m.kind == "native" else ""
-
-
 def _turned(turn: Turn) -> str:
     cores = fmt.plural(turn.best.point.cores, "core")
     if turn.certain:
@@ -90,50 +143,63 @@ def _turned(turn: Turn) -> str:
     return f"{turn.kind}: fastest on {cores}, inconclusive"
 
 
-def elapsed(found: Findings, metric: Metric) -> Figure | None:
-    """Draw what was measured against the cores, with the points where it stops scaling.
+def _title(metric: Metric) -> str:
+    return "Elapsed time" if metric.pattern is None else fmt.capital(name_of(metric))
 
-    None for a single number of cores.
+
+def _rows(series: Sequence[ScaleLine], metric: Metric, labels: bool) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for one in series:
+        for m in one.points:
+            v = m.value
+            low, high = v.low or v.median, v.high or v.median
+            words = f"{number(v.median)} {metric.unit}".rstrip()
+            words += f" ({number(low)} to {number(high)})" if v.low is not None else ""
+            label = f"{m.point.nodes} x {m.point.ppn}" if labels and m.kind == "native" else ""
+            rows.append({"cores": m.point.cores, "v": v.median, "lo": low, "hi": high,
+                         "series": one.name, "label": label, "d": f"{one.name}, {m.point.words} | "
+                         f"{words}, {fmt.plural(v.n, 'run')}"})  # fmt: skip
+    return rows
+
+
+def elapsed(
+    series: Sequence[ScaleLine], metric: Metric, base: MeasuredPoint, turns: Sequence[Turn] = ()
+) -> Figure | None:
+    """Draw what was measured against the cores; None for a single number of cores.
+
+    `base`: where the ideal begins. `turns`: of native and tuned points, where these are alone.
     """
-    if len({m.point.cores for m in found.points}) < 2:
+    every = [m.point.cores for one in series for m in one.points]
+    if len(set(every)) < 2:
         return None
-    rows: list[dict[str, object]] = []
-    for m in _sorted(found):
-        v = m.value
-        low, high = v.low or v.median, v.high or v.median
-        rows.append({"cores": m.point.cores, "v": v.median, "lo": low, "hi": high, "kind": m.kind,
-                     "label": _label(m), "d": f"{m.kind}, {m.point.words} | "
-                     f"{fmt.significant(v.median, 4)} {metric.unit} "
-                     f"({fmt.significant(low, 4)} to {fmt.significant(high, 4)}), "
-                     f"{fmt.plural(v.n, 'run')}"})  # fmt: skip
-    turns = [
-        {"cores": t.best.point.cores, "v": t.best.value.median, "kind": t.kind, "words": _turned(t)}
-        for t in found.turns if t.slower
+    alone = {one.name for one in series} <= set(KINDS)
+    rows = _rows(series, metric, labels=alone)
+    named = {id(m): one.name for one in series for m in one.points}
+    rings = [
+        {"cores": t.best.point.cores, "v": t.best.value.median, "kind": t.kind,
+         "series": named[id(t.best)], "words": _turned(t)}
+        for t in turns if t.slower
     ]  # fmt: skip
-    cores = [m.point.cores for m in found.points]
-    base = next(m for m in found.points
-                if (m.point, m.kind) == (found.reference, found.reference_kind))  # fmt: skip
     faster = 1 if metric.better == "higher" else -1
     ideal = [
         {"cores": c, "v": base.value.median * (c / base.point.cores) ** faster}
-        for c in (min(cores), max(cores))
+        for c in (min(every), max(every))
     ]
-    ends = [float(str(v)) for v in (*(r[k] for r in rows for k in ("lo", "hi")),
-                                    *(i["v"] for i in ideal))]  # fmt: skip
+    ends = [*(r[k] for r in rows for k in ("lo", "hi")), *(i["v"] for i in ideal)]
     low, high = min(ends), max(ends)
-    name = fmt.metric_name(metric)
-    wall = metric.pattern is None
-    title = "Elapsed time" if wall else name[:1].upper() + name[1:]
+    title = _title(metric)
     if metric.unit == "s":
         y = axes.log_time(alt.Y, "v", low / 1.1, high * 1.1, title)
     else:
         y = axes.log_y("v", low, high, f"{title} ({metric.unit})" if metric.unit else title)
+    notes = ["bands: 95 % intervals", "dashed: ideal"]
+    notes += ["labels: nodes x ranks"] if alone else []
+    notes += ["rings: the fastest point, where more cores are slower"] if rings else []
     return Figure(
         "scaling-elapsed",
         f"{title} against cores",
-        over_cores(rows, y, turns, ideal, band=True, above=True, rising=metric.better == "higher"),
-        "bands: 95 % intervals; dashed: ideal; labels: nodes x ranks; rings: the fastest point, "
-        "where more cores are slower",
+        over_cores(rows, y, rings, ideal, band=True, above=True, rising=metric.better == "higher"),
+        "; ".join(notes),
     )
 
 
@@ -142,21 +208,86 @@ def speedup(found: Findings) -> Figure | None:
     cores = sorted({m.point.cores for m in found.points})
     if len(cores) < 2:
         return None
+    series = series_of(found)
+    alone = {one.name for one in series} <= set(KINDS)
     rows = [
-        {"cores": m.point.cores, "v": m.speedup, "kind": m.kind, "label": _label(m),
-         "d": f"{m.kind}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
+        {"cores": m.point.cores, "v": m.speedup, "series": one.name,
+         "label": f"{m.point.nodes} x {m.point.ppn}" if alone and m.kind == "native" else "",
+         "d": f"{one.name}, {m.point.words} | speed-up {m.speedup:.2f}, efficiency "
          f"{fmt.percent(m.efficiency)}, {fmt.plural(m.value.n, 'run')}"}
-        for m in _sorted(found)
+        for one in series for m in one.points
     ]  # fmt: skip
     first = found.reference.cores
     ideal = [{"cores": c, "v": c / first} for c in (cores[0], cores[-1])]
     values = [m.speedup for m in found.points] + [cores[0] / first, cores[-1] / first]
+    labels = "; labels: nodes x ranks" if alone else ""
     return Figure(
         "scaling-speedup",
         "Speed-up with more cores",
         over_cores(rows, axes.log_y("v", min(values), max(values), "Speed-up"), ideal=ideal),
-        f"against {found.reference.words}; dashed: ideal; labels: nodes x ranks",
+        f"against {found.reference.words}; dashed: ideal{labels}",
     )
+
+
+def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
+    """Draw ranks x threads at equal cores as bars: the metric and, where measured, the energy."""
+    every = [m for one in series for m in one.points]
+    *first, last = [str(c) for c in sorted({m.point.cores for m in every})]
+    cores = f"{', '.join(first)} and {last}" if first else last
+    title = f"{_title(metric)} of layouts on {cores} cores"
+    unit = f" ({metric.unit})" if metric.unit else ""
+    values = [
+        {"m": m, "v": m.value.median, "lo": m.value.low, "hi": m.value.high, "series": one.name,
+         "text": number(m.value.median), "unit": metric.unit}
+        for one in series for m in one.points
+    ]  # fmt: skip
+    out = [
+        Figure(
+            "scaling-layouts",
+            title,
+            _bars(values, f"{_title(metric)}{unit}"),
+            f"labels: medians; lines: 95 % intervals; {metric.better} is better",
+        )
+    ]
+    joules = [
+        {"m": m, "v": m.energy_j, "lo": None, "hi": None, "series": one.name,
+         "text": three(m.energy_j), "unit": "J"}
+        for one in series for m in one.points if m.energy_j is not None
+    ]  # fmt: skip
+    if joules:
+        words = "labels: medians over runs, without a test; lower is better"
+        name = f"Energy of a run on {cores} cores"
+        out.append(Figure("scaling-layouts-energy", name, _bars(joules, "Energy (J)"), words))
+    return out
+
+
+def _bars(values: Sequence[dict[str, Any]], title: str) -> Composed:
+    names = list(dict.fromkeys(v["series"] for v in values))
+    shapes = sorted({(v["m"].point.threads or 1, v["m"].point.ppn) for v in values})
+    order = [f"{ppn} x {threads}" for threads, ppn in shapes]
+    rows = [
+        {**{k: v[k] for k in ("v", "lo", "hi", "series", "text")},
+         "layout": f"{v['m'].point.ppn} x {v['m'].point.threads or 1}", "zero": 0,
+         "top": v["hi"] or v["v"],
+         "d": f"{v['series']}, {v['m'].point.words} | {v['text']} {v['unit']}".rstrip()}
+        for v in values
+    ]  # fmt: skip
+    several = len({v["m"].point.nodes for v in values}) > 1
+    ranks = "Ranks per node" if several else "Ranks"
+    x = alt.X("layout:N", sort=order, title=f"{ranks} x threads per rank",
+              axis=alt.Axis(labelAngle=0, grid=False))  # fmt: skip
+    high = max(r["top"] for r in rows) * 1.1
+    y = axes.from_zero(alt.Y, "v", high, title, "format(datum.value, '~g')")
+    place = alt.XOffset("series:N", sort=names)
+    base, colour = chart_of(rows), styles(names)[0]
+    bars = base.mark_bar().encode(x=x, y=y, xOffset=place, color=colour, description=DESCRIBED)
+    lines = base.transform_filter("datum.lo !== null").mark_rule(color=theme.colour("ink")).encode(
+        x=x, y=alt.Y("lo:Q"), y2=alt.Y2("hi:Q"), xOffset=place
+    )  # fmt: skip
+    texts = base.mark_text(dy=-7, fontSize=10, color=theme.colour("muted")).encode(
+        x=x, y=alt.Y("top:Q"), xOffset=place, text=alt.Text("text:N")
+    )
+    return layer(bars, lines, texts).properties(width=WIDTH, height=HEIGHT)
 
 
 def cost(found: Findings, price: float | None) -> Figure | None:
@@ -164,7 +295,7 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     if price is None or len(priced) < 2:
         return None
     rows = [
-        {"x": m.wall_s, "y": m.cost, "kind": m.kind, "label": m.point.words,
+        {"x": m.wall_s, "y": m.cost, "series": m.kind, "label": m.point.words,
          "d": f"{m.kind}, {m.point.words} | {fmt.seconds(m.wall_s)}, {m.cost:.4g} a run"}
         for m in priced
     ]  # fmt: skip
@@ -173,14 +304,14 @@ def cost(found: Findings, price: float | None) -> Figure | None:
     x = axes.log_time(alt.X, "x", min(times), max(times), "Wall time of a run")
     y = axes.log_y("y", min(costs), max(costs), "Cost of a run")
     names = [  # of tuned runs below: both may lie on one spot
-        chart_of([r for r in rows if r["kind"] == kind])
+        chart_of([r for r in rows if r["series"] == kind])
         .mark_text(dy=dy, fontSize=10, color=theme.colour("muted"))
         .encode(x=x, y=y, text=alt.Text("label:N"))
         for kind, dy in (("native", -12), ("tuned", 14))
         if any(m.kind == kind for m in priced)
     ]
     picture = layer(
-        lined(rows, x, y, by_kind("kind", {m.kind for m in priced}), SHAPES, 60)[1], *names
+        lined(rows, x, y, by_kind("series", {m.kind for m in priced}), SHAPES, 60)[1], *names
     )
     return Figure(
         "scaling-cost",
@@ -201,11 +332,12 @@ def forecast_elapsed(forecast: ForecastFile) -> Figure:
             low, high = s.tuned_interval_s if tuned else s.native_interval_s
             time = (s.tuned if tuned else s.native).total_s
             words = f"{fmt.seconds(time)} ({fmt.seconds(low)} to {fmt.seconds(high)}), simulated"
-            rows.append({"cores": s.ranks, "v": time, "lo": low, "hi": high, "kind": kind,
+            rows.append({"cores": s.ranks, "v": time, "lo": low, "hi": high, "series": kind,
                          "d": f"{kind}, {s.nodes} x {s.ppn} | {words}"})  # fmt: skip
             if turn is s:
                 words = f"{kind}: slower beyond {fmt.count(s.ranks)} cores"
-                turns.append({"cores": s.ranks, "v": time, "kind": kind, "words": words})
+                turns.append({"cores": s.ranks, "v": time, "kind": kind, "series": kind,
+                              "words": words})  # fmt: skip
     low, high = min(row["lo"] for row in rows), max(row["hi"] for row in rows)
     y = axes.log_time(alt.Y, "v", low, high, "Elapsed time")
     picture = over_cores(rows, y, turns, band=True, simulated=True)
