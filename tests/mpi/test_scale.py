@@ -134,7 +134,7 @@ def test_points_that_fail_are_told_and_the_others_go_on(
     assert "no licence" in found["failed"][0]["why"] and found["failed"][0]["ppn"] == 2
     tried = [r for r in read_scale(Path(found["file"])).runs if r.status == 7]
     assert len(tried) == 2, "twice, then no more"
-    assert scale("--ranks", "2", *words[2:], "-o", "other", "--", "./job.sh", "{n}") == 1
+    assert scale("--ranks", "2", *words[2:], "-o", "other", "--", "./job.sh", "{n}") == 3
     assert "no run succeeded" in capsys.readouterr().err
 
 

@@ -254,7 +254,7 @@ def test_options_of_a_metric_that_is_not_given_are_refused(
 def test_a_run_that_fails_in_silence_has_no_last_words(
     launcher: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["scale", "--ranks", "1", *launcher, *sh("exit 3; {n}")]) == 1
+    assert main(["scale", "--ranks", "1", *launcher, *sh("exit 3; {n}")]) == 3
     said = capsys.readouterr().err
     assert "it ended with 3; no error message was printed" in said
     assert "last output: \n" not in said
@@ -289,3 +289,21 @@ def test_the_shells_braces_in_the_place_of_ours_are_told_apart(
     assert "write {n} for a number that Stretto fills in" in said
     under = ["--", launcher[1], "-n", "1", "sh", "-c", "echo ${n}"]
     assert main(["scale", "--ranks", "1,2", *launcher[2:], "--dry-run", *under]) == 0
+
+
+def test_points_with_more_ranks_than_cores_are_named_before_any_run(
+    launcher: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.cli.scale.cores", lambda: 2, raising=False)
+    options = ["scale", "--dry-run", *launcher[2:]]
+    line = ["--", launcher[1], "-n", "2", "true"]
+    assert main([*options, "--ranks", "1,2,64", *line]) == 0
+    said = capsys.readouterr().err
+    assert "warning: 1 x 64 needs more than the 2 cores of this machine" in said
+    assert "may refuse them without --oversubscribe" in said
+    assert main([*options, "--ppn", "1,2", "--threads", "2,3", *line]) == 0
+    said = capsys.readouterr().err
+    assert "warning: 1 x 2 x 3 threads needs more than" in said and "oversubscribe" not in said
+    for few in (["--ranks", "1,2", *line], ["--ranks", "64", *line[:2], "-H", "a:64", *line[2:]]):
+        assert main([*options, *few]) == 0
+        assert "more than the" not in capsys.readouterr().err

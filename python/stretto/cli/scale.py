@@ -14,7 +14,7 @@ from typing import Annotated
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
 from stretto.counted import counted
-from stretto.errors import StrettoError, UsageError
+from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.output import print_json, say
 
 with lazily():
@@ -138,6 +138,8 @@ def command(
         f"{counted(total, 'run')} of CMD, {place.words()}; {len(tuned)} of "
         f"{counted(len(points), 'point')} also tuned"
     )
+    if crowded := crowded_words(lines, cores()):
+        say(f"stretto: warning: {crowded}")
     for note in uncopied_notes(words, program_files(first), place):
         say(f"stretto: note: {note}")
     if dry_run:
@@ -231,6 +233,32 @@ def _check_program(job: Job, sure: bool) -> None:
     say(f"stretto: warning: {what}: {missing}")
 
 
+def crowded_words(lines: Mapping[RunPoint, PointCommand], here: int) -> str | None:
+    """Return which points need more cores than this machine has; None: none that run on it.
+
+    `here`: its cores.
+    """
+    local = {
+        p: at.job for p, at in lines.items()
+        if p.nodes == 1 and not at.job.layout.hosts and at.job.command.kind != "slurm"
+    }  # fmt: skip
+    points = [p for p in local if p.cores > here]
+    if not points:
+        return None
+    names, verb = ", ".join(p.words for p in points), "needs" if len(points) == 1 else "need"
+    text = (
+        f"{names} {verb} more than the {counted(here, 'core')} of this machine; ranks or threads "
+        "share cores, so these times do not show scaling"
+    )
+    refused = any(
+        p.nranks > here
+        and local[p].command.kind == "openmpi"
+        and not any("oversubscribe" in w.lower() for w in local[p].command.words)
+        for p in points
+    )
+    return text + ("; Open MPI may refuse them without --oversubscribe" if refused else "")
+
+
 def _check_charts(option: str, charts: Path | None) -> None:
     if charts is None:
         return
@@ -249,14 +277,16 @@ def _check_charts(option: str, charts: Path | None) -> None:
 def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
     place = shlex.join(words)
     if why is None:
-        why = "the budget left no time for any"
-    elif why.startswith(NO_FIGURE):
+        return StrettoError("no run was made", place, "give more --budget: it left no time for any")
+    if why.startswith(NO_FIGURE):
         return StrettoError(
             f"no run has a figure: {why}", place,
             f"change {as_typed(metric)} so that its group is the number in what CMD prints, and "
             "add --restart, as the file of these runs keeps the old one",
         )  # fmt: skip
-    return StrettoError(f"no run succeeded: {why}", place, "make one of them run by hand first")
+    return CommandFailedError(
+        f"no run succeeded: {why}", place, "make one of them run by hand first"
+    )
 
 
 def _digest(content: bytes) -> str:
