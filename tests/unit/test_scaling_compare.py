@@ -13,6 +13,7 @@ from stretto.cli import main
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.scale import ScaleHeader, ScaleRun, ScaleWriter
 from stretto.files.verdict import Metric
+from stretto.launch.resize import RunPoint
 from stretto.report.figures import scaling as draw
 from stretto.scaling.analyse import Findings, analyse
 from stretto.scaling.show import answer, number, sentences, table_lines
@@ -134,6 +135,7 @@ def test_layouts_at_equal_cores_name_the_best_pair(
     assert text.startswith("app on 6 cores: the fastest layout is 3 x 2 (ranks x threads); 1 x 6")
     assert "1 x 6 takes 1.48 times as long, 48 % slower (p=" in text
     assert text.endswith("1 x 6 takes least energy.")
+    assert found.reference == RunPoint(1, 3, 2), "the fastest of those with the fewest cores"
     assert "1 x 2 x 3 threads: 5 % slower (p=" in "\n".join(sentences(found, None))
     near = {**PAIRS, (1, 2, 3): 48.1}
     assert "3 x 2 (ranks x threads); 2 x 3 is as fast; 1 x 6 takes" in answer(

@@ -78,8 +78,8 @@ class Turn:
 class Findings:
     """All that follows from the runs.
 
-    `reference`, `reference_kind`: whose time speed-up and efficiency refer to: native, unless no
-    native run succeeded.
+    `reference`, `reference_kind`: whose time speed-up and efficiency refer to: the fastest point
+    of those with the fewest cores; native, unless no native run succeeded.
     `unverified`: points of native runs of which none told on how many ranks it ran.
     `unseen_threads`: points with threads at which no rank was seen to have that number.
     `busy`: that the machine was busy, in words; None: it was not, or it is not known.
@@ -148,8 +148,9 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
         for key, found in values.items()
     }
     natives = [p for p, kind in values if kind == "native"] or [p for p, _ in values]
-    reference = min(natives, key=lambda p: (p.cores, p))
-    base_kind: Kind = "native" if (reference, "native") in values else "tuned"
+    base_kind: Kind = "native" if any(kind == "native" for _, kind in values) else "tuned"
+    worse = 1 if metric.better == "lower" else -1
+    reference = min(natives, key=lambda p: (p.cores, worse * medians[p, base_kind].median, p))
     base = medians[reference, base_kind].median
     points = []
     for (point, kind), found in sorted(values.items(), key=lambda v: (v[0][0].cores, v[0])):

@@ -229,7 +229,8 @@ def turn_words(turn: Turn, found: Findings) -> str:
             return ""
         if len({m.point.cores for m in found.of(turn.kind)}) == 1:
             rest = [f"{m.point.words}: {v.words}" for m, v in turn.equal]
-            return f"{turn.kind}: fastest on {turn.best.point.words}; {'; '.join(rest)}"
+            note = "" if tested else " (not tested)"
+            return f"{turn.kind}: fastest on {turn.best.point.words}{note}; {'; '.join(rest)}"
         if turn.enough is not None:
             return f"{where}, the most cores that were measured{_enough_words(turn)}"
         return f"{where}, the most cores that were measured: scaling has not stopped"

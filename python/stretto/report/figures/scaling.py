@@ -24,6 +24,8 @@ WIDTH, HEIGHT = 560, 340
 SHAPES = alt.Shape(
     "series:N", scale=alt.Scale(domain=list(KINDS), range=["square", "circle"]), legend=None
 )
+#: bars of a chart that have room for a number each
+MOST_LABELS = 16
 Rows = Sequence[Mapping[str, object]]
 #: of lines that are not native and tuned; a line has both from its place
 HUES = ("blue", "green", "purple", "wait", "sky", "brown", "slate", "native")
@@ -246,7 +248,7 @@ def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
             "scaling-layouts",
             title,
             _bars(values, f"{_title(metric)}{unit}"),
-            f"labels: medians; lines: 95 % intervals; {metric.better} is better",
+            f"bars: medians; lines: 95 % intervals; {metric.better} is better",
         )
     ]
     joules = [
@@ -255,7 +257,7 @@ def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
         for one in series for m in one.points if m.energy_j is not None
     ]  # fmt: skip
     if joules:
-        words = "labels: medians over runs, without a test; lower is better"
+        words = "bars: medians over runs, without a test; lower is better"
         name = f"Energy of a run on {cores} cores"
         out.append(Figure("scaling-layouts-energy", name, _bars(joules, "Energy (J)"), words))
     return out
@@ -287,7 +289,8 @@ def _bars(values: Sequence[dict[str, Any]], title: str) -> Composed:
     texts = base.mark_text(dy=-7, fontSize=10, color=theme.colour("muted")).encode(
         x=x, y=alt.Y("top:Q"), xOffset=place, text=alt.Text("text:N")
     )
-    return layer(bars, lines, texts).properties(width=WIDTH, height=HEIGHT)
+    drawn = [bars, lines, texts] if len(order) * len(names) <= MOST_LABELS else [bars, lines]
+    return layer(*drawn).properties(width=WIDTH, height=HEIGHT)
 
 
 def cost(found: Findings, price: float | None) -> Figure | None:
