@@ -62,8 +62,8 @@ def test_a_campaign_file_and_options_over_it(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("node = [1]", "did you mean 'nodes'"),
-        ("nodes = 'x'", "not a number"),
-        ("nodes = [0]", "not a number"),
+        ("nodes = 'x'", "not a positive whole number"),
+        ("nodes = [0]", "not a positive whole number"),
         ("nodes = [true]", "nodes cannot be [True]"),
         ("nodes = [", "not TOML"),
         ("nodes = [1]\nppn = [1]", "one rank"),

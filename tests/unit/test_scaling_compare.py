@@ -110,7 +110,7 @@ def test_files_of_another_kind_are_named_with_the_command_that_shows_them(
     Path("d.bench.jsonl").write_text("")
     for words, code, told in (
         (["report", "b.jsonl"], 1, "this is a result of stretto scale"),
-        (["compare", "b.jsonl"], 1, "this file is a 'stretto-scale': a result of stretto scale"),
+        (["compare", "b.jsonl"], 1, "this is a result of stretto scale; bench results"),
         (["report", "io"], 1, "stretto report io/c.io.json"),
         (["compare", "a.scale.jsonl"], 2, "stretto report NAME.scale.jsonl"),
         (["compare", "a.scale.jsonl", "d.bench.jsonl"], 2, "stretto scale and others cannot be"),

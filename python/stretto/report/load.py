@@ -254,7 +254,11 @@ def kind_of(path: Path) -> str:
         return kind
     if schema is not None:
         other = ALL_KINDS[schema]
-        name = f", under a name such as NAME{other.pattern[1:]}" if kind in ("net", "io", "scale") else ""
+        name = (
+            f", under a name such as NAME{other.pattern[1:]}"
+            if kind in ("net", "io", "scale")
+            else ""
+        )
         raise StrettoError(
             f"{other.this}; a report is made of {_PATTERNS}", path,
             f"give it alone{name}" if name else "give files of these kinds",
