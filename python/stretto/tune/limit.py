@@ -13,7 +13,10 @@ from stretto.tune.words import percent
 
 @dataclass(frozen=True)
 class Limit:
-    """The gain if all collectives that can be tuned took no time.
+    """The gain if all collectives that can be tuned took no time, waiting in them included.
+
+    A slow collective makes ranks late for the next one, so that a faster one shortens the waiting,
+    too.
 
     `gain`: in the metric, if it is of the whole run. `wall`: in wall time.
     """
@@ -31,14 +34,15 @@ def limit_of(needs: Needs, metric: Metric, command_s: float) -> Limit | None:
 
     `command_s`: wall time of the whole command.
     """
-    if needs.wall_s <= 0 or needs.bound >= 1:
+    reach = needs.tunable_s + needs.waiting_s
+    if needs.wall_s <= 0 or reach >= needs.wall_s:
         return None
-    wall = needs.tunable_s / max(command_s, needs.wall_s)
+    wall, share = reach / max(command_s, needs.wall_s), reach / needs.wall_s
     if metric.pattern is None:
         return Limit(wall, wall)
     # a number that CMD prints mostly leaves the start of the job out
     rate = metric.better == "higher"
-    return Limit(1 / (1 - needs.bound) - 1 if rate else needs.bound, wall)
+    return Limit(1 / (1 - share) - 1 if rate else share, wall)
 
 
 def beyond(limit: Limit | None, runs: Sequence[Run], metric: Metric, measured: GainInterval) -> str:

@@ -96,7 +96,7 @@ def conclude(
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
     if limit and not beyond:
-        text += f". Tuning can gain {limit}, if these collectives took no time"
+        text += f". Tuning can gain {limit}: all time in these collectives, with waiting"
     if predicted is None or beyond or found.outcome != "faster":
         return text
     if measured.low > SURPRISE * max(predicted.high, 0.0):
