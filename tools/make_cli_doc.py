@@ -48,6 +48,18 @@ An option means the same in every command that has it.
 `stretto completion bash` (`zsh`, `fish`) prints a script that completes commands, options,
 collectives, algorithms, platforms and files.
 
+| exit code | meaning |
+|---|---|
+| 0 | done; also where the result is "no gain" or "inconclusive" |
+| 1 | a fault: a file, the MPI or this machine; of `check`, a problem |
+| 2 | wrong arguments |
+| 3 | CMD failed |
+| 4 | of `check`: a warning, but no problem |
+| 75 | the same command may succeed later: a file server is away |
+| 130 | interrupted (Ctrl-C) |
+
+`run` and `learn` become the job: their exit code is that of CMD.
+
 ## Pages
 
 | command | purpose |
