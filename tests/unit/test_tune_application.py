@@ -343,6 +343,9 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     text = conclude(Metric(), GainInterval(0.01, 0.02, 0.03), good, faster)
     assert "far above the prediction" in text
     assert "far above" not in conclude(Metric(), GainInterval(0.05, 0.08, 0.1), good, faster)
+    half, more = GainInterval(0.4, 0.45, 0.5), GainInterval(0.9, 1.0, 1.1, 0.002)
+    assert "far above" not in conclude(Metric("r", "1/s", "higher", "r"), half, more, faster)
+    assert "far above" in conclude(Metric("r", "s", "lower", "r"), half, more, faster)
     assert "significant" in text and "measured gain in wall time: 10.0 % (9.0 % to 11.0 %)" in text
     assert "less than starting stretto run costs (about 100 ms" in start_words(0.03)
     assert start_words(0.2) == ""

@@ -99,7 +99,10 @@ def conclude(
         text += f". Tuning can gain {limit}: all time in these collectives, with waiting"
     if predicted is None or beyond or found.outcome != "faster":
         return text
-    if measured.low > SURPRISE * max(predicted.high, 0.0):
+    most = max(predicted.high, 0.0)
+    if metric.better == "higher" and most < 1:
+        most /= 1 - most  # so much less time is so much more of a rate
+    if measured.low > SURPRISE * most:
         text += (
             ". The gain is far above the prediction: the measured collectives explain "
             "only part of it; the rest may not be reproducible"
