@@ -84,6 +84,64 @@ def test_report_of_io_has_answer_figures_and_numbers(
     assert main(["report", str(path), str(path)]) == 2
 
 
+def _compared(
+    folder: Path, capsys: pytest.CaptureFixture[str], *names: str, code: int = 0
+) -> tuple[str, list[str]]:
+    """Return what compare prints of results in a folder, and the figures of their report."""
+    paths = [str(folder / f"{name}.io.json") for name in names]
+    assert main(["compare", *paths]) == code
+    said = capsys.readouterr()
+    assert main(["report", *paths, "-o", str(folder / "p.html"), "--json"]) == code
+    page = capsys.readouterr().out
+    return said.out or said.err, json.loads(page).get("figures", []) if page else []
+
+
+def test_results_of_io_are_compared_over_ranks_and_before_and_after(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, ranks, all_s, parts_s in (
+        ("old-16", 16, 3.2, 2.0),
+        ("old-128", 128, 25.6, 0.25),
+        ("new-16", 16, 0.8, 2.01),
+        ("new-128", 128, 0.9, 0.2),
+    ):
+        found = result(read_all=(all_s, 0.0), read_parts=(parts_s, 0.0))
+        write_io(replace(found, hosts=["h"] * ranks), tmp_path / f"{name}.io.json")
+    read_few = result(read_all=(3.2, 0.6), write_own=(1.0, -1))
+    ways = [Way(w.name, w.launches[:5], w.cached[:5]) for w in read_few.ways]
+    write_io(replace(read_few, hosts=["h"] * 16, ways=ways), tmp_path / "few.io.json")
+    write_io(replace(read_few, bytes=9), tmp_path / "small.io.json")
+
+    # in order of ranks, whatever the order of names
+    text, figures = _compared(tmp_path, capsys, "old-128", "old-16")
+    assert text.startswith(
+        "To read 2 GiB: every rank reads all of it (POSIX): 3.28 s with old-16 (16 ranks); 26.2 s "
+        "with old-128 (128 ranks), 8 times slower (7.77 to 8.24)."
+    )
+    assert "8 times faster" in text and figures == ["io-reading-ranks"]
+
+    text, figures = _compared(tmp_path, capsys, "old-16", "new-16")
+    assert "820 ms with new-16, 4 times faster (3.89 to 4.12)" in text and "equal" in text
+    assert figures == ["io-reading"]
+
+    text, figures = _compared(tmp_path, capsys, "old-16", "old-128", "new-16", "new-128")
+    assert [w in text.splitlines()[0] for w in ("old-16", "new-16", "new-128")] == [True] * 3
+    assert figures == ["io-read-all-ranks", "io-read-parts-ranks"]
+
+    text, figures = _compared(tmp_path, capsys, "old-16", "few")
+    assert "3.26 s with few, not tested" in text and "times" not in text.split("note: ")[0]
+    assert "not tested: 1 of 1 difference; each result needs 6 launches" in text
+    assert "few: page cache: WARM" in text and "not in the first" in text
+    assert figures == ["io-reading", "io-writing"]
+
+    text, _ = _compared(tmp_path, capsys, "old-16", "small", code=1)
+    assert "of files of different sizes: 2 GiB" in text and "9 B" in text
+    assert main(["compare", str(tmp_path / "few.io.json")]) == 2
+    assert "only one result of stretto io" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path / "few.io.json"), str(tmp_path)]) == 2
+    assert "results of stretto io and others cannot be compared" in capsys.readouterr().err
+
+
 def test_result_that_cannot_be_written_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """All was measured, and nothing shown."""
     for as_json in (False, True):

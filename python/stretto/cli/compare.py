@@ -17,7 +17,7 @@ from stretto.output import print_json, say
 from stretto.progress import Progress
 
 with lazily():
-    from stretto.cli import compare_net, compare_scale
+    from stretto.cli import compare_io, compare_net, compare_scale
     from stretto.files.bench import read_bench
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
@@ -29,6 +29,7 @@ with lazily():
     from stretto.report.ranking import labelled, rank
     from stretto.report.sources import excluded, machines_note, sources
     from stretto.scaling.compare import is_scale
+    from stretto.storage.compare import is_io
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do
@@ -37,7 +38,8 @@ done
 stretto compare *.bench.jsonl --collective allreduce --bytes 1K
 stretto compare imported/ -o compared.html --svg figures/
 stretto compare tcp.net.json efa.net.json       # two networks
-stretto compare old.scale.jsonl new.scale.jsonl # one job with two MPIs"""
+stretto compare old.scale.jsonl new.scale.jsonl # one job with two MPIs
+stretto compare before.io.json after.io.json    # one file, striped or on more ranks"""
 
 FILTER = "Selection"
 #: excluded candidates that are named one by one
@@ -51,9 +53,9 @@ _Paths = Annotated[
     typer.Argument(
         metavar="PATH",
         help="Bench results, directories of them, or a campaign's; or two network results; or "
-        "results of stretto scale.",
+        "results of stretto scale or stretto io.",
         show_default=False,
-        autocompletion=completed(".bench.jsonl", ".net.json", ".scale.jsonl"),
+        autocompletion=completed(".bench.jsonl", ".net.json", ".scale.jsonl", ".io.json"),
     ),
 ]
 _Sizes = Annotated[str | None, o.option(FILTER, f"Only these sizes: {o.SIZES}.", "--bytes")]
@@ -91,13 +93,14 @@ def command(
     all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
     results (NAME.net.json), it compares latency, bandwidth and all else that both have. Of results
     of stretto scale (NAME.scale.jsonl), it compares the metric with the first one at each common
-    point.
+    point. Of results of stretto io (NAME.io.json), it compares each way with the first result.
     """
     from stretto.report import ranking_show
 
     special = (
         ("network results", is_net, compare_net.compare),
         ("results of stretto scale", is_scale, compare_scale.compare),
+        ("results of stretto io", is_io, compare_io.compare),
     )
     for what, is_kind, compare in special:
         mine = [is_kind(path) for path in paths]

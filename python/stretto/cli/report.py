@@ -18,6 +18,7 @@ from stretto.progress import Progress
 with lazily():
     from stretto.net.systems import is_net
     from stretto.scaling.compare import is_scale
+    from stretto.storage.compare import is_io
 
 EXAMPLE = """\
 stretto report tuned/
@@ -28,7 +29,8 @@ stretto report campaign/ --processes charts/      # Stretto against the MPI over
 stretto report cluster.net.json
 stretto report tcp.net.json efa.net.json -o compared.html
 stretto report mpi*/*.net.json -o all.html        # a line for each result
-stretto report old.scale.jsonl new.scale.jsonl -o scaling.html   # a line for each"""
+stretto report old.scale.jsonl new.scale.jsonl -o scaling.html   # a line for each
+stretto report input-*.io.json -o io.html         # time to read a file over ranks"""
 
 #: paths and options in any order: nothing of a user's command stands here
 CONTEXT = {"allow_interspersed_args": True}
@@ -60,7 +62,7 @@ def command(
             metavar="PATH",
             help="A directory that stretto tune made, or its files; two directories are compared. "
             "Or network results: one, two to compare, or more in one chart. Or results of stretto "
-            "scale: one or several.",
+            "scale or stretto io: one or several.",
             show_default=False,
             autocompletion=files(".json", ".jsonl", ".table"),
         ),
@@ -122,13 +124,13 @@ def _page_of_their_own(
 
     nets = [is_net(path) for path in paths]
     scaled = [is_scale(path) for path in paths]
-    stored = [path.name.endswith(storage.ENDING) for path in paths]
-    for mine, most, whose, example in (
-        (nets, None, "network results have a page of their own", "A.net.json [B.net.json ...]"),
-        (scaled, None, "results of stretto scale have a page of their own", "A.scale.jsonl [B...]"),
-        (stored, 1, "a result of stretto io has a page of its own", "NAME.io.json"),
+    stored = [is_io(path) for path in paths]
+    for mine, whose, example in (
+        (nets, "network results have a page of their own", "A.net.json [B.net.json ...]"),
+        (scaled, "results of stretto scale have a page of their own", "A.scale.jsonl [B...]"),
+        (stored, "results of stretto io have a page of their own", "A.io.json [B.io.json ...]"),
     ):
-        if any(mine) and (alone or not all(mine) or len(mine) > (most or len(mine))):
+        if any(mine) and (alone or not all(mine)):
             raise UsageError(
                 f"{whose}, without pictures alone and other files",
                 remedy=f"stretto report {example} -o page.html",

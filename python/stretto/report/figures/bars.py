@@ -11,11 +11,12 @@ from stretto.counted import seconds
 from stretto.report import format as fmt
 from stretto.report import theme
 from stretto.report.figures import axes
-from stretto.report.figures.data import DESCRIBED, HUE, Composed, layer, looked_up, spans
+from stretto.report.figures.data import DESCRIBED, HUE, Composed, keyed, layer, looked_up, spans
 from stretto.report.figures.data import chart as chart_of
 from stretto.report.figures.lines import LARGE, MICRO, Colours
 from stretto.report.points import NATIVE, Panel
 from stretto.report.render import Figure
+from stretto.storage.compare import IoRow
 from stretto.storage.measure import WORDS
 from stretto.storage.show import WayTime, words_of
 
@@ -167,4 +168,43 @@ def ways_bars(name: str, title: str, rows: Sequence[WayTime]) -> Figure:
     sized = picture.properties(width=LARGE.width, height=30 * len(rows), padding=room)
     return Figure(
         name, title, sized, "bar: median; line: 95 % interval; dots: samples of the launches"
+    )
+
+
+def results_bars(name: str, title: str, rows: Sequence[IoRow], results: Sequence[str]) -> Figure:
+    """Draw the time of each way in each result; a result has one colour."""
+    hues = {result: theme.chosen_colour(i) for i, result in enumerate(results)}
+    bars: list[dict[str, Any]] = []
+    dots: list[dict[str, Any]] = []
+    labels: dict[str, str] = {}
+    for row in rows:
+        named = False
+        for i, (result, time) in enumerate(zip(results, row.times, strict=True)):
+            if time is None:
+                continue
+            at, value = f"{row.name} {i}", time.value
+            labels[at] = "" if named else WORDS[row.name]
+            named = True
+            tip = f"{WORDS[row.name]}, {result} | {seconds(value.median)}"
+            tip += f", {words}" if (words := row.words(i)) else ""
+            low, high = value.low or value.median, value.high or value.median
+            bars.append({"s": at, "r": result, "a": 0.0, "b": value.median, "lo": low, "hi": high,
+                         "d": tip})  # fmt: skip
+            dots += [{"s": at, "a": one} for launch in time.way.launches for one in launch]
+    end = 1.08 * max(dot["a"] for dot in dots)
+    x = axes.from_zero(alt.X, "a", end, "Time until the last rank is done")
+    y = axes.names_y("s", list(labels), labelLimit=320, labelExpr=looked_up(labels))
+    picture = layer(
+        spans(bars, x, y, keyed("r", hues, columns=1, labelLimit=300), 14).encode(
+            opacity=alt.value(0.6)
+        ),
+        chart_of(bars).mark_rule(aria=False, strokeWidth=2).encode(
+            x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
+        ),
+        chart_of(dots).mark_point(aria=False, filled=True, size=16, opacity=0.8).encode(x=x, y=y),
+    )  # fmt: skip
+    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
+    drawn = picture.properties(width=LARGE.width, height=24 * len(bars), padding=room)
+    return Figure(
+        name, title, drawn, "bar: median; line: 95 % interval; dots: samples of the launches"
     )

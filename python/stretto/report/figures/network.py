@@ -70,6 +70,18 @@ def over_streams(name: str, title: str, curves: Mapping[str, Curve]) -> Figure |
     return _lines(name, title, curves, rows, x, y)
 
 
+def over_ranks(name: str, title: str, curves: Mapping[str, Curve]) -> Figure | None:
+    """Draw seconds against the number of ranks; None with one number."""
+    rows = _rows(curves, "s", 1.0)
+    numbers = sorted({int(str(r["x"])) for r in rows})
+    if len(numbers) < 2:
+        return None
+    low, high = (f(float(str(r[k])) for r in rows) for f, k in ((min, "a"), (max, "b")))
+    y = axes.log_time(alt.Y, "y", low, high, "Time until the last rank is done")
+    x = axes.log_cores_x("x", numbers, "Ranks", _apart(numbers))
+    return _lines(name, title, curves, rows, x, y)
+
+
 def _rows(curves: Mapping[str, Curve], unit: str, scale: float) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for series, curve in curves.items():
@@ -77,7 +89,8 @@ def _rows(curves: Mapping[str, Curve], unit: str, scale: float) -> list[dict[str
             if x <= 0 or value.median <= 0:
                 continue  # no place on a logarithmic axis
             low, high = value.low or value.median, value.high or value.median
-            where = fmt.size(x) if unit != "Gb/s" else fmt.plural(x, "stream")
+            nouns = {"Gb/s": "stream", "s": "rank"}
+            where = fmt.plural(x, nouns[unit]) if unit in nouns else fmt.size(x)
             words = f"{series}, {where} | {fmt.significant(value.median)} {unit}"
             if value.low is not None:
                 words += f" ({fmt.significant(low)} to {fmt.significant(high)})"
