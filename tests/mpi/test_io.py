@@ -53,6 +53,15 @@ def test_io_command_leaves_a_result_and_nothing_else(
         out = str(tmp_path / "a.io.json")
         assert main([*words, "--launches", "1", "-o", out, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
+    several = [*words, "-n", "1,2", "--launches", "1"]
+    assert main(several) == 2 and "add a name for their files" in capsys.readouterr().err
+    with beside_others():
+        assert main([*several, "-o", str(tmp_path / "b.io.json")]) == 0
+    assert "b-2 (2 ranks), not tested" in capsys.readouterr().out
+    for ranks in (1, 2):
+        path = tmp_path / f"b-{ranks}.io.json"
+        assert len(read_io(path).hosts) == ranks
+        path.unlink()
     assert [p.name for p in tmp_path.iterdir()] == ["a.io.json"]
     assert told["file"] == out and told["answer"][0].startswith("To read 100 KiB on ")
     assert read_io(Path(out)).bytes == 102_400
