@@ -81,7 +81,7 @@ def test_systems_are_compared_at_each_common_point(
     write(Path("two.scale.jsonl"), two, metric=RATE)
     assert main(["compare", "one.scale.jsonl", "two.scale.jsonl", "--json"]) == 0
     rate = json.loads(capsys.readouterr().out)
-    assert rate["answer"] == "On 512 cores, the rate of two is 20 % lower than of one."
+    assert rate["answer"] == "On 512 cores, the rate of two is 20 % lower than that of one."
     assert rate["rows"][0]["outcomes"] == ["slower"]
     assert rate["rows"][0]["percent"] == pytest.approx([-20])
     assert main(["compare", str(old), str(one)]) == 1
@@ -121,7 +121,10 @@ def test_files_of_another_kind_are_named_with_the_command_that_shows_them(
         assert told in capsys.readouterr().err
     write(Path("x/a.scale.jsonl"), []), write(Path("x/b.scale.jsonl"), [])
     assert main(["report", "x"]) == 2
-    assert "it has several results: a.scale.jsonl, b.scale.jsonl" in capsys.readouterr().err
+    assert (
+        "this directory has several results: a.scale.jsonl, b.scale.jsonl"
+        in capsys.readouterr().err
+    )
     assert main(["report", "x/a.scale.jsonl"]) == 1
     assert "no run in this result succeeded" in capsys.readouterr().err
 
@@ -134,7 +137,7 @@ def test_layouts_at_equal_cores_name_the_best_pair(
     text = answer(found, "app")
     assert text.startswith("app on 6 cores: the fastest layout is 3 x 2 (ranks x threads); 1 x 6")
     assert "1 x 6 takes 1.48 times as long, 48 % slower (p=" in text
-    assert text.endswith("1 x 6 takes least energy.")
+    assert text.endswith("1 x 6 uses the least energy.")
     assert found.reference == RunPoint(1, 3, 2), "the fastest of those with the fewest cores"
     assert "1 x 2 x 3 threads: 5 % slower (p=" in "\n".join(sentences(found, None))
     near = {**PAIRS, (1, 2, 3): 48.1}

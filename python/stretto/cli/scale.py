@@ -277,7 +277,9 @@ def _check_charts(option: str, charts: Path | None) -> None:
 def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
     place = shlex.join(words)
     if why is None:
-        return StrettoError("no run was made", place, "give more --budget: it left no time for any")
+        return StrettoError(
+            "no run was made", place, "increase --budget: it is too short for one run"
+        )
     if why.startswith(NO_FIGURE):
         return StrettoError(
             f"no run has a figure: {why}", place,
@@ -285,7 +287,7 @@ def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
             "add --restart, as the file of these runs keeps the old one",
         )  # fmt: skip
     return CommandFailedError(
-        f"no run succeeded: {why}", place, "make one of them run by hand first"
+        f"no run succeeded: {why}", place, "first make one of the commands succeed by hand"
     )
 
 

@@ -24,9 +24,9 @@ from stretto.scaling.show import answer, facts, metric_words, number, sentences
 
 METHOD = (
     "Medians over whole runs of the command. Percentages are differences to the first system; "
-    "those marked ? were not tested. A difference counts only if the rank test over the runs, "
-    "adjusted for all comparisons of this page, is significant (5 %) and it is above 3 %. The test "
-    "needs six runs of both systems at a point."
+    "those marked ? were not tested. A difference counts only if it is above 3 % and "
+    "significant (5 %) in a rank test over the runs, adjusted for all comparisons of this page. "
+    "The test needs six runs of both systems at a point."
 )
 
 

@@ -119,7 +119,8 @@ def _said(
     size = f"{abs(percent):.0f} %"
     if timed:
         return f"{name} takes {size} {'more' if percent > 0 else 'less'} time than {first}"
-    return f"the {what} of {name} is {size} {'higher' if percent > 0 else 'lower'} than of {first}"
+    how = "higher" if percent > 0 else "lower"
+    return f"the {what} of {name} is {size} {how} than that of {first}"
 
 
 def is_scale(path: Path) -> bool:
@@ -161,7 +162,9 @@ def _file(path: Path) -> Path:
     found = sorted(path.glob(f"*{ENDING}"))
     if len(found) > 1:
         names = ", ".join(p.name for p in found)
-        raise UsageError(f"it has several results: {names}", str(path), "name the files")
+        raise UsageError(
+            f"this directory has several results: {names}", str(path), "name the files"
+        )
     return found[0]
 
 
@@ -207,7 +210,7 @@ def compared(found: Sequence[ScaleSystem]) -> ScaleCompared:
     if not rows:
         rows = _rows(found, lambda m: m.point.cores)
         if rows:
-            notes.append("the layouts differ: points with equally many cores are compared")
+            notes.append("the layouts differ: points with the same number of cores are compared")
     return ScaleCompared(tuple(found), tuple(rows), (*notes, *_notes(found, rows)))
 
 
@@ -255,7 +258,7 @@ def _notes(found: Sequence[ScaleSystem], rows: Sequence[ScaleRow]) -> Iterator[s
         )
     machines = {(s.file.header.host.name, s.file.header.host.cpu) for s in found}
     if len(machines) > 1:
-        yield "the results are from several machines; differences may come from these"
+        yield "the results are from several machines, which may cause the differences"
     commands = {shlex.join(s.file.header.command) for s in found}
     if len(commands) > 1:
         yield "the commands differ: " + "; ".join(sorted(commands))

@@ -108,7 +108,7 @@ def _layouts_answer(turn: Turn, found: Findings) -> str:
     elif rivals:
         names = ", ".join(words(m.point) for m, _ in rivals)
         same = all(v.outcome == "same" for _, v in rivals)
-        how = "as fast" if same else "not slower by the test"
+        how = "as fast" if same else "not significantly slower"
         text += f"; {names} {'is' if len(rivals) == 1 else 'are'} {how}"
     if untested is None and len(rivals) < len(turn.equal):
         text += f"; {_worse(*turn.equal[-1], turn, found.metric, words(turn.equal[-1][0].point))}"
@@ -116,7 +116,7 @@ def _layouts_answer(turn: Turn, found: Findings) -> str:
     if metered:
         least = min(metered, key=lambda m: m.energy_j or 0.0)
         same = least.point == turn.best.point
-        text += f"; {'it takes' if same else words(least.point) + ' takes'} least energy"
+        text += f"; {'it' if same else words(least.point)} uses the least energy"
     return text
 
 
