@@ -357,10 +357,10 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
 @pytest.mark.parametrize(
     ("metric", "wall", "tuned", "warned"),
     [
-        ("", 0.75, 0.75, "above what tuning alone can gain (at most 20.0 %): other load"),
+        ("", 0.75, 0.75, "above what tuning alone can gain (at most 20.0 %): something else"),
         ("", 0.85, 0.85, ""),  # more than the transfer, but waiting may be shorter, too
-        ("rate", 0.75, 1.3, "above what tuning alone can gain (at most 25.0 %): other load chan"),
-        ("rate", 0.95, 1.3, "the metric covers only a part of the run, or other load"),
+        ("rate", 0.75, 1.3, "above what tuning alone can gain (at most 25.0 %): something else c"),
+        ("rate", 0.95, 1.3, "the metric covers only a part of the run, or something else"),
         ("rate", 0.85, 1.105, ""),
     ],
 )

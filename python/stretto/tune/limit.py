@@ -54,9 +54,10 @@ def beyond(limit: Limit | None, runs: Sequence[Run], metric: Metric, measured: G
     if wall is not None and wall.median <= limit.wall:
         return (
             f"{what} is above what tuning alone can gain in the whole run ({limit.words}): the "
-            "metric covers only a part of the run, or other load changed between the runs"
+            "metric covers only a part of the run, or something else changed between the runs, "
+            "such as other load"
         )
     return (
-        f"{what} is above what tuning alone can gain ({limit.words}): other load changed between "
-        "the runs"
+        f"{what} is above what tuning alone can gain ({limit.words}): something else changed "
+        "between the runs, such as other load"
     )

@@ -96,7 +96,7 @@ def conclude(
     if predicted is not None:
         text += f". Predicted in wall time: {gain_words(predicted)}"
     if limit and not beyond:
-        text += f". Tuning can gain {limit}: all time in these collectives, with waiting"
+        text += f". Tuning can gain {limit}: all time in these collectives and all waiting in them"
     if predicted is None or beyond or found.outcome != "faster":
         return text
     most = max(predicted.high, 0.0)
@@ -171,7 +171,7 @@ def needs_lines(needs: Needs) -> list[str]:
     out = [
         f"stretto: of {needs.wall_s:.2f} s, collectives that can be tuned take "
         f"{percent(needs.bound)}; waiting in them takes {percent(needs.waiting_s / needs.wall_s)}, "
-        "which no algorithm changes"
+        "which an algorithm changes only indirectly"
     ]
     for n in needs.chosen:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
