@@ -52,8 +52,8 @@ _Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Bench results, directories of them, or a campaign's; or two network results; or "
-        "results of stretto scale or stretto io.",
+        help="Bench results, directories of them, or a campaign; or two network results; or two or "
+        "more results of stretto scale or of stretto io.",
         show_default=False,
         autocompletion=completed(".bench.jsonl", ".net.json", ".scale.jsonl", ".io.json"),
     ),
@@ -91,9 +91,9 @@ def command(
 
     It also shows how far each default is from the best algorithm of that MPI, and from the best of
     all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
-    results (NAME.net.json), it compares latency, bandwidth and all else that both have. Of results
-    of stretto scale (NAME.scale.jsonl), it compares the metric with the first one at each common
-    point. Of results of stretto io (NAME.io.json), it compares each way with the first result.
+    results (NAME.net.json), it compares all figures that both have, such as latency and bandwidth.
+    It compares results of stretto scale (NAME.scale.jsonl) with the first one, point by point, and
+    results of stretto io (NAME.io.json) with the first one, way by way.
     """
     from stretto.report import ranking_show
 

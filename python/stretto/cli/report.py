@@ -48,8 +48,8 @@ _Processes = Annotated[
     o.option(
         o.OUTPUT,
         "Write only charts of Stretto against the MPI over processes into this directory: one "
-        "file for each collective, with a small, a medium and a large size. Two directories share "
-        "each chart.",
+        "file for each collective, with a small, a medium and a large size. With two directories, "
+        "each chart shows both.",
         "--processes",
     ),
 ]

@@ -67,8 +67,7 @@ def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     ]  # fmt: skip
     if not figures:
         raise StrettoError(
-            "no collective has times of the MPI alone (native or bare) at one size on two numbers "
-            "of ranks",
+            "no collective was measured as native or bare at the same size on two numbers of ranks",
             ", ".join(map(str, paths)),
             "measure more layouts: stretto bench -n 2, -n 4, ... or stretto campaign run",
         )

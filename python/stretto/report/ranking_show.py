@@ -76,7 +76,7 @@ def gap_words(gap: Gap, default: RankingEntry) -> str:
         return "is the best" + ("" if gap.verdict.why == NOTHING_FASTER else f", {_verdict(gap)}")
     name = best_name(gap, default)
     if not gap.verdict.tested:
-        return f"{name} {us(gap.best.time.median)} us: {untested(gap, default)}"
+        return f"{name} {us(gap.best.time.median)} us (default: {untested(gap, default)})"
     return f"x{gap.ratio:.2f} of {name}, {_verdict(gap)}"
 
 
@@ -86,10 +86,9 @@ def best_name(gap: Gap, default: RankingEntry) -> str:
 
 
 def untested(gap: Gap, default: RankingEntry) -> str:
-    """Say a ratio that no test was made of: ``3.94 times in one launch, not tested``."""
-    return (
-        f"{gap.ratio:.{2 if gap.ratio < 10 else 1}f} times in {_launches(gap, default)}, not tested"
-    )
+    """Say a ratio that no test was made of: ``3.94 times as long in one launch, not tested``."""
+    digits = 2 if gap.ratio < 10 else 1
+    return f"{gap.ratio:.{digits}f} times as long in {_launches(gap, default)}, not tested"
 
 
 def ratio_words(gap: Gap, default: RankingEntry) -> str:
@@ -194,7 +193,7 @@ def forcing(rankings: Sequence[Ranking]) -> list[str]:
             faster = d.own.verdict.outcome == "slower" or not d.own.verdict.tested
             if d.own.known and best is not d.default and faster and best.candidate != FILES:
                 words = job_words(best.candidate.removeprefix(PREFIX))
-                out.append(f"to force {best.label} for {r.place.collective} of all sizes: {words}")
+                out.append(f"to force {best.label} for {r.place.collective} at all sizes: {words}")
     found = list(dict.fromkeys(out))
     rest = len(found) - MOST_FORCED
     return found[:MOST_FORCED] + ([f"and {rest} more (--json has all settings)"] * (rest > 0))
