@@ -87,8 +87,8 @@ class Diagnosis:
         """Withhold the verdict, because the command failed."""
         self.failure, self.can_help, self.next_command = failure, None, command
         self.verdict = (
-            f"no verdict: {failure}. First make it succeed without Stretto; the causes above are "
-            "those of the recorded part"
+            f"no verdict: {failure}. First make it succeed without Stretto; the causes above "
+            "cover only the recorded part"
         )
 
 

@@ -180,10 +180,10 @@ class Causes(Numbers):
             "many messages: the cost per message dominates, not the bytes",
             lost,
             [
-                f"{self.messages_words()} of {sized(each)} on average, sent and received: "
-                f"{seconds(spent / max(self.messages_a_rank(), 1e-9))} of send, receive and wait "
-                f"for each; assumed cost, not measured: {self.assumed_words()}",
-                f"if each two messages were combined, an estimated {seconds(lost)} would be saved",
+                f"{self.messages_words()}, sent and received, of {sized(each)} on average; "
+                f"each takes {seconds(spent / max(self.messages_a_rank(), 1e-9))} in send, receive "
+                f"and wait; assumed cost of each, not measured: {self.assumed_words()}",
+                f"combining messages in pairs would save an estimated {seconds(lost)}",
             ],
             "send fewer and larger messages: combine what goes to the same rank",
             self.place_command(),

@@ -85,8 +85,8 @@ def pickle_note(profile: Profile) -> str | None:
         return None
     return (
         f"lower-case methods of mpi4py (allreduce, bcast) take {seconds(spent)} a rank: they send "
-        "pickled objects, each after its size. Upper-case methods (Allreduce, Bcast) with NumPy "
-        "arrays send the data itself"
+        "the size of each object, then the pickled object. Upper-case methods "
+        "(Allreduce, Bcast) with NumPy arrays send the data itself"
     )
 
 
