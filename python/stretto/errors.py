@@ -151,9 +151,9 @@ def from_oserror(error: OSError, doing: str, place: str | Path | None = None) ->
     away = "the file system or its server did not respond: repeat the command later"
     remedies = {
         **dict.fromkeys(UNREACHABLE, away),
-        errno.ENOSPC: "free some space (df -h shows what is left), or write to another place (-o)",
-        errno.EDQUOT: "your disk quota is used up; remove files or write to another place (-o)",
-        errno.EROFS: "the file system is read-only; write to another place (-o)",
+        errno.ENOSPC: "free some space (see df -h), or write to another directory (-o)",
+        errno.EDQUOT: "your disk quota is used up; remove files or write to another directory (-o)",
+        errno.EROFS: "the file system is read-only; write to another directory (-o)",
         errno.EACCES: "check the permissions of the file and of its directory",
         errno.EPERM: "check the permissions of the file and of its directory",
         errno.ENOENT: "check the path for typing mistakes",

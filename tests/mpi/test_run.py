@@ -247,7 +247,7 @@ def test_found_files_that_others_may_write_are_not_used(
 def test_table_of_another_layout_is_said(folder: Path, stretto: Run) -> None:
     table("openmpi4", folder / "my.table")
     done = stretto("run", "--table", "my.table", "--", *show(ranks=3))
-    told = "made for 1 x 2 (nodes x ppn), and this is 1 x 3; no row fits, so the table changes"
+    told = "made for 1 x 2 (nodes x ppn), but the job has 1 x 3; no row fits, so the table changes"
     assert told in done.stderr
     assert len(done.stdout.splitlines()) == 3
 

@@ -144,7 +144,7 @@ def test_file_of_another_kind_is_named_and_not_called_damaged(tmp_path: Path) ->
     refuse_other('{"schema": "stretto-io"}', "p", "stretto-io")
     other = tmp_path / "other.json"
     other.write_text('{\n "a": 1\n}\n')
-    with pytest.raises(StrettoError, match="first line is no header"):
+    with pytest.raises(StrettoError, match="first line is not a header"):
         read_bench(other)
 
 

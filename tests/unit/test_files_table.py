@@ -192,7 +192,9 @@ def test_table_that_does_not_fit_is_applied_with_what_follows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The rows of one layout do nothing on another one, and nothing said so."""
-    version = "it was made on openmpi 4.1.4, and this is 4.1.9; it is applied all the same, because"
+    version = (
+        "it was made on openmpi 4.1.4, but the job uses 4.1.9; it is applied all the same, because"
+    )
     for row, then in (("1 2", "no row fits, so the table changes"), ("* 2", "no row"),
                       ("* *", "rows for any layout apply")):  # fmt: skip
         path = tmp_path / "my.table"
@@ -206,7 +208,7 @@ def test_table_that_does_not_fit_is_applied_with_what_follows(
         )  # fmt: skip
         apply._check_fits(found, layouts, path, job, "--table")
         err = capsys.readouterr().err
-        assert f"and this is 1 x 4; {then}" in err, (row, err)
+        assert f"but the job has 1 x 4; {then}" in err, (row, err)
         assert f"{version} --table names it" in err
 
 

@@ -246,7 +246,7 @@ def test_gain_far_beyond_the_recorded_ranks_is_not_claimed(
         assert not file.cautions
     else:
         assert f"{recorded} recorded ranks are too few for any claim of a gain" in text
-        assert f"record {needed} or more for {at}: " in text
+        assert f"record {needed} or more for a claim at {at}: " in text
         assert "native: " not in text and "tuned: " not in text, "one point has no trend"
         assert "is fastest" not in fastest_cores(file)
 

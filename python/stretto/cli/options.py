@@ -202,7 +202,10 @@ def out_file(help: str, check: Callable[..., Any] | None = None) -> Any:
 
 OutProfile = Annotated[
     Path | None,
-    out_file("The profile (default: PROGRAM.profile.json, or PROGRAM-2, ... if that exists).", new),
+    out_file(
+        "The profile (default: PROGRAM.profile.json; if that exists, PROGRAM-2.profile.json).",
+        new,
+    ),
 ]
 
 

@@ -40,7 +40,9 @@ class LineDocument(Generic[H]):
         complete, _, rest = text.rpartition("\n")
         if not complete:
             if text.strip() and not text.lstrip().startswith("{"):
-                raise StrettoError(f"expected {self.what}, but this is no file of Stretto", place)
+                raise StrettoError(
+                    f"expected {self.what}, but this is not a file of Stretto", place
+                )
             raise StrettoError(
                 f"expected {self.what}, but the first line is cut off",
                 place,
@@ -49,7 +51,7 @@ class LineDocument(Generic[H]):
         head, *lines = complete.split("\n")
         if lines and not head.rstrip().endswith("}"):
             raise StrettoError(
-                f"expected {self.what}, but the first line is no header", f"{place}:1",
+                f"expected {self.what}, but the first line is not a header", f"{place}:1",
                 f"give {KINDS[self.schema].named}",
             )  # fmt: skip
         body = parse_body(head, place, self.what, self.schema)

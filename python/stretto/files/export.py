@@ -143,4 +143,6 @@ def filled(remedy: str, target: str, directory: Path) -> str:
     return remedy.replace("TARGET", target).replace("DIR", shlex.quote(str(directory)))
 
 
-EXPORT = Document("stretto-export", ExportManifest, "an export's list of rows", _COMMAND, _problems)
+EXPORT = Document(
+    "stretto-export", ExportManifest, "the row list of an export", _COMMAND, _problems
+)

@@ -130,10 +130,15 @@ class ForecastFile:
             needed = self.ranks_needed(max(without))
             verb = "is" if run.ranks == 1 else "are"
             every = len(without) == len(self.scales)
-            beyond = "any claim of a gain" if every else f"a claim from {min(without)} ranks on"
+            beyond = (
+                "any claim of a gain"
+                if every
+                else f"a claim of a gain from {min(without)} ranks on"
+            )
             out.append(
                 f"{counted(run.ranks, 'recorded rank')} {verb} too few for {beyond}; record "
-                f"{needed} or more for {max(without)}: stretto profile -- mpirun -n {needed} ..."
+                f"{needed} or more for a claim at {max(without)}: "
+                f"stretto profile -- mpirun -n {needed} ..."
             )
         return out
 

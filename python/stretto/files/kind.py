@@ -46,7 +46,7 @@ KINDS = {
     "stretto-io": Kind("a result of stretto io", "*.io.json", _REPORT),
     "stretto-scale": Kind("a result of stretto scale", "*.scale.jsonl", _REPORT),
     "stretto-campaign": Kind("a campaign", "campaign.json"),
-    "stretto-export": Kind("an export's list of rows", "stretto-native.json"),
+    "stretto-export": Kind("the row list of an export", "stretto-native.json"),
 }
 
 
@@ -68,7 +68,9 @@ def refuse_other(text: str, place: str, schema: str) -> None:
     kind, needed = KINDS[found], KINDS[schema]
     give = f"give {needed.what}"
     if (found, schema) == ("stretto-table", "stretto-bench"):
-        give += " that it was decided from: the .bench.jsonl beside it, or a campaign's directory"
+        give += (
+            ", from which the table was made: the .bench.jsonl beside it, or a campaign's directory"
+        )
     shows = kind.shown_by and f"; `{kind.shown_by.format(shlex.quote(place))}` shows this file"
     raise StrettoError(
         f"{kind.this}; {needed.named} {'are' if needed.is_plural else 'is'} needed here",

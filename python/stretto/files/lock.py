@@ -28,7 +28,7 @@ def hold(path: Path, wait_s: float = 0.0) -> Iterator[str | None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = open_to_write(path, os.O_RDWR | os.O_CREAT, alone=True)
     except OSError as error:
-        doing = "cannot make the lock file, which keeps two commands apart"
+        doing = "cannot create the lock file, which prevents two commands at once"
         raise from_oserror(error, doing, path) from error
     end = time.monotonic() + wait_s
     try:

@@ -24,7 +24,7 @@ def require_parent(path: Path) -> None:
     """Refuse a name for a new file or directory whose parent is missing: it is mistyped."""
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise StrettoError("there is no such directory", parent, "make it, or name another")
+        raise StrettoError("there is no such directory", parent, "create it, or check the path")
 
 
 def require_place(path: Path) -> None:
@@ -38,7 +38,7 @@ def require_place(path: Path) -> None:
         try_writing(path.absolute().parent)
     except OSError as error:
         problem = from_oserror(error, "nothing can be written into this directory", path)
-        problem.remedy = "name another place"
+        problem.remedy = "choose another directory"
         raise problem from error
 
 

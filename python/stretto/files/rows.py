@@ -94,9 +94,11 @@ class Table:
     def other_mpi(self, mpi: MPIIdentity) -> str | None:
         """Say that the table is of another MPI; None where it is not."""
         if mpi.family != self.family:
-            return f"it was made on {self.family}, and this is {mpi.family}"
+            return f"it was made on {self.family}, but the job uses {mpi.family}"
         if mpi.version != self.mpi_version:
-            return f"it was made on {self.family} {self.mpi_version}, and this is {mpi.version}"
+            return (
+                f"it was made on {self.family} {self.mpi_version}, but the job uses {mpi.version}"
+            )
         return None
 
     def other_layout(self, nodes: int | None, ppn: int | None) -> str | None:
@@ -105,7 +107,7 @@ class Table:
             self.ppn is not None and ppn is not None and ppn != self.ppn
         )
         mine = f"{star(self.nodes)} x {star(self.ppn)} (nodes x ppn)"
-        return f"it was made for {mine}, and this is {nodes} x {ppn}" if differs else None
+        return f"it was made for {mine}, but the job has {nodes} x {ppn}" if differs else None
 
 
 def star(number: int | None) -> str:

@@ -169,7 +169,7 @@ def crowded_note(platform: Platform, ppns: Sequence[int]) -> str | None:
         return None
     return (
         f"{', '.join(many)} ranks per node (--ppn), but {platform.name} has {cores} cores per "
-        "node: the figures assume a core for each rank"
+        "node: the prediction assumes a core for each rank"
     )
 
 

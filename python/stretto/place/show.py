@@ -15,7 +15,7 @@ from stretto.place.output import TITLES, core_list, launch_lines, options
 from stretto.place.site import JobNodes, Seat
 
 #: why an order is not written
-UNCHANGED = "no order is better than the one of before"
+UNCHANGED = "no order of the ranks is better than the given one"
 
 
 def seats_lines(
