@@ -128,13 +128,13 @@ def _about(system: net.NetSystem) -> tuple[str, str, list[str]]:
 
 def compared(found: net.NetCompared) -> NetPage:
     a, b = found.systems
-    rows = [["figure", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
+    rows = [["measurement", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
     for r in found.rows:
         medians = [three(v.median) for v in r.values]
         rows.append([r.figure.what, r.figure.size, r.figure.unit, *medians, r.words])
     words = Counter("different" if " times " in r.words else r.words for r in found.rows)
     busy, notes = parted([f"{note.rstrip('.')}." for note in found.notes])
-    facts = [("figures", ", ".join(f"{n} {what}" for what, n in words.most_common()))]
+    facts = [("results of the tests", ", ".join(f"{n} {what}" for what, n in words.most_common()))]
     return NetPage(
         "network", METHOD, [_about(a), _about(b)], [found.answer], _sections(found.systems), rows,
         notes, facts=[*facts, *((s.name, _where(s)) for s in found.systems)],
@@ -147,7 +147,7 @@ def several(systems: Sequence[net.NetSystem]) -> NetPage:
     """Return the page of systems side by side, in charts and a table, without a test."""
     names = [system.name for system in systems]
     found = [net.figures(system.result) for system in systems]
-    rows = [["figure", "size", "unit", *names]]
+    rows = [["measurement", "size", "unit", *names]]
     for figure in sorted({f for one in found for f in one}, key=net.order):
         medians = [three(median_interval(one[figure]).median) if figure in one else ""
                    for one in found]  # fmt: skip
@@ -256,7 +256,7 @@ def alone(system: net.NetSystem) -> NetPage:
         sentences += list(cores_answer(result.cores))
         following = following or "stretto net mpi   (what an MPI makes of these cores)"
         remarks += [(f.text, f.remedy) for f in cores_findings(result.cores)]
-    rows = [["figure", "size", "unit", "median", "95 % interval", "launches or runs"]]
+    rows = [["measurement", "size", "unit", "median", "95 % interval", "launches or runs"]]
     for figure, values in net.figures(result).items():
         value = median_interval(values)
         spread = "" if value.low is None else f"{three(value.low)} to {three(value.high or 0)}"
