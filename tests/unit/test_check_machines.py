@@ -139,7 +139,9 @@ def test_segments_of_dead_jobs_are_named_and_those_in_use_are_not(tmp_path: Path
     for free, severity in ((1 << 30, "note"), (1 << 16, "warning")):
         findings = judge(dataclasses.replace(found, shm_bytes=free))
         named = [f for f in findings if f.kind == "dead-segments"]
-        assert texts(named, severity) == "5 segments of jobs that have ended, 40 KiB, in /dev/shm"
+        assert (
+            texts(named, severity) == "5 shared-memory segments of ended jobs in /dev/shm: 40 KiB"
+        )
         assert named[0].remedy == f"cd /dev/shm && rm {' '.join(sorted(names[:5]))}"
     assert sorted(path.name for path in shm.iterdir()) == sorted([*names, "mpich_shm_link"])
     if os.geteuid() == 0:

@@ -53,7 +53,7 @@ def test_pattern_of_weights_is_relative_to_the_mean(
         ("1", "not FACTOR:PERCENT"),
         ("1:x", "not FACTOR:PERCENT"),
         ("1:50:2", "not FACTOR:PERCENT"),
-        ("1:50,2:40", "not 100 percent"),
+        ("1:50,2:40", "do not add up to 100"),
         ("-1:50,2:50", "out of range"),
         ("nan:50,2:50", "out of range"),
         ("0:100", "all blocks are empty"),

@@ -200,10 +200,10 @@ def _segments(f: Facts) -> Iterator[Finding]:
     yield finding(
         "warning" if large else "note",
         "dead-segments",
-        f"{counted(len(names), 'segment')} of jobs that have ended, {sized(sum(sizes))}, in "
-        "/dev/shm",
+        f"{counted(len(names), 'shared-memory segment')} of ended jobs in /dev/shm: "
+        f"{sized(sum(sizes))}",
         f"cd /dev/shm && rm {shlex.join(names[:NAMED])}{more}",
-        "no process that can be examined here has them mapped or open",
+        "no process that is visible here has them mapped or open",
     )
 
 

@@ -60,7 +60,7 @@ def parse_pattern(text: str) -> str:
             raise UsageError(f"{part!r} is out of range", "--blocks", remedy)
         weights[factor] += percent
     if abs(sum(weights.values()) - 100) > 0.5:
-        raise UsageError(f"{text!r} is not 100 percent in all", "--blocks", remedy)
+        raise UsageError(f"the percentages of {text!r} do not add up to 100", "--blocks", remedy)
     if len(weights) > MOST_SIZES:
         raise UsageError(f"more than {MOST_SIZES} sizes", "--blocks", remedy)
     if not any(weights):

@@ -104,9 +104,12 @@ def table_lines(
             rows = _turned(rows, _by_speed(names, [times[cell] for cell in cells]))
         out += columns(rows)
     if comparisons:
-        out += ["", f"+ faster and - slower than {native} with significance and by more than 3%,"]
+        out += [
+            "",
+            f"+ significantly faster, - significantly slower than {native}, by more than 3%,",
+        ]
         out += [f"= no such difference, ? inconclusive; x = time / time of {native};"]
-        out += [f"best is {native} where no algorithm is faster with significance"]
+        out += [f"best is {native} where no algorithm is significantly faster"]
         out += [] if native == NATIVE else ["default: the default of the MPI, without Stretto"]
         out += _missing(comparisons)
     return out
