@@ -64,7 +64,7 @@ def test_decisions_are_printed_in_short_and_followed_by_what_can_be_typed(
     path = half_wrong(tmp_path / "a.bench.jsonl", {})
     assert main(["table", "decide", str(path)]) == 0
     printed = capsys.readouterr().out
-    table = printed.partition("+ significantly faster")[0]
+    table = printed.partition("+ faster, - slower")[0]
     assert "tuned " in table and "native:" not in table
     assert f"next: stretto export --to openmpi-4 --out tuning {path}\n" in printed
 

@@ -106,10 +106,10 @@ def table_lines(
     if comparisons:
         out += [
             "",
-            f"+ significantly faster, - significantly slower than {native}, by more than 3%,",
+            f"+ faster, - slower than {native}: significant and by more than 3%,",
         ]
         out += [f"= no such difference, ? inconclusive; x = time / time of {native};"]
-        out += [f"best is {native} where no algorithm is significantly faster"]
+        out += [f"best is {native} where no algorithm is marked +"]
         out += [] if native == NATIVE else ["default: the default of the MPI, without Stretto"]
         out += _missing(comparisons)
     return out
