@@ -51,14 +51,14 @@ collectives, algorithms, platforms and files.
 | exit code | meaning |
 |---|---|
 | 0 | done; also where the result is "no gain" or "inconclusive" |
-| 1 | a fault: a file, the MPI or this machine; of `check`, a problem |
+| 1 | an error, e.g. in a file, in the MPI or on this machine; `check`: a problem was found |
 | 2 | wrong arguments |
 | 3 | CMD failed |
-| 4 | of `check`: a warning, but no problem |
-| 75 | the same command may succeed later: a file server is away |
+| 4 | `check`: a warning, but no problem |
+| 75 | a temporary fault: a file server did not respond; repeat the command later |
 | 130 | interrupted (Ctrl-C) |
 
-`run` and `learn` become the job: their exit code is that of CMD.
+`run` and `learn` replace themselves with CMD, so their exit code is that of CMD.
 
 ## Pages
 
