@@ -138,7 +138,7 @@ def test_report_of_imported_results_marks_the_default_of_the_mpi(
     capsys.readouterr()
     assert main(["table", "decide", str(given), "-o", str(tmp_path / "x.table")]) == 0
     printed = capsys.readouterr().out
-    assert "bare" not in printed and "slower than default with" in printed
+    assert "bare" not in printed and "slower than default: significant" in printed
 
 
 def test_charts_over_processes_of_two_directories_name_both(

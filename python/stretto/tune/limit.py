@@ -49,7 +49,7 @@ def beyond(limit: Limit | None, runs: Sequence[Run], metric: Metric, measured: G
     """Return that a measured gain is larger than tuning alone can cause; empty where it is not."""
     if limit is None or measured.median <= limit.gain:
         return ""
-    what = "all of this interval" if measured.low > limit.gain else "this gain"
+    what = "the whole interval of the gain" if measured.low > limit.gain else "the gain"
     wall = gain([replace(r, value=r.wall_s) for r in runs], Metric())
     if wall is not None and wall.median <= limit.wall:
         return (
