@@ -18,7 +18,7 @@ from stretto.mpi.settings.names import NAMES
 from stretto.mpi.settings.nodes import Nodes
 from stretto.mpi.variables import progress_thread
 from stretto.net import p2p
-from stretto.net.p2p import PING, P2PLaunch, Point, collected, measure, points, read_launch
+from stretto.net.p2p import LEVELS, PING, P2PLaunch, Point, collected, measure, points, read_launch
 from stretto.net.rails import scan
 
 
@@ -174,7 +174,11 @@ def test_net_mpi_writes_its_page_and_file(
     assert "MPI_THREAD_MULTIPLE" in page and "file: x.net.json" in page
     ranks = read_net(tmp_path / "x.net.json").ranks
     assert ranks is not None and len(ranks.hosts) == 2
-    assert {m.level for m in ranks.messages} >= {"single", "multiple"}
+    for level in LEVELS:
+        sizes = {m.bytes for m in ranks.messages if (m.test, m.level) == ("latency", level)}
+        assert sizes == {8, 1024}, level
     with pytest.raises(StrettoError, match="--ranks"):
         list(measure(where(1, None, None, str(mpi.prefix)), points([8], 2), 1))
     assert main([*words, "--dry-run"]) == 0 and "about" in capsys.readouterr().err
+    assert main([*words, "--threads", "2", "--dry-run"]) == 0
+    assert " points at 4 thread levels, 1 launch: about " in capsys.readouterr().err

@@ -14,7 +14,16 @@ from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, RailBytes, Ranks, read_net
 from stretto.launch.execute import Result
 from stretto.measure.request import Where
-from stretto.net.p2p import Point, collected, placement, points, read_launch
+from stretto.net.p2p import (
+    LEVELS,
+    Point,
+    by_level,
+    collected,
+    expected_s,
+    placement,
+    points,
+    read_launch,
+)
 from stretto.net.p2p_show import mpi_page, osu_lines, progress_answer, value
 from stretto.net.systems import compared, systems
 
@@ -49,6 +58,50 @@ def test_points_of_more_ranks_have_all_pairs_and_the_rate() -> None:
     assert {p.test for p in five} - {p.test for p in two} == {"threads", "shared", "turns"}
     assert len(set(five)) == len(five)
     assert Point("bandwidth", 8, 1, 64).word == "bandwidth:8:1:64:1"
+
+
+def test_points_with_threads_have_latency_of_every_size_at_every_level() -> None:
+    wanted = points([64, 4096], 2, threads=2)
+    found = by_level(wanted)
+    assert list(found) == list(LEVELS)
+    for level, some in found.items():
+        assert [p.bytes for p in some if p.test == "latency"] == [8, 64, 4096]
+        assert len(set(some)) == len(some)
+        assert {p for p in wanted if p.level == level} <= set(some)
+    alone = points([64, 4096], 2)
+    assert by_level(alone) == {"single": alone}
+    fewer = expected_s(points([64], 2, threads=2), 1)
+    # another size adds five tests, and its latency at three more levels
+    assert expected_s(wanted, 1) - fewer == pytest.approx(8 * 8 * 0.01)
+
+
+def test_page_has_latency_by_thread_level_and_its_answer() -> None:
+    def of(size: int, level: str, us: float, launches: int = 6) -> Messages:
+        values = [[us * (1 + n / 1000)] for n in range(launches)]
+        return Messages("latency", size, 1, 1, 1, level, "us", values)
+
+    def page(*found: Messages) -> list[str]:
+        return mpi_page(Ranks(MPIIdentity("mpich", "mpich", "5"), ["a", "b"], list(found)))
+
+    lines = page(of(8, "multiple", 1.5), of(8, "single", 1.0), of(64, "single", 2.0),
+                 of(64, "multiple", 2.0), of(8, "funneled", 1.01))  # fmt: skip
+    assert (
+        "  MPI_THREAD_MULTIPLE against MPI_THREAD_SINGLE: higher latency at 1 of 2 sizes "
+        "(most: 8 B 1.00 -> 1.50 us)."
+    ) in lines
+    at = lines.index("Latency by requested thread level, us")
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [
+        ["bytes", "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_MULTIPLE"],
+        ["8", "B", "1.00", "1.01", "1.50"], ["64", "B", "2.00", "2.00"],
+    ]  # fmt: skip
+    for us, launches, words in (
+        (1.0, 6, "no significant difference in latency."),
+        (0.5, 6, "lower latency at 1 of 1 size (most: 8 B 1.00 -> 0.501 us)."),
+        (1.5, 5, "not tested, which takes 6 launches or more."),
+    ):
+        text = page(of(8, "single", 1.0, launches), of(8, "multiple", us, launches))
+        assert any(line.endswith(f"MPI_THREAD_SINGLE: {words}") for line in text), text
+    assert "thread level" not in "\n".join(page(of(8, "single", 1.0))).lower()
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,25 @@ def test_page_of_a_network_has_its_answer_and_the_sections_with_data(
     assert [name for name in sections(page) if name != "findings"] == expected
 
 
+def test_page_with_thread_levels_has_a_chart_with_a_line_for_each(
+    tmp_path: Path, capsys: Out
+) -> None:
+    single = messages({("latency", 8, 1, 1): 1.0, ("latency", 1024, 1, 1): 2.0})
+    levels = [replace(m, level=level) for level in ("funneled", "multiple") for m in single]
+    page, svg = tmp_path / "page.html", tmp_path / "svg"
+    files = written(tmp_path, a=result([*single, *levels]), b=result(levels[2:]))
+    assert main(["report", files[0], "-o", str(page), "--svg", str(svg), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["figures"] == ["net-latency-0", "net-levels"]
+    assert "MPI_THREAD_MULTIPLE against MPI_THREAD_SINGLE: no sign" in found["verdict"]
+    drawn = (svg / "net-levels.svg").read_text()
+    for name in ("SINGLE", "FUNNELED", "MULTIPLE"):
+        assert f"MPI_THREAD_{name}, 8 B | 1.00 us" in drawn
+    assert "MPI_THREAD" not in (svg / "net-latency-0.svg").read_text()
+    assert main(["report", files[1], "-o", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"] == ["net-latency-0"]  # one level only
+
+
 def test_page_of_two_networks_compares_them(tmp_path: Path, capsys: Out) -> None:
     two = written(tmp_path, old=cluster(HOSTS), new=cluster(HOSTS, 2.0))
     page, svg = tmp_path / "page.html", tmp_path / "svg"

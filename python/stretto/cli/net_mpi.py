@@ -17,7 +17,16 @@ with lazily():
     from stretto.measure.request import Where, where
     from stretto.measure.settings import parse_sizes
     from stretto.mpi.variables import progress_thread
-    from stretto.net.p2p import PING, P2PLaunch, collected, expected_s, limit_s, measure, points
+    from stretto.net.p2p import (
+        PING,
+        P2PLaunch,
+        by_level,
+        collected,
+        expected_s,
+        limit_s,
+        measure,
+        points,
+    )
     from stretto.net.p2p_show import mpi_page, osu_lines
     from stretto.net.show import as_json as encoded
 
@@ -28,7 +37,7 @@ stretto net mpi --mpi intel --threads 4 --osu"""
 
 _Bytes = Annotated[str, o.option(o.WHAT, f"Sizes in bytes: {o.SIZES}.", "--bytes")]
 _Threads = Annotated[
-    int, o.option(o.WHAT, "Threads per rank; 2 or more also measures the cost of each thread "
+    int, o.option(o.WHAT, "Threads per rank; 2 or more also measures latency at each thread "
         "level.", min=1,
                   max=64)
 ]  # fmt: skip
@@ -66,7 +75,10 @@ def command(
     if thread and PING not in wanted:
         wanted.insert(0, PING)
     cost = expected_s(wanted, launches, bool(thread))
-    number = f"{counted(len(wanted), 'point')}, {counted(launches, 'launch')}"
+    levels = by_level(wanted)
+    number = counted(sum(map(len, levels.values())), "point")
+    number += f" at {len(levels)} thread levels" if len(levels) > 1 else ""
+    number += f", {counted(launches, 'launch')}"
     if not announce(number, cost, dry_run=dry_run, as_json=as_json):
         return EXIT_DONE
     notes = busy_notes()

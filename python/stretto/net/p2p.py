@@ -189,6 +189,20 @@ def read_launch(output: str, place: str) -> P2PLaunch:
     )
 
 
+def by_level(wanted: Sequence[Point]) -> dict[Level, list[Point]]:
+    """Return the points of the launches of each thread level.
+
+    If a test needs a level, the latency of every size is measured at all levels, for comparison.
+    """
+    if all(point.level == "single" for point in wanted):
+        return {"single": list(wanted)}
+    pings = [PING, *(point for point in wanted if point.test == "latency")]
+    return {
+        level: list(dict.fromkeys([*pings, *(p for p in wanted if p.level == level)]))
+        for level in LEVELS
+    }
+
+
 def with_thread(wanted: Sequence[Point]) -> list[Point]:
     """Return what is measured with progress threads: overlap, and the cost to a short message."""
     return [PING, *(point for point in wanted if point.test.startswith("overlap"))]
@@ -210,15 +224,8 @@ def measure(
     """
     if where.nranks < 2:
         raise UsageError("messages need two ranks or more", "--ranks", "-n 2")
-    by_level: dict[Level, list[Point]] = {}
-    for point in wanted:
-        by_level.setdefault(point.level, []).append(point)
-    if len(by_level) > 1:  # what a level costs, by the same ping-pong
-        for level in LEVELS:
-            if PING not in by_level.setdefault(level, []):
-                by_level[level].insert(0, PING)
     kinds: list[tuple[Level, list[Point], Mapping[str, str]]] = [
-        (level, some, {}) for level, some in by_level.items()
+        (level, some, {}) for level, some in by_level(wanted).items()
     ]
     if progress:
         kinds.append(("single", with_thread(wanted), progress))
@@ -322,10 +329,13 @@ def million(rate: float) -> str:
 def expected_s(wanted: Sequence[Point], launches: int, progress: bool = False) -> float:
     if progress:
         return expected_s(wanted, launches) + expected_s(with_thread(wanted), launches)
-    levels = len({p.level for p in wanted})
-    starts = len(LEVELS) if levels > 1 else 1
-    each = (max(BATCH_US * 1e-6, p.bytes * p.window * p.pairs / _SLOW_BYTES_S) for p in wanted)
-    return launches * (starts * 1.0 + (SAMPLES + 3) * sum(each))
+    found = by_level(wanted)
+    each = (
+        max(BATCH_US * 1e-6, p.bytes * p.window * p.pairs / _SLOW_BYTES_S)
+        for some in found.values()
+        for p in some
+    )
+    return launches * (len(found) * 1.0 + (SAMPLES + 3) * sum(each))
 
 
 def unit_of(point: Point) -> str:

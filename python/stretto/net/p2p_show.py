@@ -42,21 +42,65 @@ def _lowest(ranks: Ranks) -> str:
     return min((m.level for m in ranks.messages), key=LEVELS.index, default="single")
 
 
+def by_thread_level(ranks: Ranks) -> dict[str, dict[int, Messages]]:
+    """Return the latency of one pair by thread level and size; empty with one level."""
+    out: dict[str, dict[int, Messages]] = {}
+    for level in LEVELS:
+        found = sorted(by_point(ranks, level).items())
+        latency = {p.bytes: m for p, m in found if p == Point("latency", p.bytes)}
+        if latency:
+            out[f"MPI_THREAD_{level.upper()}"] = latency
+    return out if len(out) > 1 else {}
+
+
+def _level_rows(levels: Mapping[str, Mapping[int, Messages]]) -> list[list[str]]:
+    """Return a row a message size, a column a thread level."""
+    rows = [["bytes", *levels]]
+    for size in sorted({size for found in levels.values() for size in found}):
+        row = [three(value(m[size]).median) if size in m else "" for m in levels.values()]
+        rows.append([sized(size), *row])
+    return rows
+
+
+def level_answer(ranks: Ranks) -> list[str]:
+    """Return whether the highest thread level costs latency: nothing with one level."""
+    levels = by_thread_level(ranks)
+    if not levels:
+        return []
+    (low, *_, high), (before, *_, after) = list(levels), list(levels.values())
+    sizes = [size for size in before if size in after]
+    pairs = [(_middles(before[s].launches), _middles(after[s].launches)) for s in sizes]
+    compared = compare(pairs)
+    name = f"  {high} against {low}"
+    if not compared or not all(found.tested for found in compared):
+        return [f"{name}: not tested, which takes {FEWEST} launches or more."]
+    out = []
+    for word, sign in (("higher", -1), ("lower", 1)):
+        changed = [
+            (sign * found.ratio.median, f"{sized(size)} {three(median(a))} -> {three(median(b))}")
+            for size, (a, b), found in zip(sizes, pairs, compared, strict=True)
+            if found.differs and sign * (found.ratio.median - 1) > 0
+        ]
+        if changed:
+            of = f"{len(changed)} of {counted(len(sizes), 'size')}"
+            out.append(f"{word} latency at {of} (most: {max(changed)[1]} us)")
+    return [f"{name}: {', '.join(out) or 'no significant difference in latency'}."]
+
+
 def mpi_page(ranks: Ranks) -> list[str]:
     found = by_point(ranks, _lowest(ranks))
     pairs = max((p.pairs for p in found), default=1)
-    out = [*_answer(ranks, found, pairs), *progress_answer(ranks), ""]
+    out = [*_answer(ranks, found, pairs), *level_answer(ranks), *progress_answer(ranks), ""]
     out.append(
         f"{titled(ranks.mpi)}, {counted(len(ranks.hosts), 'rank')}: {placement(ranks.hosts, pairs)}"
     )
     out += in_columns(_sizes(found, pairs), left=0)
+    levels = by_thread_level(ranks)
+    if levels:
+        out += ["", "Latency by requested thread level, us", *in_columns(_level_rows(levels), 0)]
     threads = [m for m in ranks.messages if m.test in _THREADS]
     if threads:
-        out += ["", "Thread levels: latency of 8 B, us"]
-        for level in dict.fromkeys(m.level for m in ranks.messages):
-            ping = by_point(ranks, level).get(PING)
-            if ping is not None:
-                out.append(f"  MPI_THREAD_{level.upper()}: {_words(value(ping))}")
+        out += ["", "Round trips of threads, 8 B"]
         out += [
             f"  {m.threads} {_THREADS[m.test]} (MPI_THREAD_{m.level.upper()}): "
             f"{_words(value(m))} until each thread completed one round trip"

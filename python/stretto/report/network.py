@@ -19,7 +19,7 @@ from stretto.net import systems as net
 from stretto.net.cores import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES, hosts_known, million
-from stretto.net.p2p_show import mpi_page
+from stretto.net.p2p_show import by_thread_level, level_answer, mpi_page, value
 from stretto.net.rails_judge import (
     bandwidth,
     label,
@@ -239,6 +239,7 @@ def alone(system: net.NetSystem) -> NetPage:
     following = ""
     if result.ranks is not None:
         sentences.append(mpi_page(result.ranks)[0])
+        sentences += [line.strip() for line in level_answer(result.ranks)]
         following = _next_of_mpi(result.ranks)
     if result.streams or result.latencies:
         said = answer(result)
@@ -302,7 +303,14 @@ def _facts(result: NetFile) -> list[tuple[str, str]]:
 
 def _sections(systems: Sequence[net.NetSystem]) -> list[tuple[str, str, list[Figure]]]:
     sections = (
-        ("latency", "Latency against message size", _over_sizes(systems, "us")),
+        (
+            "latency",
+            "Latency against message size",
+            [
+                *_over_sizes(systems, "us"),
+                *(f for s in systems for f in _levels(s, _suffix(s, systems))),
+            ],
+        ),
         (
             "bandwidth",
             "Bandwidth and message rate against message size",
@@ -337,6 +345,19 @@ def _suffix(system: net.NetSystem, systems: Sequence[net.NetSystem]) -> tuple[st
     return f"-{fmt.identifier(system.name)}", f" of {system.name}"
 
 
+def _levels(system: net.NetSystem, suffix: tuple[str, str]) -> list[Figure]:
+    """Return the latency over sizes at each thread level."""
+    ranks = system.result.ranks
+    levels = by_thread_level(ranks) if ranks is not None else {}
+    if not levels:
+        return []
+    curves = {name: {n: value(m) for n, m in found.items()} for name, found in levels.items()}
+    key, whose = suffix
+    title = f"Latency by requested thread level{whose}"
+    figure = draw.over_sizes(f"net-levels{key}", title, curves, "us")
+    return [figure] if figure is not None else []
+
+
 def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
     """Return one chart of all tests of a system; of two systems that are compared one a test.
 
@@ -353,7 +374,10 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
             if figure.unit == unit:
                 curves[figure.what][name][figure.bytes] = median_interval(values)
     if len(systems) == 1:
-        lines = [(w, c) for w, found in curves.items() for c in found.values() if len(c) > 1]
+        # thread levels have another chart
+        skipped = "latency, MPI_THREAD_" if _levels(systems[0], ("", "")) else None
+        lines = [(w, c) for w, found in curves.items() for c in found.values()
+                 if len(c) > 1 and not (skipped and w.startswith(skipped))]  # fmt: skip
         title = _TITLES[unit]
         charts = [(title, dict(lines[i : i + 5])) for i in range(0, len(lines), 5)]
     else:
