@@ -17,7 +17,7 @@ from stretto.output import print_json, say
 from stretto.progress import Progress
 
 with lazily():
-    from stretto.cli import compare_io, compare_net, compare_scale
+    from stretto.cli import compare_kinds
     from stretto.files.bench import read_bench
     from stretto.files.caches import COLD, all_cold
     from stretto.files.results import results_in
@@ -25,11 +25,8 @@ with lazily():
     from stretto.measure.idle import busy_note
     from stretto.measure.settings import parse_collectives, parse_sizes
     from stretto.mpi.detect import installations
-    from stretto.net.systems import is_net
     from stretto.report.ranking import labelled, rank
     from stretto.report.sources import excluded, machines_note, sources
-    from stretto.scaling.compare import is_scale
-    from stretto.storage.compare import is_io
 
 EXAMPLE = """\
 for m in openmpi mpich intel; do
@@ -97,20 +94,8 @@ def command(
     """
     from stretto.report import ranking_show
 
-    special = (
-        ("network results", is_net, compare_net.compare),
-        ("results of stretto scale", is_scale, compare_scale.compare),
-        ("results of stretto io", is_io, compare_io.compare),
-    )
-    for what, is_kind, compare in special:
-        mine = [is_kind(path) for path in paths]
-        if not any(mine):
-            continue
-        if not all(mine):
-            other = str(paths[mine.index(False)])
-            raise UsageError(f"{what} and others cannot be compared", other, "name one kind only")
-        options = (collective, sizes, nodes, ppn, mode, natives_only, whole)
-        compare(paths, options, out, png, svg, as_json)
+    options = (collective, sizes, nodes, ppn, mode, natives_only, whole)
+    if compare_kinds.compare(paths, options, (out, png, svg), as_json):
         return
     if mode not in (None, "latency", "throughput"):
         raise UsageError(f"--mode {mode} is not valid", "--mode", "use latency or throughput")

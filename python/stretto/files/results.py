@@ -35,3 +35,10 @@ def results_in(paths: Sequence[Path]) -> list[Path]:
             )
         out += found
     return list(dict.fromkeys(out))
+
+
+def names_of(paths: Sequence[Path], ending: str) -> list[str]:
+    """Return the names of files without their ending; where equal, of their directories."""
+    own = [path.name.removesuffix(ending) for path in paths]
+    above = [path.resolve().parent.name for path in paths]
+    return next((n for n in (own, above) if len(set(n)) == len(n)), [str(p) for p in paths])

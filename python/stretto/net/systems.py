@@ -22,6 +22,7 @@ from stretto.files.net import (
     read_net,
 )
 from stretto.files.outcome import Verdict
+from stretto.files.results import names_of
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, median_interval
 from stretto.measure.verdict import judge
@@ -163,13 +164,11 @@ def is_net(path: Path) -> bool:
 def systems(paths: Sequence[Path]) -> list[NetSystem]:
     """Read a system from each path: a file, or a directory with one for each of its launches."""
     out = []
-    for path in paths:
+    for name, path in zip(names_of(paths, ENDING), paths, strict=True):
         files = sorted(path.glob(f"*{ENDING}")) if path.is_dir() else [path]
         whole = together([read_net(file) for file in files], path)
-        out.append(NetSystem(path.name.removesuffix(ENDING), tuple(files), whole))
-    called = [[s.name for s in out], [p.resolve().parent.name for p in paths]]
-    names = next((n for n in called if len(set(n)) == len(n)), [str(p) for p in paths])
-    return [replace(s, name=name) for s, name in zip(out, names, strict=True)]
+        out.append(NetSystem(name, tuple(files), whole))
+    return out
 
 
 def together(results: Sequence[NetFile], place: Path) -> NetFile:

@@ -225,13 +225,18 @@ def _over_sizes(rankings: Sequence[Ranking]) -> list[str]:
     return [head, *legend, *columns(rows, 0), *dict.fromkeys(why)]
 
 
+def _of_whom(gap: Gap, d: Distance) -> str:
+    """Return the best algorithm, with its MPI where that is another one."""
+    return gap.best.label if gap.best.mpi == d.mpi else f"{gap.best.label} of {gap.best.mpi}"
+
+
 def answer(rankings: Sequence[Ranking]) -> str:
     """Return the answer in one sentence: the default that loses most, as far as that was tested."""
     found = [(d.every, d, r) for r in rankings for d in r.distances if d.every.verdict.tested]
     slower = [f for f in found if f[0].verdict.outcome == "slower"]
     if slower:
         gap, d, ranking = max(slower, key=lambda f: f[0].ratio)
-        best = gap.best.label if gap.best.mpi == d.mpi else f"{gap.best.label} of {gap.best.mpi}"
+        best = _of_whom(gap, d)
         return (
             f"{call_words(ranking.place)}: the default of {d.mpi} takes {gap.ratio:.2f} times as "
             f"long as {best}."
@@ -245,7 +250,7 @@ def answer(rankings: Sequence[Ranking]) -> str:
               if not d.every.verdict.tested and d.every.best is not d.default]  # fmt: skip
     if rivals:
         gap, d, ranking = max(rivals, key=lambda f: f[0].ratio)
-        best = gap.best.label if gap.best.mpi == d.mpi else f"{gap.best.label} of {gap.best.mpi}"
+        best = _of_whom(gap, d)
         return (
             f"{call_words(ranking.place)}: {best} is the fastest with {us(gap.best.time.median)} "
             f"us. The default of {d.mpi} takes {us(d.default.time.median)} us: "

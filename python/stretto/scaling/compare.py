@@ -86,7 +86,7 @@ class ScaleCompared:
         """Say how the systems differ at the largest point that most of them have."""
         first, *others = (s.name for s in self.systems)
         if not self.rows:
-            return "The results have no number of cores in common."
+            return f"No other result has a point with as many cores as one of {first}."
         row = max(self.rows, key=_importance)
         alike = [r for r in self.rows if (r.cores, r.kind) == (row.cores, row.kind)]
         where = f" ({row.words})" if len(alike) > 1 else ""
@@ -194,7 +194,7 @@ def _words(read: Sequence[tuple[Path, ScaleFile]]) -> Iterator[list[str]]:
 def compared(found: Sequence[ScaleSystem]) -> ScaleCompared:
     """Compare all systems with the first at the points that both have; all tests are one family.
 
-    Points are equal in nodes, ranks and threads; where no two systems have such a point, in cores.
+    Points are equal in nodes, ranks and threads; where no other system has such a point, in cores.
     """
     first = found[0]
     for other in found[1:]:

@@ -11,6 +11,7 @@ from typing import Any
 from stretto.counted import counted, seconds, sized
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import titled
+from stretto.files.results import names_of
 from stretto.files.storage import IoFile, Way, read_io
 from stretto.measure.show import in_columns
 from stretto.measure.stats import (
@@ -118,15 +119,13 @@ def results(paths: Sequence[Path]) -> list[IoResult]:
             "there is only one result of stretto io to compare", str(paths[0]),
             "name two or more, or show this one: stretto report NAME.io.json",
         )  # fmt: skip
-    stems = [path.name.removesuffix(ENDING) for path in files]
-    called = (stems, [path.resolve().parent.name for path in files])
-    names = next((n for n in called if len(set(n)) == len(n)), [str(path) for path in files])
-    found = [IoResult(n, path, read_io(path)) for n, path in zip(names, files, strict=True)]
+    named = zip(names_of(files, ENDING), files, strict=True)
+    found = [IoResult(name, path, read_io(path)) for name, path in named]
     sizes = {r.file.bytes: r for r in reversed(found)}
     if len(sizes) > 1:
-        named = ", ".join(f"{sized(n)} ({r.path})" for n, r in reversed(sizes.items()))
+        which = ", ".join(f"{sized(n)} ({r.path})" for n, r in reversed(sizes.items()))
         raise StrettoError(
-            f"the results are of files of different sizes: {named}", None,
+            f"the results are of files of different sizes: {which}", None,
             "compare results of one file, or of copies of it",
         )  # fmt: skip
     return sorted(found, key=lambda r: r.ranks)

@@ -106,7 +106,7 @@ def alone_in(directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if not here and {p.name for p in directory.iterdir()} <= {MARK, LOCK}:
+            if not here and {p.name for p in directory.glob("*")} <= {MARK, LOCK}:
                 shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -157,15 +157,30 @@ def ways_bars(name: str, title: str, rows: Sequence[WayTime]) -> Figure:
     end = 1.08 * max(one for row in rows for launch in row.way.launches for one in launch)
     x = axes.from_zero(alt.X, "a", end, "Time until the last rank is done")
     y = axes.names_y("s", [WORDS[row.way.name] for row in rows], labelLimit=320)
+    drawn = spans(bars, x, y, alt.value(theme.chosen_colour(0)), 16)
+    return _measured(name, title, drawn, bars, dots, x, y, 30 * len(rows))
+
+
+def _measured(
+    name: str,
+    title: str,
+    drawn: alt.Chart,
+    bars: list[dict[str, Any]],
+    dots: list[dict[str, Any]],
+    x: alt.X,
+    y: alt.Y,
+    height: int,
+) -> Figure:
+    """Return bars with the interval and the samples of each."""
     picture = layer(
-        spans(bars, x, y, alt.value(theme.chosen_colour(0)), 16).encode(opacity=alt.value(0.6)),
+        drawn.encode(opacity=alt.value(0.6)),
         chart_of(bars).mark_rule(aria=False, strokeWidth=2).encode(
             x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
         ),
         chart_of(dots).mark_point(aria=False, filled=True, size=16, opacity=0.8).encode(x=x, y=y),
     )  # fmt: skip
     room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
-    sized = picture.properties(width=LARGE.width, height=30 * len(rows), padding=room)
+    sized = picture.properties(width=LARGE.width, height=height, padding=room)
     return Figure(
         name, title, sized, "bar: median; line: 95 % interval; dots: samples of the launches"
     )
@@ -194,17 +209,5 @@ def results_bars(name: str, title: str, rows: Sequence[IoRow], results: Sequence
     end = 1.08 * max(dot["a"] for dot in dots)
     x = axes.from_zero(alt.X, "a", end, "Time until the last rank is done")
     y = axes.names_y("s", list(labels), labelLimit=320, labelExpr=looked_up(labels))
-    picture = layer(
-        spans(bars, x, y, keyed("r", hues, columns=1, labelLimit=300), 14).encode(
-            opacity=alt.value(0.6)
-        ),
-        chart_of(bars).mark_rule(aria=False, strokeWidth=2).encode(
-            x=alt.X("lo:Q"), x2=alt.X2("hi:Q"), y=y
-        ),
-        chart_of(dots).mark_point(aria=False, filled=True, size=16, opacity=0.8).encode(x=x, y=y),
-    )  # fmt: skip
-    room = {"left": 4, "top": 4, "bottom": 4, "right": 50}
-    drawn = picture.properties(width=LARGE.width, height=24 * len(bars), padding=room)
-    return Figure(
-        name, title, drawn, "bar: median; line: 95 % interval; dots: samples of the launches"
-    )
+    drawn = spans(bars, x, y, keyed("r", hues, columns=1, labelLimit=300), 14)
+    return _measured(name, title, drawn, bars, dots, x, y, 24 * len(bars))
