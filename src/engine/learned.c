@@ -89,7 +89,7 @@ static void add(stretto_learned_list *rs, const stretto_learning *list) {
             .low = l->low,
             .high = l->high,
             .choice = l->trial->rows[learner->chosen].choice,
-            .open = !learner->chosen && learner->phase != STRETTO_LEARN_QUIET,
+            .open = !learner->chosen && !learner->native_won,
             .chosen = learner->chosen != 0,
             .other_order = stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
             .pairs = learner->chosen ? g.pairs : learner->tested[0].n,

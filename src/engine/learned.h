@@ -11,7 +11,7 @@ typedef struct {
     int nodes, ppn;
     size_t low, high;
     stretto_choice choice;          /* of the communicator with the most pairs */
-    bool chosen, open, other_order; /* open: candidates are being tried */
+    bool chosen, open, other_order; /* open: no verdict yet, or no longer */
     char tried[256];                /* the candidates */
     int pairs, anew; /* pairs: with native, since the choice was made or by which native won */
     double native, time, low_gain, high_gain; /* of that one */

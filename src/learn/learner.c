@@ -81,6 +81,7 @@ static void quiet(stretto_learner *l) {
 
 static void stay_native(stretto_learner *l) {
     l->chosen = 0;
+    l->native_won = true;
     quiet(l);
 }
 
@@ -244,6 +245,7 @@ static void end_test(stretto_learner *l) {
     }
     l->learned_anew += l->given_up && l->given_up != l->best;
     l->chosen = l->best;
+    l->native_won = false;
     l->gained = difference / native;
     quiet(l);
 }

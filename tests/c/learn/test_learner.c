@@ -241,6 +241,13 @@ static void leaves_alone(void) {
     a.seconds[0][0] = 1e-6;
     const outcome slow = run(&a, 1);
     CHECK(slow.learner.chosen == 0 && slow.lost <= 0.02 * slow.took + 0.025);
+    bool again = false; /* the verdict stands while candidates are tried a second time */
+    for (a.calls = 500; a.calls < 20000; a.calls += 10) {
+        const outcome cut = run(&a, 1);
+        CHECK(cut.learner.native_won || cut.learner.phase != STRETTO_LEARN_QUIET);
+        again |= cut.learner.native_won && cut.learner.phase == STRETTO_LEARN_EXPLORE;
+    }
+    CHECK(again);
     a.ncandidates = 1;
     const outcome none = run(&a, 1);
     CHECK(none.lost == 0 && none.learner.chosen == 0);
