@@ -251,7 +251,7 @@ int main(int argc, char **argv) {
     while (atomic_load(&shared->ready) < ranks)
         sched_yield();
 
-    stretto_wait wait = {.spins = ranks > cores ? 10 : 1000,
+    stretto_wait wait = {.spins = ranks > cores ? 5 : 1000,
                          .yield = ranks > cores,
                          .progress = no_progress,
                          .cma = argc <= 4 || strcmp(argv[4], "cma") == 0};
