@@ -163,9 +163,10 @@ static void reduce_giant(stretto_node *node, const unsigned char *src, unsigned 
  * the shares. A of segment s, B of s - 1 and C of s - 2 are done together, so that the flags waited
  * for are usually there.
  *
- * Reuse, at least 3 slots for operands and for results (shown for 3):
- * - A(s) overwrites operands of s - 3: this rank did C(s - 3) before, so it acquired taken_r of all
- *   r, which r released after B(s - 3), its last reading of them.
+ * A place of the ring holds a segment's operands and the result of one share. Reuse within a call,
+ * at least 3 places (shown for 3):
+ * - A(s) overwrites operands of s - 3: this rank has acquired taken_r of all r, in C(s - 3) or, as
+ *   it does not want the result, in A(s). r released it after B(s - 3), its last reading of them.
  * - B(s) overwrites results of s - 3: it has acquired posted_r > s of all r, which r released at
  *   A(s), after its C(s - 3), its last reading of them.
  * In place: dst of a segment is written at B (own share, after its operand was read) and C (the
@@ -183,7 +184,7 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
         reduce_at_root(node, src, dst, count, size, reduce, root);
         return;
     }
-    size_t share = node->area / (STRETTO_NODE_DEPTH * (n + 1) * size);
+    size_t share = (node->area / STRETTO_NODE_DEPTH & ~(size_t)63) / ((n + 1) * size);
     if (share == 0) {
         reduce_giant(node, src, dst, count, size, reduce, root);
         return;
@@ -199,10 +200,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
 
     const bool wants = root < 0 || root == node->me;
     const size_t segment = n * share;
-    const size_t depth = node->area / ((n + 1) * share * size); /* at least DEPTH */
-    unsigned char *const area = stretto_area_of(node, node->me)->chunks;
-    const size_t results = depth * segment * size; /* offset of the result slots */
-    uint64_t base = stretto_chunk_begin(node, segments);
+    const size_t place = ((n + 1) * share * size + 63) & ~(size_t)63;
+    const int depth = (int)(node->area / place); /* at least DEPTH */
+    uint64_t base = stretto_ring_begin(node, segments, place, 1);
     stretto_area *mine = stretto_area_of(node, node->me);
     const void *source[node->nlocal];
 
@@ -211,7 +211,9 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             size_t from = s * segment, to = stretto_least(from + segment, count);
             size_t own = stretto_least(from + (size_t)node->me * share, to),
                    after = stretto_least(own + share, to);
-            unsigned char *operands = area + (base + s) % depth * segment * size;
+            unsigned char *operands = stretto_slot(node, node->me, base + s, place, depth);
+            if (!wants && s >= (size_t)depth)
+                stretto_await_taken(node, base + s - (size_t)depth + 1);
             stretto_publish(node, operands, src + from * size, (own - from) * size);
             stretto_publish(node, operands + (after - from) * size, src + after * size,
                             (to - after) * size);
@@ -221,14 +223,14 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             size_t t = s - 1, from = t * segment, to = stretto_least(from + segment, count);
             size_t own = stretto_least(from + (size_t)node->me * share, to),
                    after = stretto_least(own + share, to);
-            unsigned char *result = area + results + (base + t) % depth * share * size;
+            unsigned char *result =
+                stretto_slot(node, node->me, base + t, place, depth) + segment * size;
             stretto_await_posted(node, base + t + 1);
             if (after > own) {
                 for (int r = 0; r < node->nlocal; r++)
-                    source[r] = r == node->me
-                                    ? src + own * size
-                                    : stretto_area_of(node, r)->chunks +
-                                          ((base + t) % depth * segment + own - from) * size;
+                    source[r] = r == node->me ? src + own * size
+                                              : stretto_slot(node, r, base + t, place, depth) +
+                                                    (own - from) * size;
                 const uint64_t began = stretto_read_begins((after - own) * size * (n - 1));
                 if (wants) { /* the result slot is the scratch, then takes the result */
                     stretto_fold(source, node->nlocal, node->me, dst + own * size, result,
@@ -242,18 +244,16 @@ void stretto_chunk_reduce(stretto_node *node, const void *src_, void *dst_, size
             }
             stretto_set(&mine->taken, base + t + 1);
         }
-        if (s >= 2) { /* C */
+        if (s >= 2 && wants) { /* C */
             size_t t = s - 2, from = t * segment, to = stretto_least(from + segment, count);
             for (int i = 1; i < node->nlocal; i++) {
                 int r = (node->me + i) % node->nlocal;
                 size_t first = stretto_least(from + (size_t)r * share, to),
                        end = stretto_least(first + share, to);
-                const stretto_area *theirs = stretto_area_of(node, r);
-                stretto_await(node, &theirs->taken.value, base + t + 1);
-                if (wants)
-                    stretto_fetch(node, dst + first * size,
-                                  theirs->chunks + results + (base + t) % depth * share * size,
-                                  (end - first) * size);
+                stretto_await(node, &stretto_area_of(node, r)->taken.value, base + t + 1);
+                stretto_fetch(node, dst + first * size,
+                              stretto_slot(node, r, base + t, place, depth) + segment * size,
+                              (end - first) * size);
             }
         }
     }

@@ -9,8 +9,8 @@
  * In place the result lies over the front of the vector. Element x of it is written in step x / e
  * (e elements a step), over the operand that lies there, which is element x or an earlier one of
  * some share, thus of the same step or an earlier one: for another rank, it was shown before; of
- * this rank's own share, it was read before, as a step's results are collected beside the vector
- * and copied when the step is folded. */
+ * this rank's own share, it was read before, as a run of results is collected beside the vector and
+ * copied when the run is folded. */
 #include "node/chunk.h"
 #include "node/direct.h"
 #include "node/lines.h"
@@ -59,30 +59,44 @@ static void by_reductions(stretto_node *node, const unsigned char *src, void *ds
     free(result);
 }
 
+/* out may lie over operands of this rank, of the same elements or of earlier ones. Advances
+ * source[]. */
+static void fold_in_place(stretto_node *node, const void **source, unsigned char *out, size_t count,
+                          size_t size, stretto_reduce_fn reduce) {
+    const size_t most = STRETTO_SMALL_MAX / size;
+    for (size_t part; count; count -= part, out += part * size) {
+        part = stretto_least(count, most);
+        stretto_fold(source, node->nlocal, 0, node->scratch[0], NULL, part, reduce);
+        stretto_copy(out, node->scratch[0], part * size);
+        for (int r = 0; r < node->nlocal; r++)
+            source[r] = (const unsigned char *)source[r] + part * size;
+    }
+}
+
 void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst,
                                   const size_t *counts, size_t size, stretto_reduce_fn reduce) {
     const size_t n = (size_t)node->nlocal, me = (size_t)node->me, others = n - 1;
-    /* two places a step, and one for results */
-    size_t room = stretto_least(node->area / (2 * others + 1) & ~(size_t)63, STRETTO_NODE_CHUNK);
-    const size_t elements = room / size;
-    if (elements == 0) {
-        by_reductions(node, src, dst, counts, size, reduce);
-        return;
-    }
     size_t start[n], longest = 0, at = 0;
     for (size_t r = 0; r < n; at += counts[r++]) {
         start[r] = at;
         longest = counts[r] > longest ? counts[r] : longest;
     }
-    const size_t depth = (node->area - room) / (room * others);
+    size_t room = stretto_least(node->area / (2 * others) & ~(size_t)63, STRETTO_NODE_CHUNK);
+    room = stretto_place(room, longest * size);
+    const size_t elements = room / size;
+    if (elements == 0 || size > STRETTO_SMALL_MAX) {
+        by_reductions(node, src, dst, counts, size, reduce);
+        return;
+    }
+    const size_t depth = node->area / (room * others);
     const size_t steps = (longest + elements - 1) / elements;
-    uint64_t base = stretto_chunk_begin(node, steps * others);
+    uint64_t base = stretto_ring_begin(node, steps * others, room, others);
+    const size_t begin = (size_t)(base / others % depth); /* goes on where the last call stopped */
     stretto_area *mine = stretto_area_of(node, node->me);
     const unsigned char *vector = src;
-    unsigned char *beside = mine->chunks + node->area - room;
     const void *source[n];
     for (size_t s = 0; s <= steps; s++) {
-        size_t place = s % depth * others, first = s * elements;
+        size_t place = (begin + s) % depth * others, first = s * elements;
         uint64_t number = base + s * others + 1;
         for (size_t i = 0; i < others && s < steps; i++) {
             size_t to = (me + 1 + i) % n;
@@ -98,7 +112,7 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
         }
         if (s == 0 || counts[me] <= first - elements)
             continue;
-        first -= elements, number -= others, place = (s - 1) % depth * others;
+        first -= elements, number -= others, place = (begin + s - 1) % depth * others;
         for (size_t i = 0; i < others; i++) { /* the rank that has this one at its place i */
             size_t from = (me + others - i) % n;
             const stretto_area *theirs = stretto_area_of(node, (int)from);
@@ -108,12 +122,12 @@ void stretto_chunk_reduce_scatter(stretto_node *node, const void *src, void *dst
         source[me] = vector + (start[me] + first) * size;
         size_t part = stretto_least(elements, counts[me] - first);
         unsigned char *result = (unsigned char *)dst + first * size;
-        unsigned char *out = src == dst ? beside : result;
-        const uint64_t began = stretto_read_begins(part * size * (size_t)(node->nlocal - 1));
-        stretto_fold(source, node->nlocal, 0, out, NULL, part, reduce);
-        stretto_read_ends(node, began, part * size * (size_t)(node->nlocal - 1));
-        if (out != result)
-            stretto_copy(result, out, part * size);
+        const uint64_t began = stretto_read_begins(part * size * others);
+        if (src == dst)
+            fold_in_place(node, source, result, part, size, reduce);
+        else
+            stretto_fold(source, node->nlocal, 0, result, NULL, part, reduce);
+        stretto_read_ends(node, began, part * size * others);
         stretto_set(&mine->taken, number + others - 1);
     }
     stretto_finish(node, counts[me] > 0);
