@@ -41,7 +41,7 @@ COMMANDS: list[tuple[str, str]] = [
     ("plan", "Show, verify, price or draw one algorithm."),
     ("serial", "Compile an MPI program for one process, without an MPI."),
     ("report", "Write one HTML page from the files of the other commands."),
-    ("bundle", "Collect files for a fault report."),
+    ("bundle", "Collect files for a bug report."),
     ("completion", "Print the completion script of a shell."),
 ]
 

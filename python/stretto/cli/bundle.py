@@ -45,7 +45,7 @@ def command(
     ] = False,
     as_json: o.Json = False,
 ) -> None:
-    """Collect files for a fault report.
+    """Collect files for a bug report.
 
     Versions, the MPIs that are found, what `stretto check` finds, variables of MPI, network and
     Stretto, the last tracebacks of Stretto, and the files that you name. The list is printed
