@@ -35,8 +35,8 @@ PYTHON_SIDE = [
         "STRETTO_EXPORT_OPENMPI`, `STRETTO_EXPORT_MPICH`, `STRETTO_EXPORT_INTEL",
         "string",
         "",
-        "variables that the script of an export has set; measurements refuse to run with it, "
-        "and a newer script unsets them",
+        "list of the variables that the script of an export has set; measurements refuse to run "
+        "with it, and a newer script unsets them",
     ),
 ]
 
@@ -44,9 +44,9 @@ HEAD = """# Environment variables
 
 <!-- Made by tools/make_environment_doc.py from src/engine/env.def; do not edit. -->
 
-`stretto run`, `profile` and `tune` set what is needed, and pass every `STRETTO_*` variable of yours
-to every rank on every node. For a job script without Python, `stretto env` prints the lines.
-`bool` is 0 or 1.
+`stretto run`, `profile` and `tune` set the variables that they need, and pass all `STRETTO_*` variables
+of your environment to every rank on every node. For a job script without Python, `stretto env` prints
+them as shell lines. `bool` is 0 or 1.
 
 ## Read inside the application
 
