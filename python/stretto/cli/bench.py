@@ -39,7 +39,7 @@ EXAMPLE = """stretto bench -n 2 --collective allreduce,bcast --bytes 8:1M:4
 stretto bench -n 4 --mpi mpich --candidates native,shm,bare -o mine.bench.jsonl
 stretto bench -n 4 --collective alltoallv --blocks 0:75,4:25     # three blocks in four are empty
 stretto bench -n 8 --collective neighbor_alltoall --graph 'torus(4x2)'
-stretto bench -n 4 --list --collective bcast       # what the MPI has
+stretto bench -n 4 --list --collective bcast       # the algorithms of the MPI
 stretto bench -n 4 --collective bcast --candidates 'native:all'
 stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
 
@@ -120,9 +120,9 @@ def command(
     osu: _Osu = False,
     as_json: o.Json = False,
 ) -> None:
-    """Measure collectives in repeated launches, with the candidates interleaved.
+    """Benchmark collectives in repeated launches that interleave the candidates.
 
-    The results file keeps every sample. The same command continues after an interruption.
+    The results file has every sample. The same command continues after an interruption.
     """
     names = s.parse_collectives(collective, near=True)
     wanted = s.parse_sizes(sizes)

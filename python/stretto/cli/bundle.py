@@ -47,10 +47,11 @@ def command(
 ) -> None:
     """Collect files for a bug report.
 
-    Versions, the MPIs that are found, what `stretto check` finds, variables of MPI, network and
-    Stretto, the last tracebacks of Stretto, and the files that you name. The list is printed
-    before anything is written. Of the environment, only variables with a listed prefix are taken,
-    and none with a name like TOKEN or PASSWORD. Your name, home directory and host are replaced.
+    The archive has versions, the MPIs on this machine, the findings of `stretto check`, variables
+    of MPI, network and Stretto, the last tracebacks of Stretto, and the files that you name. The
+    list is printed before anything is written. Only environment variables with a listed prefix are
+    included, and none with a name like TOKEN or PASSWORD. User name, home directory and host name
+    are replaced.
     """
     path = out or Path(bundle.default_name())
     if path.exists():

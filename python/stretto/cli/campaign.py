@@ -46,7 +46,7 @@ def _options(
         str | None,
         o.option(
             o.WHAT,
-            "Platform whose simulated prices exclude slow candidates.",
+            "Platform for a simulation that excludes slow candidates.",
             autocompletion=platforms,
         ),
     ] = None,
@@ -131,7 +131,7 @@ def status(
     ] = False,
     as_json: o.Json = False,
 ) -> None:
-    """Show how far a campaign is: per layout, excluded candidates, time left."""
+    """Show the progress of a campaign: by layout, excluded candidates, time left."""
     if directory.suffix == ".toml" and directory.is_file():
         out = shlex.quote(str(request_of(directory, {}).out))
         raise UsageError(
@@ -165,10 +165,10 @@ def submit(
     ] = False,
     as_json: o.Json = False,
 ) -> None:
-    """Submit a campaign to Slurm: it measures on the nodes of the job.
+    """Submit a campaign to Slurm; it measures on the nodes of the job.
 
-    The job asks for the nodes of the largest layout, or for those of `hosts` if there are as many.
-    It ends before its time limit and goes back into the queue, where it continues.
+    The job requests the nodes of the largest layout, or those of `hosts` if there are as many.
+    It ends before its time limit, requeues itself, and then continues.
     """
     job = slurm.SlurmJob(slurm.seconds(time), jobs, tuple(sbatch or []))
     request = _request(file, {})

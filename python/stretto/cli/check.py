@@ -52,10 +52,10 @@ def command(
     ] = "",
     as_json: o.Json = False,
 ) -> int:
-    """Check the machine, the MPI and, with CMD, the job; name what is wrong.
+    """Check the machine, the MPI and, with CMD, the job for problems.
 
-    The costliest finding comes first, each with its evidence and a remedy. With CMD, the launcher
-    starts a small MPI program in CMD's place, which reports each node, where the ranks run, and
+    Each finding has evidence and a remedy; the costliest comes first. With CMD, the launcher
+    starts a small MPI program in place of CMD, which reports each node, where the ranks run, and
     which network the MPI uses. The exit code is 1 if something will not work, 4 if there are
     warnings, else 0.
     """

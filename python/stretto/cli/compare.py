@@ -84,13 +84,13 @@ def command(
     svg: o.Svg = None,
     as_json: o.Json = False,
 ) -> None:
-    """Show every algorithm of every MPI for a call, each MPI's default marked.
+    """Compare every algorithm of every MPI for a call; the default of each MPI is marked.
 
     It also shows how far each default is from the best algorithm of that MPI, and from the best of
-    all. It reads results of stretto bench and stretto import, and measures nothing. Of two network
-    results (NAME.net.json), it compares all figures that both have, such as latency and bandwidth.
-    It compares results of stretto scale (NAME.scale.jsonl) with the first one, point by point, and
-    results of stretto io (NAME.io.json) with the first one, way by way.
+    all. It reads results of stretto bench and stretto import, and measures nothing. Two network
+    results (NAME.net.json) are compared in all figures that both have, such as latency and
+    bandwidth. Results of stretto scale (NAME.scale.jsonl) and stretto io (NAME.io.json) are
+    compared with the first one.
     """
     from stretto.report import ranking_show
 

@@ -52,9 +52,9 @@ def command(
         typer.Argument(metavar="-- WORDS...", help="Words to complete; the script gives them."),
     ] = None,
 ) -> None:
-    """Print the script by which a shell completes names of commands, options and their values.
+    """Print the script for shell completion of commands, options and their values.
 
-    Values are collectives, algorithms, platforms, MPIs, and files by their suffix.
+    Values are collectives, algorithms, platforms, MPIs, and files with the right suffix.
     """
     if shell not in SCRIPTS:
         raise UsageError(f"there is no script for {shell!r}", "SHELL", "name bash, zsh or fish")

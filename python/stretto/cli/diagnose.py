@@ -53,13 +53,13 @@ def command(
 ) -> None:
     """Run CMD once; report where its time goes, the possible gain, and the next command.
 
-    Causes are computation imbalance, late senders or receivers, collective algorithms, bandwidth,
-    many messages, packing of derived datatypes, barriers that nothing needs, empty blocks, file
-    access, threads and ranks beyond the cores, and the making of communicators; each with what to
-    type or change, with the possible gain and with whether tuning can help. Unclassified time is
-    reported separately, and for nonblocking collectives how much they overlap. If a script starts
-    several MPI programs, the longest one is diagnosed and the others are listed. If stdout is a
-    file or a pipe, the diagnosis goes to stderr.
+    Each cause of lost time has a remedy and an estimated gain. Causes are computation imbalance,
+    late senders or receivers, collective algorithms, bandwidth, many messages, packing of derived
+    datatypes, unnecessary barriers, empty blocks, file access, more ranks or threads than cores,
+    and the creation of communicators. Unclassified time is reported separately, and so is the
+    overlap of nonblocking collectives. If a script starts several MPI programs, the longest one is
+    diagnosed and the others are listed. If stdout is a file or a pipe, the diagnosis goes to
+    stderr.
     """
     network = Network()
     if bandwidth is not None:

@@ -50,12 +50,12 @@ def command(
     verbose: o.Verbose = False,
     as_json: o.Json = False,
 ) -> None:
-    """Print the lines for a job script without Python.
+    """Print shell lines for a job script without Python.
 
     They set LD_PRELOAD and STRETTO_TABLE on all nodes. Write them to a file, and put
-    `source ./stretto.sh` into the job script above the line with mpirun, mpiexec or srun. Below it
-    they have no effect, and the job runs natively without a message. With --verbose, a job that
-    loads Stretto prints its algorithms.
+    `source ./stretto.sh` into the job script above the line with mpirun, mpiexec or srun. Below
+    that line they have no effect, and the job runs without Stretto and without a message. With
+    --verbose, a job that loads Stretto prints its algorithms.
     """
     job = _job(cmd, mpi, nodes, ppn)
     for note in job.notes:

@@ -180,12 +180,12 @@ def command(
     out: Annotated[Path, o.out_file("Directory of the files.")] = Path("tuning"),
     as_json: o.Json = False,
 ) -> None:
-    """Write native tuning files: rules, parameters, a script to source and a module file.
+    """Write tuning files for the MPI itself: rules, parameters, a script and a module file.
 
-    A rule is written only where a native algorithm was significantly faster than the decision of
-    the MPI. Elsewhere, and on other numbers of ranks, the MPI decides. --check runs the MPI with
-    the files and reports each row as proven, unproven or wrong (exit code 1). --time measures both
-    ways and names slower rows (exit code 1). The same command continues after an
+    A rule is written only where an algorithm of the MPI was significantly faster than its default.
+    Elsewhere, and on other numbers of ranks, the MPI decides. --check runs the MPI with
+    the files and reports each row as proven, unproven or wrong (exit code 1). --time measures with
+    and without the files, and lists slower rows (exit code 1). The same command continues after an
     interruption.
     """
     of_natives = {

@@ -114,11 +114,11 @@ def _options(
 @app.command("osu")
 @o.sharing(_options)
 def osu(**given: Any) -> None:
-    """Import what osu_allreduce, osu_latency, osu_bw, ... printed: each table is one launch.
+    """Import output of osu_allreduce, osu_latency, osu_bw, ...; each table is one launch.
 
     Collectives become NAME.bench.jsonl, point-to-point tables NAME.net.json. --pattern gives the
-    meaning of the names in a path. Without it, file names that differ in what looks like an
-    algorithm are refused. Broken and truncated lines are left out and named.
+    meaning of the names in a path. Without it, file names that seem to differ in an algorithm are
+    refused. Broken and truncated lines are skipped and listed.
     """
     _import("osu", read, **given)
 
@@ -126,10 +126,10 @@ def osu(**given: Any) -> None:
 @app.command("imb")
 @o.sharing(_options)
 def imb(**given: Any) -> None:
-    """Import what IMB-MPI1 printed: each block of a number of processes is one launch.
+    """Import output of IMB-MPI1; the table of each number of processes is one launch.
 
-    Collectives become NAME.bench.jsonl, PingPong, Uniband and the like NAME.net.json.
-    Communicators smaller than the whole job are taken to fill node after node.
+    Collectives become NAME.bench.jsonl, PingPong, Uniband and the like NAME.net.json. Ranks of
+    communicators smaller than the job are assumed to fill one node after another.
     """
     from stretto.imports.imb import read
 

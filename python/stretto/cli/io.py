@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Measure ways to read a file: all ranks, one rank and MPI_Bcast, collective MPI-IO.
 
-    The file is taken out of the page caches of the nodes before each reading, where it is your own.
-    Several numbers of ranks are measured one after the other and compared. Each has a result,
+    Before each read, the nodes drop the file from their page caches if you own it. Several
+    numbers of ranks are measured one after the other and compared. Each has a result,
     NAME-RANKS.io.json.
     """
     if file is not None and (directory is not None or size is not None or write):

@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Run CMD once, learn which algorithm is fastest for its calls, and write a table.
 
-    Candidates are tried in the calls of CMD itself, in short blocks, against the native algorithm.
-    At the end the output states the time that was saved, with an interval. The next run starts with
-    the table. Learned are blocking collectives with more than 200 calls of one size class.
+    The calls of CMD itself try candidates against the native algorithm, in short blocks. At the
+    end the output states the time saved, with an interval. The next run starts with the table.
+    Blocking collectives with more than 200 calls of one size class are learned.
     """
     from stretto.cli.start import start
 

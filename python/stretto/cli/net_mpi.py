@@ -44,7 +44,7 @@ _Threads = Annotated[
 _Progress = Annotated[
     bool | None,
     o.option(o.WHAT, "Also measure overlap with a progress thread. Default: where the MPI has one "
-             "and nodes have two hardware threads a rank.",
+             "and nodes have two hardware threads per rank.",
              "--progress-thread/--no-progress-thread"),
 ]  # fmt: skip
 _Osu = Annotated[bool, o.option(o.OUTPUT, "Print as osu_latency, osu_bw, osu_bibw, osu_mbw_mr.")]
@@ -66,8 +66,8 @@ def command(
 ) -> int:
     """Measure messages between ranks: latency, bandwidth, message rate, sends, overlap.
 
-    The first half of the ranks sends to the second half. All pairs have to be between two nodes,
-    or all within one. If a launch fails, the finished ones are the result, and the exit code is 1.
+    The first half of the ranks sends to the second half. All pairs must be between two nodes, or
+    all within one node. If a launch fails, the finished launches are kept, and the exit code is 1.
     """
     place = where(ranks, ppn, hosts, mpi)
     wanted = points(parse_sizes(sizes), ranks, threads)

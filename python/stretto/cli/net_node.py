@@ -62,8 +62,8 @@ def command(
 ) -> None:
     """Measure between the cores of this node: flag latency and copies, without an MPI.
 
-    Pairs of cores are classed by what they share: core, last-level cache, NUMA domain, socket.
-    Copies go through shared memory, by CMA and by XPMEM where they work. It needs no root.
+    Pairs of cores are grouped by what they share: core, last-level cache, NUMA domain, socket.
+    Copies use shared memory and, where available, CMA and XPMEM. Root is not needed.
     """
     lengths = parse_sizes(sizes or (_SIZES_OF_ALL if all_pairs else _SIZES))
     if not all(1 <= size <= _MOST_BYTES for size in lengths) or len(lengths) > 16:

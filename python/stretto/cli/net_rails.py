@@ -52,9 +52,9 @@ def command(
     dry_run: o.DryRun = False,
     as_json: o.Json = False,
 ) -> None:
-    """Try settings of connections and network cards, with connections and bytes counted.
+    """Try settings for TCP connections and network cards, and count connections and bytes.
 
-    Each setting is measured in separate launches, in turn with the others: bandwidth, message
+    Each setting is measured in separate launches, interleaved with the others: bandwidth, message
     rate, TCP connections of each pair of ranks, and the bytes that each interface moved.
     """
     place = where(ranks, ppn, hosts, mpi)

@@ -65,18 +65,19 @@ _Reverse = Annotated[
 ]
 _Both = Annotated[bool, _Option("--both", help="Measure both directions at the same time.")]
 _Latency = Annotated[
-    bool | None, _Option(help="Only latency, or no latency. Default: latency and bandwidth.")
+    bool | None,
+    _Option(help="Measure only latency, or no latency. Default: latency and bandwidth."),
 ]
 _LatencyBytes = Annotated[str, _Option(help="Message sizes for latency.")]
 _Buffer = Annotated[
     str | None, _Option(help="Size of the socket buffers in bytes. Default: chosen by the kernel.")
 ]
 _Interface = Annotated[
-    str | None, _Option(help="Interface or network: eth1, 10.0.0.0/8. Default: of the host's name.")
+    str | None, _Option(help="Interface or network: eth1, 10.0.0.0/8. Default: by host name.")
 ]
 _Port = Annotated[int, _Option(min=0, max=65535, help="TCP port to listen on; 0: any free one.")]
 _Tool = Annotated[
-    str, _Option(help="own, iperf3, or auto (iperf3 if every host has a suitable version).")
+    str, _Option(help="Tool: own, iperf3, or auto (iperf3 if every host has a suitable version).")
 ]
 _Launcher = Annotated[str, _Option(help="How to start programs on hosts: ssh, srun, mpi or auto.")]
 _Agent = Annotated[
@@ -112,9 +113,9 @@ def command(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Measure TCP between hosts: bandwidth by streams and threads, latency, losses.
+    """Measure TCP between hosts: bandwidth by streams and threads, latency, lost packets.
 
-    A small program is started on every host; it needs no MPI and no root. The exit code is 1 if a
+    A small program runs on every host; neither an MPI nor root is needed. The exit code is 1 if a
     pair could not be measured.
     """
     names = find_hosts(hosts, hostfile)

@@ -61,7 +61,7 @@ CommandLine = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="-- CMD...",
-        help="The command as you would type it, the launcher included: mpirun -n 64 ./app",
+        help="Your usual command, including its launcher: mpirun -n 64 ./app",
         show_default=False,
     ),
 ]
@@ -87,7 +87,8 @@ Candidates = Annotated[
     ),
 ]
 Choice = Annotated[
-    str | None, option(WHAT, "Choices for all sizes, before the table: 'allreduce=shm;bcast=ring'.")
+    str | None,
+    option(WHAT, "Choices for all sizes; they override the table: 'allreduce=shm;bcast=ring'."),
 ]
 Seed = Annotated[int, option(WHAT, "Random seed.")]
 SeparateLaunches = Annotated[
@@ -104,13 +105,14 @@ Ranks = Annotated[int, option(JOB, "Number of ranks.", "--ranks", "-n", min=1)]
 Ppn = Annotated[int | None, option(JOB, "Ranks per node (default: the launcher's).", min=1)]
 Hosts = Annotated[str | None, option(JOB, "Nodes: a,b,c.")]
 Mpi = Annotated[
-    str | None, option(JOB, "openmpi, mpich, intel, a launcher, or a prefix.", autocompletion=mpis)
+    str | None,
+    option(JOB, "MPI: openmpi, mpich, intel, a launcher, or a prefix.", autocompletion=mpis),
 ]
 ScriptMpi = Annotated[
     str | None,
     option(
         JOB,
-        "MPI of a script: openmpi, mpich, intel, or a launcher's path.",
+        "MPI, if CMD is a script: openmpi, mpich, intel, or a launcher's path.",
         "--mpi",
         autocompletion=mpis,
     ),
@@ -149,10 +151,10 @@ MetricPattern = Annotated[
         "the metric (standard output before standard error).",
     ),
 ]
-MetricBetter = Annotated[str, option(METRIC, "lower or higher.")]
+MetricBetter = Annotated[str, option(METRIC, "Which metric is better: lower or higher.")]
 MetricUnit = Annotated[str | None, option(METRIC, "Unit shown with the metric, e.g. steps/s.")]
 Pairs = Annotated[
-    int | None, option(RUNS, "Runs of CMD, native and tuned each (6; a test needs six).", min=0)
+    int | None, option(RUNS, "Native and tuned runs of CMD, each (6; a test needs six).", min=0)
 ]
 ResetCommand = Annotated[
     str | None, option(RUNS, "Command that restores the directory, instead of a fresh copy.")
@@ -203,7 +205,7 @@ def out_file(help: str, check: Callable[..., Any] | None = None) -> Any:
 OutProfile = Annotated[
     Path | None,
     out_file(
-        "The profile (default: PROGRAM.profile.json; if that exists, PROGRAM-2.profile.json).",
+        "Profile to write (default: PROGRAM.profile.json; if it exists, PROGRAM-2.profile.json).",
         new,
     ),
 ]

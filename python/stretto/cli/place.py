@@ -88,12 +88,12 @@ def command(
     as_json: o.Json = False,
     **given: Any,
 ) -> None:
-    """Place ranks: on cores near network cards, and on nodes near the ranks they talk to.
+    """Place ranks on cores near network cards, and on nodes with the ranks they exchange data with.
 
-    With CMD, one run is recorded, its ranks are ordered so that few bytes go between nodes, and CMD
-    runs both ways in turn. --profile orders the ranks of a recorded run, and -o writes the order
-    for each launcher. Otherwise --ppn prints cores and cards of each rank of a node and the
-    launcher options for them.
+    With CMD, one run is recorded, and its ranks are ordered so that few bytes move between nodes.
+    CMD then runs alternately in both orders. --profile orders the ranks of a recorded run, and -o
+    writes the order for each launcher. Otherwise --ppn prints the cores and network card of each
+    rank of a node, and the launcher options for them.
     """
     priced_on = None if platform is None else load(platform)
     names = [h for x in (hosts or "").split(",") if (h := x.strip())]

@@ -167,9 +167,9 @@ def verify(
     round_robin: RoundRobin = False,
     as_json: o.Json = False,
 ) -> None:
-    """Prove algorithms: every rank count, root, order and some values of the parameter.
+    """Verify algorithms for every rank count, root, order and some values of the parameter.
 
-    With --layout: shm+X over that layout, every root. Neighbourhood collectives: on sample graphs.
+    With --layout: shm+X on that layout, every root. Neighbourhood collectives: on sample graphs.
     """
     if choice is not None and collective is None:
         raise UsageError("a choice needs a collective", choice, "stretto plan verify bcast X")
@@ -270,7 +270,7 @@ def draw(
 ) -> None:
     """Draw who sends what to whom, and when, as an SVG picture.
 
-    With --platform: what each rank does with its time on that platform.
+    With --platform: how each rank spends its time on that platform.
     """
     with Progress("drawing"), _build(**given) as call:
         if platform is None:

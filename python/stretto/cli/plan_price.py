@@ -76,7 +76,7 @@ def price(
     ppn: Annotated[int, o.option(o.JOB, "Ranks per node.", min=1)] = 1,
     as_json: o.Json = False,
 ) -> None:
-    """Price one algorithm on a platform: time, where it goes, messages, and the lower bound.
+    """Simulate one algorithm on a platform: time and its parts, messages, and the lower bound.
 
     All printed figures are simulated (docs/explanation/model.md).
     """

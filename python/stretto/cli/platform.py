@@ -35,7 +35,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 
 @app.command("list")
 def list_platforms(as_json: o.Json = False) -> None:
-    """List the platforms that come with Stretto, and your own."""
+    """List the platforms of Stretto and of the user."""
     own = sorted(p.stem for p in user_directory().glob("*.toml"))
     names = list(dict.fromkeys([*own, *shipped()]))
     found = [(name, load(name), name in own) for name in names]
@@ -113,7 +113,7 @@ def fit_command(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Fit a platform to measurements, with the residual of every value shown."""
+    """Fit a platform to measurements, and print the residual of every value."""
     if plot is not None:
         from stretto.report.figures.model import fit_picture
 

@@ -51,10 +51,10 @@ def command(
 ) -> None:
     """Run CMD with the recorder and write one profile.
 
-    Every MPI call is counted and timed per rank, communicator, size and operation; in
-    collectives, waiting for the last rank is separated from the operation. A command that fails or
-    is killed also leaves its profile (exit code 3). If a script starts several MPI programs, each
-    gets a file, the longest one the given name. If stdout is a file or a pipe, the table goes to
+    Every MPI call is counted and timed per rank, communicator, size and operation. In collectives,
+    waiting for the last rank is separated from the operation. A command that fails or is killed
+    also leaves a profile (exit code 3). If a script starts several MPI programs, each gets a file,
+    and the longest one gets the given name. If stdout is a file or a pipe, the table goes to
     stderr.
     """
     if shown is not None:

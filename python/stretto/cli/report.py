@@ -78,9 +78,9 @@ def command(
     """Make one self-contained HTML page that opens offline.
 
     It shows the verdict, where the time goes, latency curves, all candidates, the table with its
-    evidence, the communication matrix, and how it was measured. It measures nothing. Simulated
-    figures are marked. Network results (NAME.net.json), results of stretto io (NAME.io.json) and of
-    stretto scale (NAME.scale.jsonl) have pages of their own.
+    evidence, the communication matrix, and the method. It measures nothing. Simulated figures are
+    marked. Network results (NAME.net.json), results of stretto io (NAME.io.json) and of stretto
+    scale (NAME.scale.jsonl) have separate pages.
     """
     alone = "--picture" if picture is not None else "--processes" if processes else None
     if alone and (out is not None or png is not None or svg is not None):

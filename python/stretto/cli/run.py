@@ -20,9 +20,9 @@ def command(
 ) -> None:
     """Run CMD with the tuned collectives of a table.
 
-    CMD is the command without Stretto, launcher included, or a script that calls the launcher.
-    Without a table and --choice, nothing changes and one line reports it. CMD replaces this
-    process: its exit code and its reactions to signals are those of the job.
+    CMD is your usual command with its launcher, or a script that calls the launcher. Without a
+    table and --choice, nothing changes, and one line reports this. CMD replaces this process, so
+    exit code and signals are those of the job.
     """
     from stretto.cli.start import start
 

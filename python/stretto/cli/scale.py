@@ -103,10 +103,10 @@ def command(
 ) -> None:
     """Run CMD on several numbers of nodes, ranks and threads, native and tuned, and compare.
 
-    Stretto replaces the number of ranks in CMD's mpirun line, and {n}, {nodes}, {ppn} and {threads}
-    in a script's arguments. It prints speed-up, efficiency, the point where more cores make CMD
-    slower, the cost of a run (--price) and its energy (--energy). The same command continues after
-    an interruption.
+    Stretto replaces the number of ranks in the mpirun line of CMD, and {n}, {nodes}, {ppn} and
+    {threads} in the arguments of a script. It prints speed-up, efficiency, the point beyond which
+    more cores make CMD slower, the cost of a run (--price) and its energy (--energy). The same
+    command continues after an interruption.
     """
     if not (words := list(cmd or [])):
         raise UsageError("there is no command to run", None, "write: -- mpirun -n 4 ./app")

@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Compile an MPI program for one process, without any MPI.
 
-    Prints where the compiler wrappers, the headers and the library are. A call that needs a second
+    Prints the paths of the compiler wrappers, headers and library. A call that needs a second
     process ends the program with an explanation.
     """
     root = serial_root()

@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Try settings of the MPI on CMD: links, eager limits, HAN, single copy, rails, binding.
 
-    Runs with a setting and native runs take turns. Settings that help are tried together, and the
-    fastest is confirmed in fresh runs. stretto run applies it to CMD.
+    Runs with a setting alternate with native runs. Settings that help are tried together, and the
+    fastest is confirmed in new runs. stretto run applies it to CMD.
     """
     options = trials(cmd, out, yes=yes, dry_run=dry_run, **given)
     # a setting may be several variables, with commas between

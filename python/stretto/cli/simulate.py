@@ -55,8 +55,8 @@ _Profile = Annotated[
     list[Path] | None,
     o.option(
         o.WHAT,
-        "Forecast this recorded application. Repeat it for runs on three or more numbers of ranks: "
-        "their measured trend is extrapolated too.",
+        "Forecast this recorded application. With profiles of three or more numbers of ranks "
+        "(repeat the option), the measured trend is extrapolated too.",
         autocompletion=files(".profile.json"),
     ),
 ]
@@ -104,7 +104,7 @@ def command(
         float,
         o.option(
             _FORECAST,
-            "Factor by which the model may be wrong (interval).",
+            "Factor by which the model may be wrong, for the interval.",
             min=1.0,
             callback=o.finite,
         ),
@@ -118,10 +118,10 @@ def command(
     top: Annotated[int, o.option(o.OUTPUT, "Candidates to list for a single point.", min=0)] = 15,
     as_json: o.Json = False,
 ) -> None:
-    """Price collectives on a described platform: the best choice and radix, and where they change.
+    """Simulate collectives on a platform: the best choice and radix, and where they change.
 
-    All figures are simulated, and marked so in the results file (format of stretto bench), in
-    tables and in pictures.
+    All figures are marked as simulated in the results file (format of stretto bench), in tables
+    and in charts.
     """
     if sum(bool(x) for x in (collective, table, profile)) != 1:
         raise UsageError(

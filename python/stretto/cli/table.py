@@ -57,7 +57,7 @@ with lazily():
 
 EXAMPLE = """stretto table make -n 64 --ppn 32 --hosts a,b --collective allreduce,bcast
 stretto table decide imported/openmpi-4.0.1-8x36.bench.jsonl
-stretto table simulate -p hpc7g --nodes 2:128 --ppn 64     # for a cluster to come
+stretto table simulate -p hpc7g --nodes 2:128 --ppn 64     # without measuring
 stretto table merge site.table new.table --out site.table
 stretto table show my.table"""
 
@@ -142,7 +142,7 @@ def decide(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Decide from results that are there; nothing is measured."""
+    """Make a table from existing results; nothing is measured."""
     results = results_in(results)
     with Progress("deciding"):
         found, table = decide_from(results, out)
@@ -219,7 +219,7 @@ def simulate(
     out: Annotated[Path | None, o.out_file("The table (default: PLATFORM.table).")] = None,
     as_json: o.Json = False,
 ) -> None:
-    """Make a table by simulation, for a cluster to come; nothing is measured."""
+    """Make a table by simulation, for a cluster that you cannot measure."""
     where = load(platform)
     path = out or Path(f"{where.name}.table")
     results = path.with_name(path.name.removesuffix(".table") + ".bench.jsonl")
@@ -278,10 +278,10 @@ def merge(
     out: Annotated[Path, o.out_file("The merged table.")],
     as_json: o.Json = False,
 ) -> None:
-    """Merge tables of several runs and users; where they differ, more evidence wins.
+    """Merge tables of several runs and users; where they differ, the stronger evidence is used.
 
-    The tables must be for one MPI version and one processor. Measured rows win over learned ones
-    of the same layout, and more launches or calls over fewer.
+    The tables must be for one MPI version and one processor. For each layout, measured rows take
+    precedence over learned ones, and rows with more launches or calls over those with fewer.
     """
     if out.exists() and out.resolve() not in [path.resolve() for path in paths]:
         raise UsageError(
@@ -305,7 +305,7 @@ def show(
     ],
     as_json: o.Json = False,
 ) -> None:
-    """Show what a table is for, and its rows with their evidence."""
+    """Show MPI, CPU and layout of a table, and its rows with their evidence."""
     table = read_table(path)
     if as_json:
         print_json({

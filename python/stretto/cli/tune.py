@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """Tune the collectives of CMD: profile, measure, write a table, verify the gain on CMD.
 
-    Only the calls of CMD are measured. CMD then runs with and without the table in turn. The same
-    command continues after an interruption.
+    Only the collectives that CMD calls are measured. CMD then runs alternately with and without
+    the table. The same command continues after an interruption.
     """
     options = trials(
         cmd, out, " (a table for all applications: stretto table make)", yes=yes, dry_run=dry_run,
