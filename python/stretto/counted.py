@@ -19,6 +19,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
+def node_hours(seconds: float, nodes: int) -> str:
+    """Return what a cluster accounts for nodes that are held for so long."""
+    return f"{seconds * nodes / 3600:.2g} node-hours on {counted(nodes, 'node')}"
+
+
 def sized(number: float) -> str:
     """Return a number of bytes: ``8 B``, ``64 KiB``, ``1.5 MiB``."""
     for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):

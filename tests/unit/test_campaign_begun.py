@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -102,6 +103,7 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     assert any("not begun" in x for x in status_lines(status))
     first.between = lambda: None
     assert all(o.complete for o in starts(request)) and starts.backends["other"].launches
+    assert re.fullmatch(r"stretto: this start took .* s, .* node-hours on 1 node", starts.said[-1])
     assert read_status(tmp_path)["complete"]
 
 

@@ -13,7 +13,7 @@ from stretto.campaign.layout import enclosing, parse_layout
 from stretto.campaign.plan import LayoutPlan
 from stretto.campaign.request import ELEMENT, Request
 from stretto.campaign.status import SLOW
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, node_hours
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
 from stretto.measure.show import in_columns, size_words
 from stretto.measure.stats import FEWEST
@@ -104,14 +104,18 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
         f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
         f"launch{'es' if request.launches > 1 else ''} of each candidate; results in {system.base}"
     ]
-    rows: list[Sequence[str]] = [("layout", "ranks", "cells", "starts", "expected", "at most")]
+    rows: list[Sequence[str]] = [
+        (("layout", "ranks", "candidates", "starts", "expected", "at most"))
+    ]
     for plan, guess in zip(system.plans, system.expected_s, strict=True):
-        cells = sum(len(c.candidates) for c in plan.settings.cases)
-        numbers = (plan.layout.nranks, cells, plan.settings.total())
+        candidates = sum(len(c.candidates) for c in plan.settings.cases)
+        numbers = (plan.layout.nranks, candidates, plan.settings.total())
         times = (duration(pace * guess), duration(pace * at_most_s(plan)))
         rows.append((plan.layout.words, *map(str, numbers), *times))
     out += in_columns(rows, 0)
-    out.append(f"  expected in all: about {duration(pace * sum(system.expected_s))}")
+    expected = pace * sum(system.expected_s)
+    cost = node_hours(expected, system.nodes)
+    out.append(f"  expected in all: about {duration(expected)}, {cost}")
     if not 1 / SLOW <= pace <= SLOW:
         out.append(
             f"  these times are {pace:.1f} times the estimate made before the first launch: "
@@ -178,7 +182,7 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
                 "nodes": plan.layout.nodes,
                 "ppn": plan.layout.ppn,
                 "ranks": plan.layout.nranks,
-                "cells": sum(len(c.candidates) for c in plan.settings.cases),
+                "candidates": sum(len(c.candidates) for c in plan.settings.cases),
                 "starts": plan.settings.total(),
                 "shared_cores": plan.settings.oversubscribed,
                 "expected_s": pace * guess,
@@ -188,6 +192,7 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
         ],
         "pace": pace,
         "expected_s": pace * sum(system.expected_s),
+        "nodes": system.nodes,
         "left_s": pace * system.left_s,
         "warnings": hopeless(request, system),
     }

@@ -29,6 +29,7 @@ from stretto.campaign.status import ahead
 from stretto.campaign.stopping import stops_gently
 from stretto.campaign.unmeasured import read_simulated
 from stretto.campaign.worker import Backend, Worker
+from stretto.counted import duration, node_hours
 from stretto.errors import EXIT_FAULT, StrettoError, keeping
 from stretto.files.identity import Identity, collect, cpu_slug, now
 from stretto.measure.candidates import refuse_unknown, unlisted
@@ -72,6 +73,12 @@ class CampaignMPI:
                 if error.exit_code != EXIT_FAULT:
                     raise
         return found
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the campaign holds all the time."""
+        of_a_job = max(plan.layout.nodes for plan in self.plans)
+        return of_a_job if self.away else len(self.hosts.names) or of_a_job
 
     @property
     def begun(self) -> bool:
@@ -153,6 +160,7 @@ def run_campaign(
     request: Request, command: list[str], say: Callable[[str], None], yes: bool = False
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables."""
+    begin = time.monotonic()
     systems = announced(request, say, ask_nodes=True)
     ask(sum(x.pace * x.left_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
@@ -179,6 +187,11 @@ def run_campaign(
                 name = system.installation.name
                 why = [f"{name}: {error}"]
                 out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
+    took = time.monotonic() - begin
+    say(
+        f"stretto: this start took {duration(took)}, "
+        f"{node_hours(took, max(x.nodes for x in systems))}"
+    )
     return out
 
 

@@ -123,8 +123,8 @@ def _absent(base: Path, name: str, asked: LayoutAsked) -> dict[str, Any]:
     """Return the state of a layout that was not begun."""
     return {
         "layout": name, "done": 0, "total": 0, "round": 0, "rounds": asked.launches,
-        "complete": False, "waits_for": [], "under_way": False, "cells": 0, "cells_alive": 0,
-        "samples": 0, "given_up": [], "left_out": left_out_word(base / f"{name}{ENDING}"),
+        "complete": False, "waits_for": [], "under_way": False, "candidates": 0,
+        "candidates_left": 0, "samples": 0, "given_up": [], "left_out": left_out_word(base / f"{name}{ENDING}"),
         "excluded": [], "dropped": [], "left_s": asked.expected_s,
     }  # fmt: skip
 
@@ -160,8 +160,8 @@ def _layout(standing: Standing, site: Site) -> dict[str, Any]:
         "complete": turn is None,
         "waits_for": waits if turn is not None else [],
         "under_way": site.held,
-        "cells": sum(len(c.candidates) for c in plan.settings.cases),
-        "cells_alive": sum(len(c.candidates) for c in alive.cases),
+        "candidates": sum(len(c.candidates) for c in plan.settings.cases),
+        "candidates_left": sum(len(c.candidates) for c in alive.cases),
         "samples": len(site.bench.samples),
         "given_up": [{"launch": k, "why": why} for k, why in standing.failed(site).items()],
         "left_out": None if turn is None else left_out_word(site.path),
@@ -187,7 +187,7 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
             now = "done" if x["complete"] else f"{x['round']}/{x['rounds']}"
             note = f"waits for {', '.join(x['waits_for'])} " if x["waits_for"] else ""
             note += "under way" if x["under_way"] else ""
-            alive = f"{x['cells_alive']}/{x['cells']}" if x["cells_alive"] else "-"
+            alive = f"{x['candidates_left']}/{x['candidates']}" if x["candidates_left"] else "-"
             left = "-" if x["complete"] else duration(x["left_s"])
             launches = f"{x['done']}/{x['total']}" if x["total"] else "not begun"
             rows.append((x["layout"], launches, now, alive, left, note))
