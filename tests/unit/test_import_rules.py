@@ -185,6 +185,17 @@ def test_surprises_that_are_legal_are_notes(text: str, last: str, note: str) -> 
     assert note in found[0] if note else not found
 
 
+def test_parameters_that_name_files_or_lack_their_switch_are_noted() -> None:
+    text = "coll_tuned_dynamic_rules_filename = /etc/a.rules\ncoll_tuned_bcast_algorithm = 6\n"
+    named = "line 1 names a file of rules: stretto import rules /etc/a.rules"
+    without = read_native(text.encode(), "f")
+    assert without.notes[0] == named and "ignores rules and algorithms" in without.notes[1]
+    on = read_native(f"{text}coll_tuned_use_dynamic_rules = 1\n".encode(), "f")
+    assert on.notes == (named,) and len(on.rows) == 1
+    tree = read_native(b"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=/t.json", "f")
+    assert tree.rows == () and tree.notes == (named.replace("/etc/a.rules", "/t.json"),)
+
+
 def test_unreadable_variable_leaves_the_others_explained() -> None:
     file = read("I_MPI_ADJUST_BCAST=1:0-9,7:10-99\nI_MPI_ADJUST_REDUCE=5\n")
     assert [r.collective for r in file.rows] == ["reduce"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from stretto.export.openmpi_json import read_json
 from stretto.files.export import REMEDY as OF_EXPORT
 from stretto.files.placed import PlacedObject, placed_json
 from stretto.kinds import Family
+from stretto.mpi.algorithms.forced import OFF
 
 REMEDY = "correct the file there"
 #: ``export NAME=VALUE``, ``setenv NAME VALUE``, ``-genv NAME VALUE``, ``NAME = VALUE``
@@ -44,7 +46,7 @@ def read_native(data: bytes, path: str, library: Trees | None = None) -> NativeF
     except StrettoError as error:
         remedy = REMEDY if error.remedy in (None, OF_EXPORT) else error.remedy
         raise StrettoError(error.message, error.place, remedy) from error
-    if not found.rows and not found.faults:
+    if not (found.rows or found.faults or found.notes):
         raise StrettoError(
             "it contains no rules", path,
             "give rules of Open MPI or HAN, a tree of MPICH, or I_MPI_ADJUST_* variables",
@@ -249,6 +251,7 @@ def _settings(text: str, path: str) -> NativeFile:
     rows: list[NativeRow] = []
     faults: list[tuple[str, str]] = []
     notes: list[str] = []
+    values: dict[str, str] = {}
     family: Family = "intel"
     for number, line in enumerate(text.splitlines(), 1):
         place = f"{path}:{number}"
@@ -258,6 +261,10 @@ def _settings(text: str, path: str) -> NativeFile:
                 rows += _adjusted(name, value, place, faults, notes)
                 continue
             family = "openmpi" if name.startswith("coll_") else "mpich"
+            values[name] = value
+            if name.endswith(("_rules_filename", "_TUNING_JSON_FILE")):
+                command = f"stretto import rules {shlex.quote(value)}"
+                notes.append(f"line {number} names a file of rules: {command}")
             found = _ALGORITHM.fullmatch(name)
             collective = next(filter(None, found.groups()[1:4]), "").lower() if found else ""
             if not found or (not found[5] and value in ("0", "auto", "ignore")):
@@ -270,6 +277,12 @@ def _settings(text: str, path: str) -> NativeFile:
             value = openmpi_words.number_of(name, value)
             forced[found[1]] = replace(row, settings=(*row.settings, (name, value)))
     rows += forced.values()
+    off = values.get("coll_tuned_use_dynamic_rules", "").lower() in OFF
+    if off and any(re.fullmatch(r"coll_tuned_\w+_(algorithm|filename)", x) for x in values):
+        notes.append(
+            "Open MPI ignores rules and algorithms of coll/tuned unless "
+            "coll_tuned_use_dynamic_rules=1, which is not set here"
+        )
     return NativeFile(path, "settings", family, text, tuple(rows), tuple(faults), tuple(notes))
 
 
