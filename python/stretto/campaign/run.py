@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -160,15 +161,15 @@ def run_campaign(
     request: Request, command: list[str], say: Callable[[str], None], yes: bool = False
 ) -> list[Outcome]:
     """Measure all that is missing, decide, and write the tables."""
-    begin = time.monotonic()
     systems = announced(request, say, ask_nodes=True)
     ask(sum(x.pace * x.left_s for x in systems), yes or request.budget_s is not None)
     stop_at = None if request.budget_s is None else time.monotonic() + request.budget_s
-    out = []
+    out: list[Outcome] = []
     kept = f"all measurements are in {request.out}; the same command continues"
     stopping = threading.Event()
     about = {system_name(x.base): x.asked for x in systems}
-    with keeping(kept), stops_gently(stopping, say):
+    nodes = max(x.nodes for x in systems)
+    with accounted(nodes, say), keeping(kept), stops_gently(stopping, say):
         for system in systems:
             if stopping.is_set():
                 why = [f"{system.installation.name}: stopped before its first launch"]
@@ -187,12 +188,18 @@ def run_campaign(
                 name = system.installation.name
                 why = [f"{name}: {error}"]
                 out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
-    took = time.monotonic() - begin
-    say(
-        f"stretto: this start took {duration(took)}, "
-        f"{node_hours(took, max(x.nodes for x in systems))}"
-    )
     return out
+
+
+@contextlib.contextmanager
+def accounted(nodes: int, say: Callable[[str], None]) -> Iterator[None]:
+    """Say at the end, however that comes, how long nodes were held."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        took = time.monotonic() - began
+        say(f"stretto: this start took {duration(took)}, {node_hours(took, nodes)}")
 
 
 def measure_system(

@@ -124,8 +124,9 @@ def _absent(base: Path, name: str, asked: LayoutAsked) -> dict[str, Any]:
     return {
         "layout": name, "done": 0, "total": 0, "round": 0, "rounds": asked.launches,
         "complete": False, "waits_for": [], "under_way": False, "candidates": 0,
-        "candidates_left": 0, "samples": 0, "given_up": [], "left_out": left_out_word(base / f"{name}{ENDING}"),
-        "excluded": [], "dropped": [], "left_s": asked.expected_s,
+        "candidates_left": 0, "samples": 0, "given_up": [],
+        "left_out": left_out_word(base / f"{name}{ENDING}"), "excluded": [],
+        "dropped": [], "left_s": asked.expected_s,
     }  # fmt: skip
 
 

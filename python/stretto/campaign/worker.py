@@ -176,8 +176,8 @@ class Worker(Standing):
                 if turn is None:
                     site.over = True
                 else:
-                    self._measure(site, turn, writer)
                     self._show(progress, site, turn)
+                    self._measure(site, turn, writer)
         return True
 
     def _measure(self, site: Site, turn: int, writer: BenchWriter) -> None:
