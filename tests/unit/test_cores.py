@@ -12,6 +12,8 @@ import sweeps
 from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import PROBE, RankPlace, _parse
+from stretto.cli.measured import refuse_odd
+from stretto.errors import UsageError
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, cores, crowd_words
 from stretto.measure.request import announce, where
 from stretto.measure.settings import Settings, make_case
@@ -76,6 +78,20 @@ def test_a_plan_says_that_ranks_share_cores(
     found = find_hosts(request, mpi, lambda text: None, True)  # type: ignore[arg-type]
     assert found == Hosts(("a", "b"), "A CPU", None, 4, 8)
     assert [found.shared_by(Layout(2, n)) for n in (4, 5, 8)] == [False, True, True]
+
+
+def test_ranks_that_the_named_nodes_cannot_hold_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stretto.measure.request.find_installation", lambda mpi: sweeps.NoMPI())
+    for ranks, ppn, nodes, each in ((4, 2, 2, 2), (3, 2, 2, 2), (2, 2, 1, 2), (6, None, 2, 3)):
+        place = where(ranks, ppn, "a,b", None)
+        assert (place.nodes, place.each) == (nodes, each)
+    with pytest.raises(UsageError, match="6 ranks with --ppn 2 need 3 nodes, and there are 2") as e:
+        where(6, 2, "a,b", None)
+    assert e.value.remedy == "name 3 nodes, or use -n 4 or --ppn 3"
+    with pytest.raises(UsageError, match="3 ranks cannot form pairs"):
+        refuse_odd(3)
 
 
 def test_bench_says_that_ranks_share_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

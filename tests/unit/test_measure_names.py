@@ -47,7 +47,7 @@ FOREIGN = (
 
 
 def test_names_in_other_forms_are_refused_in_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = dict.fromkeys(FOREIGN, "is no name of a node")
+    wanted = dict.fromkeys(FOREIGN, "is not the name of a node")
     wanted |= dict.fromkeys(("n[3-1]", "n[]", "n[a-c]"), "is no range")
     wanted |= {"n[1-2],n2": "n2 is named twice", ",": "hosts names no node"}
     wanted |= dict.fromkeys(

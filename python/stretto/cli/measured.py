@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
 from stretto.counted import duration
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, UsageError
 from stretto.output import print_json, say
 from stretto.version import __version__
 
@@ -38,6 +38,14 @@ def announce(words: str, seconds: float, rate: str = "", *, dry_run: bool, as_js
     if dry_run and as_json:
         print_json({"dry_run": True, "cost_s": round(seconds, 1)})
     return not dry_run
+
+
+def refuse_odd(ranks: int) -> None:
+    """Refuse ranks of which one has no partner: the pairs would not be between two nodes."""
+    if ranks % 2 and ranks > 1:
+        raise UsageError(
+            f"{ranks} ranks cannot form pairs", "-n", f"use an even number: -n {ranks + 1}"
+        )
 
 
 def busy_notes() -> list[str]:

@@ -6,7 +6,16 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import Launches, NetOut, announce, busy_notes, finish, net_file, warned
+from stretto.cli.measured import (
+    Launches,
+    NetOut,
+    announce,
+    busy_notes,
+    finish,
+    net_file,
+    refuse_odd,
+    warned,
+)
 from stretto.counted import counted, duration
 from stretto.errors import EXIT_DONE, EXIT_FAULT, CommandFailedError
 from stretto.progress import Progress
@@ -70,6 +79,7 @@ def command(
     all within one node. If a launch fails, the finished launches are kept, and the exit code is 1.
     """
     place = where(ranks, ppn, hosts, mpi)
+    refuse_odd(ranks)
     wanted = points(parse_sizes(sizes), ranks, threads)
     thread, missing = _progress(place, progress)
     if thread and PING not in wanted:

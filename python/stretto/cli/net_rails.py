@@ -7,7 +7,7 @@ from typing import Annotated
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
-from stretto.cli.measured import NetOut, busy_notes, finish, net_file
+from stretto.cli.measured import NetOut, busy_notes, finish, net_file, refuse_odd
 from stretto.counted import counted, duration
 from stretto.errors import UsageError
 from stretto.output import print_json, say
@@ -63,6 +63,7 @@ def command(
             "links and rails are between nodes: it takes ranks on two", "--hosts",
             "stretto net rails --hosts a,b   (in a job: -n 2 --ppn 1)",
         )  # fmt: skip
+    refuse_odd(ranks)
     found = None if dry_run else ask_nodes(place)
     tried = _tried(place, found, candidates)
     wanted = rows(parse_size(size), ranks // 2)

@@ -18,8 +18,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?\Z")
 _FORMS = (
-    "write names as n1,n2, or with Slurm's brackets: n[1-3,07-09]; ppn (--ppn) says how many ranks "
-    "a node gets, ~/.ssh/config who logs in there"
+    "write names as n1,n2, or with Slurm's brackets: n[1-3,07-09]; ppn (--ppn) sets the ranks of a "
+    "node, ~/.ssh/config the user names"
 )
 
 
@@ -46,7 +46,7 @@ def _expanded(word: str, key: str, most: int) -> Iterator[str]:
     # every other part is what stood inside of brackets
     parts = _BRACKETS.split(word)
     if not _NAME.match("1".join(parts[::2])):
-        raise UsageError(f"{word!r} is no name of a node", key, _FORMS)
+        raise UsageError(f"{word!r} is not the name of a node", key, _FORMS)
     numbers = [[_range(x, word, key) for x in inside.split(",")] for inside in parts[1::2]]
     if math.prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in numbers) > most:
         raise UsageError(f"with {word!r} {key} names more than {MOST_NAMES} nodes", key, _FORMS)

@@ -63,7 +63,15 @@ def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> W
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
     each = min(ppn, nranks) if ppn else -(-nranks // nodes)
     if ppn and names:
-        nodes = min(nodes, -(-nranks // ppn))  # they are filled one after another
+        needed = -(-nranks // ppn)
+        if needed > nodes:
+            raise UsageError(
+                f"{counted(nranks, 'rank')} with --ppn {ppn} need {needed} nodes, and there "
+                f"{'is' if nodes == 1 else 'are'} {nodes}",
+                "--hosts",
+                f"name {needed} nodes, or use -n {nodes * ppn} or --ppn {-(-nranks // nodes)}",
+            )
+        nodes = needed  # they are filled one after another
     return Where(installation, nranks, nodes, each, ppn, names)
 
 
