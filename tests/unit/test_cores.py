@@ -87,9 +87,19 @@ def test_ranks_that_the_named_nodes_cannot_hold_are_refused(
     for ranks, ppn, nodes, each in ((4, 2, 2, 2), (3, 2, 2, 2), (2, 2, 1, 2), (6, None, 2, 3)):
         place = where(ranks, ppn, "a,b", None)
         assert (place.nodes, place.each) == (nodes, each)
-    with pytest.raises(UsageError, match="6 ranks with --ppn 2 need 3 nodes, and there are 2") as e:
+    with pytest.raises(UsageError, match="with --ppn 2 need 3 nodes, and --hosts names 2") as e:
         where(6, 2, "a,b", None)
-    assert e.value.remedy == "name 3 nodes, or use -n 4 or --ppn 3"
+    assert e.value.remedy == "use 3 nodes, or -n 4, or --ppn 3"
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2],a")
+    assert where(2, 1, "n1,a.site.org", None).nodes == 2
+    with pytest.raises(UsageError, match=r"b, c not in this Slurm job, which has n\[1-2\],a"):
+        where(3, 1, "n2,b,c", None)
+    assert where(4, 2, None, None).nodes == 2
+    with pytest.raises(UsageError, match="need 4 nodes, and this Slurm job has 3"):
+        where(4, 1, None, None)
+    with pytest.raises(UsageError, match="this Slurm job has 3 nodes, and --ppn does not") as e:
+        where(5, None, None, None)
+    assert e.value.remedy == "use --ppn 2 for ranks on all nodes, --ppn 5 for one"
     with pytest.raises(UsageError, match="3 ranks cannot form pairs"):
         refuse_odd(3)
 

@@ -102,7 +102,15 @@ SeparateLaunches = Annotated[
 
 # -- where
 Ranks = Annotated[int, option(JOB, "Number of ranks.", "--ranks", "-n", min=1)]
-Ppn = Annotated[int | None, option(JOB, "Ranks per node (default: the launcher's).", min=1)]
+Ppn = Annotated[
+    int | None,
+    option(
+        JOB,
+        "Ranks per node (default: the launcher's; a Slurm job of several nodes needs it or "
+        "--hosts).",
+        min=1,
+    ),
+]
 Hosts = Annotated[str | None, option(JOB, "Nodes: a,b,c.")]
 Mpi = Annotated[
     str | None,

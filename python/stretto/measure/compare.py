@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.files.bench import Bench, Sample, standing_exclusions
 from stretto.files.outcome import Outcome, Verdict
 from stretto.measure.idle import busy_launches
@@ -365,7 +365,9 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
     if not found:
         return None
     c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))
-    return f"inconclusive at {len(found)} of {counted(calls, 'call')}: {c.verdict.words}"
+    one = f", e.g. {c.cell.collective} of {sized(c.cell.bytes)} by {c.candidate}"
+    example = one if calls > 1 else ""
+    return f"inconclusive at {len(found)} of {counted(calls, 'call')}{example}: {c.verdict.words}"
 
 
 def best_words(comparisons: Sequence[Comparison], label: Callable[[str], str]) -> str:

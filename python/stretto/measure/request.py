@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,19 +61,43 @@ class Where:
 def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> Where:
     installation = find_installation(mpi)
     names = read_names([hosts], "--hosts") if hosts else ()
+    job = _nodes_of_job(names)
+    if len(job) > 1 and not names and ppn is None and nranks > 1:
+        raise UsageError(
+            f"this Slurm job has {len(job)} nodes, and --ppn does not say how many ranks each gets",
+            "--ppn",
+            f"use --ppn {-(-nranks // len(job))} for ranks on all nodes, --ppn {nranks} for one",
+        )
     nodes = len(names) or (max(1, -(-nranks // ppn)) if ppn else 1)
     each = min(ppn, nranks) if ppn else -(-nranks // nodes)
-    if ppn and names:
-        needed = -(-nranks // ppn)
-        if needed > nodes:
+    have = len(names or job)
+    if ppn and have:
+        nodes = -(-nranks // ppn)  # they are filled one after another
+        if nodes > have:
             raise UsageError(
-                f"{counted(nranks, 'rank')} with --ppn {ppn} need {needed} nodes, and there "
-                f"{'is' if nodes == 1 else 'are'} {nodes}",
-                "--hosts",
-                f"name {needed} nodes, or use -n {nodes * ppn} or --ppn {-(-nranks // nodes)}",
+                f"{counted(nranks, 'rank')} with --ppn {ppn} need {nodes} nodes, and "
+                f"{'--hosts names' if names else 'this Slurm job has'} {have}",
+                "--ppn",
+                f"use {nodes} nodes, or -n {have * ppn}, or --ppn {-(-nranks // have)}",
             )
-        nodes = needed  # they are filled one after another
     return Where(installation, nranks, nodes, each, ppn, names)
+
+
+def _nodes_of_job(names: Sequence[str]) -> Sequence[str]:
+    """Return the nodes of the Slurm job; refuse others: its launchers start nothing there."""
+    job = os.environ.get("SLURM_JOB_NODELIST")
+    if not job:
+        return ()
+    found = read_names([job], "SLURM_JOB_NODELIST")
+    have = {x.split(".")[0] for x in found}
+    strangers = [x for x in names if x.split(".")[0] not in have]
+    if strangers:
+        raise UsageError(
+            f"{', '.join(strangers[:8])} not in this Slurm job, which has {job}",
+            "--hosts",
+            "name nodes of the job, or leave out --hosts and set --ppn",
+        )
+    return found
 
 
 def split_candidates(text: str) -> list[str]:
