@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the weight of the code: lines, modules, package cycles, long functions, repeated names.
+"""Print the weight of the code: lines, modules, local imports, long functions, repeated names.
 
     python tools/weight.py            # the table
     python tools/weight.py --list     # and what stands behind each figure
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,53 +25,6 @@ HEAVY = {"altair", "jinja2", "mpi4py", "numpy", "pandas", "rich", "scipy", "vl_c
 
 def lines(files: list[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
-
-
-def room(module: str) -> str:
-    """The package, or top-level module, of stretto that a module belongs to."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] == "stretto" else ""
-
-
-def imported(tree: ast.AST, package: list[str]) -> Iterator[str]:
-    """Full names of what a module imports, type-checking imports left out."""
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            name = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (f"{name}.{alias.name}" for alias in node.names)
-
-
-def cycles(arrows: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of packages that import one another, directly or not."""
-
-    def reach(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = [start]
-        while waiting:
-            for other in arrows.get(waiting.pop(), ()):
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append(other)
-        return seen
-
-    reached = {name: reach(name) for name in arrows}
-    groups = {
-        tuple(sorted(b for b in reached[a] if a in reached.get(b, ())))
-        for a in arrows
-        if a in reached[a]
-    }
-    return [list(group) for group in sorted(groups)]
 
 
 def local_imports(tree: ast.AST) -> Iterator[int]:
@@ -92,20 +45,11 @@ def main() -> None:
     chosen = parser.parse_args()
     modules = sorted(PACKAGE.rglob("*.py"))
     tests = sorted((ROOT / "tests").rglob("*.py"))
-    arrows: dict[str, set[str]] = defaultdict(set)
     classes: Counter[str] = Counter()
     long, local = [], []
     for path in modules:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         where = path.relative_to(ROOT)
-        name = ["stretto", *path.relative_to(PACKAGE).with_suffix("").parts]
-        own = room(".".join(name))
-        for other in map(room, imported(tree, name[:-1])):
-            if (
-                other not in ("", own)
-                and (PACKAGE / other).exists() | (PACKAGE / f"{other}.py").exists()
-            ):
-                arrows[own].add(other)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -113,13 +57,12 @@ def main() -> None:
                     long.append(f"{where}:{node.lineno} {node.name}: {length} lines")
             elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name] += 1
-        if own != "cli":  # what only one command needs is loaded when it runs
+        # what only one command needs is loaded when it runs
+        if path.relative_to(PACKAGE).parts[0] != "cli":
             local += [f"{where}:{number}" for number in sorted(set(local_imports(tree)))]
     twice = sorted(name for name, count in classes.items() if count > 1)
-    rings = cycles(arrows)
     sources = [p for ext in ("*.c", "*.h", "*.def") for p in sorted((ROOT / "src").rglob(ext))]
     kept: list[tuple[str, int, list[str]]] = [  # none of these may come back
-        ("packages in import cycles", sum(map(len, rings)), [" ".join(ring) for ring in rings]),
         ("imports inside functions", len(local), local),
         (f"functions above {LONGEST} lines", len(long), long),
         ("class names defined twice", len(twice), twice),
