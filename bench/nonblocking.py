@@ -12,22 +12,15 @@ under Open MPI 4, which has none) at most 1.05 times.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from pathlib import Path
 
 from flag import Flag, add_arguments
+from turns import arguments, installation, launched
 
 from stretto.launch.library import library_for
-from stretto.measure.idle import idle_warning
-from stretto.mpi import from_launcher
 
-HERE = Path(__file__).resolve().parent
 KINDS = ("blocking8", "nonblocking8", "persistent8", "alone", "compute", "overlap", "hidden")
 #: how many times as long as the blocking call, at the most, in the mode `calls`
 AIMS = {"nonblocking8": 1.3, "persistent8": 1.05}
@@ -36,19 +29,10 @@ CHOICES = "allreduce=shm;barrier=shm;bcast=shm"
 
 def main() -> int:
     """Run the comparison; 0 when the aim is reached."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--launcher", default="/usr/bin/mpirun")
-    parser.add_argument("--cc", default="mpicc")
-    parser.add_argument("--launches", type=int, default=6)
-    parser.add_argument("--ranks", type=int, default=2)
+    parser = arguments(__doc__)
     add_arguments(parser)
     options = parser.parse_args()
-    mpi = from_launcher(Path(options.launcher))
-    warning = idle_warning()
-    if warning:
-        print(f"warning: {warning}", file=sys.stderr)
+    mpi = installation(options)
     library = str(library_for("interposer", mpi))
     modes: dict[str, dict[str, str]] = {"bare": {}}
     for mode in ("calls", "thread"):
@@ -59,25 +43,12 @@ def main() -> int:
             "STRETTO_NONBLOCKING": mode,
         }
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "nonblocking"
-        source = str(HERE / "nonblocking.c")
-        subprocess.run([options.cc, "-O2", source, "-o", str(program)], check=True)
-        flag = Flag(options.flag_below, options.flag_above)
-        for launch in range(options.launches):
-            names = list(modes)
-            for mode in names[launch % 3 :] + names[: launch % 3]:
-                flag.wait()
-                words, env = mpi.launch(
-                    options.ranks, [str(program)], variables=modes[mode], bind="core"
-                )
-                done = subprocess.run(
-                    words, env={**os.environ, **env}, capture_output=True, text=True, check=True
-                )
-                for line in done.stdout.splitlines():
-                    kind, _, value = line.partition(" ")
-                    if kind in KINDS:
-                        found[mode][kind].append(float(value))
+    flag = Flag(options.flag_below, options.flag_above)
+    for mode, said in launched(options, mpi, "nonblocking", modes, before=flag.wait):
+        for line in said.splitlines():
+            kind, _, value = line.partition(" ")
+            if kind in KINDS:
+                found[mode][kind].append(float(value))
     print(f"{mpi.name}, {options.ranks} ranks, medians of {options.launches} launches (us; %)")
     print(
         f"a flag one way between the cores: {min(flag.seen_ns):.0f} to {max(flag.seen_ns):.0f} ns"

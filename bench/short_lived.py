@@ -10,64 +10,34 @@ launches. The aim: at most 30 us more than bare.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from pathlib import Path
+
+from turns import arguments, installation, launched
 
 from stretto.files.identity import collect_host
 from stretto.launch.library import library_for
-from stretto.measure.idle import idle_warning
-from stretto.mpi import from_launcher
 
-HERE = Path(__file__).resolve().parent
 AIM_US = 30.0
 CHOICES = {"bare": "", "shm": "allreduce=shm", "messages": "allreduce=recursive_doubling"}
 
 
 def main() -> int:
     """Run the comparison; 0 when the aim is reached."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--launcher", default="/usr/bin/mpirun")
-    parser.add_argument("--cc", default="mpicc")
-    parser.add_argument("--launches", type=int, default=6)
+    parser = arguments(__doc__)
     parser.add_argument("--batches", type=int, default=40)
-    parser.add_argument("--ranks", type=int, default=2)
     options = parser.parse_args()
-    mpi = from_launcher(Path(options.launcher))
-    warning = idle_warning()
-    if warning:
-        print(f"warning: {warning}", file=sys.stderr)
+    mpi = installation(options)
+    library = str(library_for("interposer", mpi))
+    environments = {
+        name: {"LD_PRELOAD": library, "STRETTO_CHOICE": choice} if choice else {}
+        for name, choice in CHOICES.items()
+    }
     found: dict[str, list[float]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "short_lived"
-        source = str(HERE / "short_lived.c")
-        subprocess.run([options.cc, "-O2", source, "-o", str(program)], check=True)
-        for launch in range(options.launches):
-            names = list(CHOICES)
-            for name in names[launch % 3 :] + names[: launch % 3]:
-                variables = {}
-                if CHOICES[name]:
-                    variables = {
-                        "LD_PRELOAD": str(library_for("interposer", mpi)),
-                        "STRETTO_CHOICE": CHOICES[name],
-                    }
-                words, env = mpi.launch(
-                    options.ranks,
-                    [str(program), str(options.batches)],
-                    variables=variables,
-                    bind="core",
-                )
-                done = subprocess.run(
-                    words, env={**os.environ, **env}, capture_output=True, text=True, check=True
-                )
-                found[name].append(float(done.stdout.split()[-1]))
+    for name, said in launched(options, mpi, "short_lived", environments, str(options.batches)):
+        found[name].append(float(said.split()[-1]))
     host = collect_host()
     print(f"{host.cpu}, {host.cores} cores, load {os.getloadavg()[0]:.1f}; {mpi.name}")
     print(f"{options.ranks} ranks, medians (and extremes) of {options.launches} launches, us")
