@@ -16,6 +16,8 @@ typedef struct {
     int *numbers;
     stretto_platform platform;
     void (*write)(stretto_plan *plan, int rank); /* by hand, instead of a choice */
+    stretto_price_result kept[4];                /* the last results of a test */
+    int nresults;
 } pricing;
 
 /* `nodes` nodes of `ppn` consecutive ranks; freed by pricing_free. */
@@ -39,6 +41,8 @@ static inline void pricing_init(pricing *p, int nodes, int ppn, size_t bytes) {
 }
 
 static inline void pricing_free(pricing *p) {
+    for (int i = 0; i < p->nresults && i < 4; i++)
+        stretto_price_free(&p->kept[i]);
     free(p->numbers);
 }
 
