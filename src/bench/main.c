@@ -2,6 +2,7 @@
  * stretto-bench-F --fingerprint JOB: see fingerprint.c. Started by `stretto export --check`.
  * stretto-bench-F --hello: each rank says how many there are. Started by `stretto check`. */
 #include "bench/bench.h"
+#include "p2p/launch.h"
 #include "topo/usage.h"
 
 #include <dlfcn.h>
@@ -169,14 +170,8 @@ int main(int argc, char **argv) {
                         "`stretto bench`), or --hello\n");
         return 2;
     }
-    char error[ERROR] = "";
-    if (stretto_host_open(NULL, error, sizeof error) != 0 || !stretto_host_load()) {
-        fprintf(stderr,
-                "stretto-bench: no usable MPI: %s\nstretto-bench: LD_LIBRARY_PATH must lead to the "
-                "library of the MPI whose launcher started this\n",
-                error);
+    if (!stretto_launch_has_mpi("stretto-bench"))
         return 1;
-    }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
         fprintf(stderr, "stretto-bench: MPI_Init failed\n");
         return 1;

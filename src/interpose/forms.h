@@ -240,3 +240,32 @@ static inline bool is_root(MPI_Comm comm, int root) {
             PMPI_##name(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,     \
                         recvtypes, comm, INFO request));                                           \
     }
+
+/* All of them but the barrier, which has no large-count form. NAME makes a function's name of a
+ * collective's; COUNT, DISPL and LARGE are int, int and false, or MPI_Count, MPI_Aint and true. */
+#define FORM(form, ...) form(__VA_ARGS__) /* the name is expanded before it is taken apart */
+#define FORMS(NAME, COUNT, DISPL, LARGE)                                                           \
+    FORM(IALLREDUCE, NAME(allreduce, Allreduce), COUNT)                                            \
+    FORM(IREDUCE, NAME(reduce, Reduce), COUNT)                                                     \
+    FORM(IBCAST, NAME(bcast, Bcast), COUNT)                                                        \
+    FORM(IALLGATHER, NAME(allgather, Allgather), COUNT, STRETTO_ALLGATHER)                         \
+    FORM(IALLGATHER, NAME(alltoall, Alltoall), COUNT, STRETTO_ALLTOALL)                            \
+    FORM(IALLGATHERV, NAME(allgatherv, Allgatherv), COUNT, DISPL, LARGE)                           \
+    FORM(IALLTOALLV, NAME(alltoallv, Alltoallv), COUNT, DISPL, LARGE)                              \
+    FORM(IALLTOALLW, NAME(alltoallw, Alltoallw), COUNT, DISPL, LARGE)                              \
+    FORM(IGATHER, NAME(gather, Gather), COUNT)                                                     \
+    FORM(ISCATTER, NAME(scatter, Scatter), COUNT)                                                  \
+    FORM(IGATHERV, NAME(gatherv, Gatherv), COUNT, DISPL, LARGE)                                    \
+    FORM(ISCATTERV, NAME(scatterv, Scatterv), COUNT, DISPL, LARGE)                                 \
+    FORM(IREDUCE_SCATTER_BLOCK, NAME(reduce_scatter_block, Reduce_scatter_block), COUNT)           \
+    FORM(IREDUCE_SCATTER, NAME(reduce_scatter, Reduce_scatter), COUNT, LARGE)                      \
+    FORM(ISCAN, NAME(scan, Scan), COUNT, STRETTO_SCAN)                                             \
+    FORM(ISCAN, NAME(exscan, Exscan), COUNT, STRETTO_EXSCAN)                                       \
+    FORM(INEIGHBOR_EQUAL, NAME(neighbor_allgather, Neighbor_allgather), COUNT,                     \
+         STRETTO_NEIGHBOR_ALLGATHER)                                                               \
+    FORM(INEIGHBOR_EQUAL, NAME(neighbor_alltoall, Neighbor_alltoall), COUNT,                       \
+         STRETTO_NEIGHBOR_ALLTOALL)                                                                \
+    FORM(INEIGHBOR_ALLGATHERV, NAME(neighbor_allgatherv, Neighbor_allgatherv), COUNT, DISPL,       \
+         LARGE)                                                                                    \
+    FORM(INEIGHBOR_ALLTOALLV, NAME(neighbor_alltoallv, Neighbor_alltoallv), COUNT, DISPL, LARGE)   \
+    FORM(INEIGHBOR_ALLTOALLW, NAME(neighbor_alltoallw, Neighbor_alltoallw), COUNT, LARGE)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ERROR = 512, ARGUMENTS = 5 };
+enum { ARGUMENTS = 5 };
 
 static double now_s(void) {
     struct timespec ts;
@@ -127,7 +127,6 @@ static int run(io_job *job, int samples, double budget_s, const io_way **ways, i
 }
 
 int main(int argc, char **argv) {
-    char error[ERROR] = "";
     if (argc <= ARGUMENTS || strlen(argv[1]) > IO_PATH - 32) {
         fprintf(stderr, "usage: mpirun -n N stretto-io-F FILE BYTES SAMPLES BUDGET_S WAY... "
                         "(normally run by `stretto io`)\n");
@@ -143,13 +142,8 @@ int main(int argc, char **argv) {
             fprintf(stderr, "stretto-io: not a way: %s\n", argv[ARGUMENTS + i]);
             return 2;
         }
-    if (stretto_host_open(NULL, error, sizeof error) != 0 || !stretto_host_load()) {
-        fprintf(stderr,
-                "stretto-io: no usable MPI: %s\nstretto-io: LD_LIBRARY_PATH must lead to the "
-                "library of the MPI whose launcher started this\n",
-                error);
+    if (!stretto_launch_has_mpi("stretto-io"))
         return 1;
-    }
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
         fprintf(stderr, "stretto-io: MPI_Init failed\n");
         return 1;

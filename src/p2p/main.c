@@ -227,13 +227,8 @@ int main(int argc, char **argv) {
             fprintf(stderr, "stretto-p2p: %s\n", job.point ? error : "no memory");
             return 2;
         }
-    if (stretto_host_open(NULL, error, sizeof error) != 0 || !stretto_host_load()) {
-        fprintf(stderr,
-                "stretto-p2p: no usable MPI: %s\nstretto-p2p: LD_LIBRARY_PATH must lead to the "
-                "library of the MPI whose launcher started this\n",
-                error);
+    if (!stretto_launch_has_mpi("stretto-p2p"))
         return 1;
-    }
     int provided = 0;
     if (MPI_Init_thread(&argc, &argv, LEVELS[job.level].level, &provided) != MPI_SUCCESS) {
         fprintf(stderr, "stretto-p2p: MPI_Init_thread failed\n");
