@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, have, library, rarely
+from processes import run_program
 
 pytestmark = [pytest.mark.apps, pytest.mark.mpi]
 
@@ -29,16 +29,7 @@ def run(argv: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> str
         "USER": "stretto",
     }
     with beside_others():
-        done = subprocess.run(
-            argv,
-            cwd=cwd,
-            env=environment | dict(env or {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        done = run_program(argv, cwd=cwd, env=environment | dict(env or {}), timeout=600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     if any(word.startswith("STRETTO_VERBOSE") for word in argv):
         assert re.search(r"stretto.*allreduce.*shm", done.stderr), done.stderr[-3000:]
@@ -165,7 +156,7 @@ def test_examples_refuse_an_unknown_mode(tmp_path: Path, name: str) -> None:
     have("icoFoam", "openfoam openfoam-examples")
     short = ["-s", "1"] if name == "openfoam" else ["-i", "1", "-c", "4"]
     argv = [example(name, "run.sh"), *short, "-d", str(tmp_path / "case"), "fast"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    done = run_program(argv, timeout=300)
     assert done.returncode == 2 and "give native, tune or run" in done.stderr
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, have, missing
+from processes import run_program
 
 
 @pytest.mark.long
@@ -28,10 +28,9 @@ def test_earth_example_makes_results_maps_and_a_verdict(tmp_path: Path) -> None:
     small = {"DEGREES": "5", "MONTHS": "1", "HOURS": "24", "WORKERS": "1,2", "BUDGET": "90s"}
     env = os.environ | small | {"HOME": str(home), "OUT": str(out), "VENV": sys.prefix}
     with beside_others():
-        done = subprocess.run(
-            [str(REPOSITORY / "examples" / "earth" / "run.sh")], env=env, cwd=home,
-            capture_output=True, text=True, timeout=900, check=False,
-        )  # fmt: skip
+        done = run_program(
+            [str(REPOSITORY / "examples" / "earth" / "run.sh")], env=env, cwd=home, timeout=900
+        )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     facts = json.loads((out / "facts.json").read_text())
     assert facts["sizes"]["time"] == 744 and set(facts["seconds"]) == {"1", "2"}

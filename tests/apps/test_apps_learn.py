@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others, have
+from processes import run_program
 from stretto.files.table import read_table
 from test_apps import example, fields, icofoam_log
 
@@ -88,10 +89,12 @@ K_POINTS automatic
 def run(argv: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     mpi = MPIS["openmpi4"].require()
     with beside_others():
-        done = subprocess.run(
-            argv, cwd=cwd, env=mpi.environment | FOAM | {"OMP_NUM_THREADS": "1", "USER": "stretto"},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
+        done = run_program(
+            argv,
+            cwd=cwd,
+            env=mpi.environment | FOAM | {"OMP_NUM_THREADS": "1", "USER": "stretto"},
+            timeout=600,
+        )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, have, missing
+from processes import executable, run_program
 
 pytestmark = [pytest.mark.apps, pytest.mark.mpi, pytest.mark.timeout(1200)]
 
@@ -21,16 +22,7 @@ PATH = f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}"
 
 def shell(argv: list[str], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     with beside_others():
-        done = subprocess.run(
-            argv,
-            cwd=cwd,
-            env=os.environ | {"PATH": PATH} | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
+        done = run_program(argv, cwd=cwd, env=os.environ | {"PATH": PATH} | variables, timeout=900)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done
 
@@ -171,9 +163,7 @@ def test_the_users_own_figure(tmp_path: Path) -> None:
     program = mpi.compile(REPOSITORY / "examples" / "c" / "heat.c", tmp_path / "heat", "-O2")
     case = tmp_path / "case"
     case.mkdir()
-    job = case / "job.sh"
-    job.write_text(RATE.format(launcher=" ".join(mpi.launcher(2)), program=program))
-    job.chmod(0o755)
+    executable(case / "job.sh", RATE.format(launcher=" ".join(mpi.launcher(2)), program=program))
     options = ["--metric", r"iterations per minute: ([\d.]+)", "--metric-better", "higher"]
     options += ["--budget", "30s", "--pairs", "1", "--collective", "allreduce"]
     done = shell(["stretto", "tune", *options, "--dry-run", "--", "./job.sh"], case)

@@ -18,6 +18,7 @@ import clusters
 import sweeps
 from clusters import CELL, campaign_status, inside_a_job, state, stretto, submit, testbed, until
 from mpis import beside_others
+from processes import executable, run_program
 from stretto.campaign.layout import Layout
 from stretto.campaign.submit import SlurmJob, script
 from stretto.files.table import read_table
@@ -102,18 +103,17 @@ def test_a_job_that_is_cancelled_does_not_come_back(
     nodes: testbed.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(nodes.shared / "stand-in"))
-    stand_in = Path(sys.executable)
-    stand_in.write_text(
-        "#!/bin/bash\ntrap 'exit 130' USR1\necho begun\nwhile sleep 0.1; do :; done\n"
+    executable(
+        Path(sys.executable),
+        "#!/bin/bash\ntrap 'exit 130' USR1\necho begun\nwhile sleep 0.1; do :; done\n",
     )
-    stand_in.chmod(0o755)
     request = sweeps.request_of(nodes.shared / "cancelled", layouts=(Layout(1, 2),))
     request.out.mkdir()
     path = request.out / "submit.sh"
     path.write_text(script(request, Path("c.toml"), SlurmJob(600, 2, ("--oversubscribe",)), {}))
     env = os.environ | clusters.slurm.variables(nodes)
     words = ["sbatch", "--parsable", str(path)]
-    job = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout.strip()
+    job = run_program(words, env=env, check=True).stdout.strip()
     logs = [request.out / f"slurm-{job}_{i}.log" for i in (1, 2)]
     until(lambda: all(x.exists() and "begun" in x.read_text() for x in logs))
     # the latest one of an array has the array's own number

@@ -18,6 +18,7 @@ import pytest
 import clusters
 from clusters import inside_a_job, testbed
 from mpis import MPIS, beside_others
+from processes import run_program
 from stretto.files.bench import read_bench
 from stretto.measure.candidates import resolve
 from stretto.measure.inlaunch import shared_launches, written_in
@@ -116,10 +117,9 @@ def prints(cluster: testbed.Cluster, name: str, text: str, env: Mapping[str, str
     given.append(f"LD_LIBRARY_PATH={mpi.libmpi.parent}")
     launcher = clusters.launcher(cluster, name, NODES, PPN)
     with beside_others():
-        done = subprocess.run(
-            [*launcher, "env", *given, *words], env=variables | told, cwd=folder,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
+        done = run_program(
+            [*launcher, "env", *given, *words], env=variables | told, cwd=folder, timeout=600
+        )
     # how it ends does not matter: Open MPI's monitoring may crash in MPI_Finalize
     seen = [json.loads(x) for x in output.read_text().splitlines()]
     assert len(seen) == text.count("candidate "), done.stderr

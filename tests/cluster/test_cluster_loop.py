@@ -15,6 +15,7 @@ import pytest
 import clusters
 from clusters import launcher, program, stretto, testbed
 from mpis import MPIS, REPOSITORY, have, rarely
+from processes import executable
 from stretto.files.profile import read_profile
 from stretto.model import forecast
 from test_apps import example, icofoam_log
@@ -153,9 +154,10 @@ def test_a_general_table_is_found_and_applied(nodes: testbed.Cluster, name: str)
     other = stretto(nodes, name, "run", "-v", "--", *launcher(nodes, name, 4, 2), *argv, **home)
     assert "wrong: 0" in other.stdout and "shm+recursive_doubling" not in other.stderr
     # A job script that calls mpirun inside says its layout nowhere else: told by the ranks.
-    script = nodes.shared / f"job-{name}.sh"
-    script.write_text("#!/bin/sh\n" + shlex.join([*launcher(nodes, name, 2, 2), *argv]) + "\n")
-    script.chmod(0o755)
+    script = executable(
+        nodes.shared / f"job-{name}.sh",
+        "#!/bin/sh\n" + shlex.join([*launcher(nodes, name, 2, 2), *argv]) + "\n",
+    )
     inside = stretto(nodes, name, "run", "-v", "--table", str(table), "--", str(script), **home)
     assert "wrong: 0" in inside.stdout
     assert re.search(r"allreduce.*shm\+recursive_doubling", inside.stderr), inside.stderr
@@ -253,11 +255,11 @@ def test_a_rank_killed_inside_a_collective(nodes: testbed.Cluster, name: str) ->
     path = nodes.shared / f"killed-{name}.profile.json"
     victim, mark = nodes.shared / f"victim-{name}.sh", nodes.shared / f"victim-{name}.mark"
     wait = f"until [ -e {mark} ]; do sleep 0.1; done; sleep 0.5"
-    victim.write_text(
+    executable(
+        victim,
         f'#!/bin/sh\n[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 3 ] && ({wait}; kill -9 $$) &\n'
-        f"exec {program(nodes, name)} 100000000 0 {mark}\n"
+        f"exec {program(nodes, name)} 100000000 0 {mark}\n",
     )
-    victim.chmod(0o755)
     job = [*launcher(nodes, name, 2, 2), str(victim)]
     words = ["profile", "-o", str(path), "--choice", "allreduce=shm+recursive_doubling"]
     done = stretto(

@@ -18,6 +18,7 @@ import pytest
 import clusters
 from clusters import SRUN, program, stretto, testbed
 from mpis import REPOSITORY, beside_others
+from processes import run_program
 
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
@@ -35,7 +36,7 @@ def srun(nodes: testbed.Cluster, name: str, *argv: str) -> list[str]:
 
 def queue(nodes: testbed.Cluster) -> str:
     env = os.environ | clusters.slurm.variables(nodes)
-    done = subprocess.run(["squeue", "-h"], env=env, capture_output=True, text=True, timeout=200)
+    done = run_program(["squeue", "-h"], env=env, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -161,12 +162,12 @@ def test_slurm_goes_with_a_killed_owner() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed")]
-    name = subprocess.run(argv, capture_output=True, text=True, timeout=400).stdout.strip()
+    name = run_program(argv, timeout=400).stdout.strip()
     assert name
     deadline = time.monotonic() + 300
 
     def left() -> str:
-        listed = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True)
+        listed = run_program(["ps", "-e", "-o", "args"])
         mine = f"/run/stretto-testbed/{name}/"
         return "\n".join(line for line in listed.stdout.splitlines() if mine in line)
 
@@ -178,11 +179,9 @@ def test_slurm_goes_with_a_killed_owner() -> None:
 
 
 def test_slurm_missing_is_said(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, str(REPOSITORY / "tools" / "testbed"), "up", "--slurm", "--nodes", "1"],
         env=os.environ | {"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
         timeout=300,
     )
     assert done.returncode == 1 and "apt-get install slurm-wlm munge" in done.stderr

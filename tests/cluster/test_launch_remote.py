@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, missing
+from processes import executable
 from stretto.launch.ask import BROKEN_PIPE
 from stretto.launch.execute import run
 from stretto.launch.inject import prepare
@@ -32,13 +33,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any
     base = tmp_path_factory.mktemp("remote")
     agent = base / "agent"
     kept = f'PATH="$PATH" HOME=/root STRETTO_TESTBED_CWD={base}'
-    agent.write_text(f'#!/bin/sh\nexec env -i {kept} {launchers.AGENT} "$@"\n')
-    agent.chmod(0o755)
+    executable(agent, f'#!/bin/sh\nexec env -i {kept} {launchers.AGENT} "$@"\n')
     show = base / "show.sh"
     # it does not end at once: Hydra's mpiexec may get a SIGPIPE from a proxy that has
     line = 'echo "$LD_PRELOAD | $STRETTO_CHOICE | $MINE | $(hostname)"'
-    show.write_text(f"#!/bin/sh\n{line}\nsleep 2\n")
-    show.chmod(0o755)
+    executable(show, f"#!/bin/sh\n{line}\nsleep 2\n")
     original = launchers.AGENT
     launchers.AGENT = agent
     nodes = testbed.up(2, share=[REPOSITORY, base])
@@ -65,9 +64,7 @@ def test_ranks_on_other_nodes(
     if how == "two":
         words = [*words[: words.index("-n")], "-n", "1", show, ":", "-n", "1", show]
     if how == "script":
-        script = base / "job.sh"
-        script.write_text(f"#!/bin/sh\n{shlex.join(words)}\n")
-        script.chmod(0o755)
+        script = executable(base / "job.sh", f"#!/bin/sh\n{shlex.join(words)}\n")
         words = [str(script)]
     job = understand(words, environ=environ, cwd=base)
     if how != "script":

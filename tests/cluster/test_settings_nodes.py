@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator
 from ipaddress import IPv4Address
@@ -16,6 +15,7 @@ import pytest
 
 import clusters
 from mpis import MPIS, REPOSITORY, beside_others
+from processes import run_program
 from stretto.files.settings import read_settings
 from stretto.mpi.detect import find_installation
 from stretto.mpi.settings import Setting, settings
@@ -245,10 +245,12 @@ def test_check_of_two_nodes_names_transport_and_unequal_mtu(
     def checked(mtu: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         rails.run(1, ["ip", "link", "set", "eth1", "mtu", str(mtu)])
         # 4: warnings (the host is busy with other tests, ranks are not bound)
-        done = subprocess.run(
-            [sys.executable, "-m", "stretto", *words], cwd=rails.shared, check=False,
-            env=clusters.environment(rails, name), capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        done = run_program(
+            [sys.executable, "-m", "stretto", *words],
+            cwd=rails.shared,
+            env=clusters.environment(rails, name),
+            timeout=300,
+        )
         assert done.returncode in (0, 4), done.stdout + done.stderr
         found = json.loads(done.stdout)
         return found, {f["kind"] or f["text"]: f for f in found["findings"]}
@@ -290,10 +292,9 @@ def test_tune_asks_the_nodes_and_tries_their_interfaces(
     words = ["settings", "--pairs", "1", "--yes", "--metric", r"time: ([\d.e+-]+)"]
     words += ["--ignore", "sent|time", "--", *start, str(program)]
     with beside_others():
-        done = subprocess.run(
-            [sys.executable, "-m", "stretto", *words], cwd=case, env=environment,
-            capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+        done = run_program(
+            [sys.executable, "-m", "stretto", *words], cwd=case, env=environment, timeout=600
+        )
     assert done.returncode == 0, done.stderr
     assert "2 nodes share the interfaces: eth0, eth1" in done.stderr
     (path,) = case.glob("stretto-*/*.settings.json")

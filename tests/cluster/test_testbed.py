@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, library, missing, rarely
+from processes import run_program
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -72,9 +73,7 @@ def run_on(
     mpi = MPIS[name].require()
     words, env = launch(cluster, name, ppn, argv, prefix=mpi.prefix, **options)  # type: ignore[arg-type]
     with beside_others():
-        return subprocess.run(
-            words, env=env, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL
-        )
+        return run_program(words, env=env, timeout=600)
 
 
 @pytest.mark.parametrize("name,ppn", [("openmpi4", 2), ("openmpi5", 2), ("mpich", 2), ("intel", 1)])
@@ -146,7 +145,7 @@ def test_killed_owner_leaves_nothing() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed")]
-    name = subprocess.run(argv, capture_output=True, text=True, timeout=200).stdout.strip()
+    name = run_program(argv, timeout=200).stdout.strip()
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline and any(Path("/sys/class/net").glob(f"{name}brv*")):
         time.sleep(0.05)  # the nodes died with it; their networks follow
@@ -188,7 +187,7 @@ def test_up_that_is_killed_is_cleared_away(cleaner: str, at: str) -> None:
     argv = [sys.executable, "-c", script, str(REPOSITORY / "tools" / "testbed"), name]
     with a_run_of_its_own():
         argv.append(str(testbed.RUN))
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=200)
+        done = run_program(argv, timeout=200)
         assert done.returncode == -9, done.stderr
         assert holders(name), "a node was there"
         if cleaner == "down":
@@ -207,7 +206,7 @@ def test_up_that_ends_well_stays() -> None:
         missing("the testbed needs root")
     argv = [sys.executable, str(REPOSITORY / "tools" / "testbed")]
     up = [*argv, "up", "--nodes", "1"]
-    name = subprocess.run(up, capture_output=True, text=True, timeout=200).stdout.strip()
+    name = run_program(up, timeout=200).stdout.strip()
     try:
         testbed.collect_garbage()
         assert testbed.find(name).run(0, ["true"]).returncode == 0
@@ -229,5 +228,5 @@ def test_up_that_ends_well_stays() -> None:
 )
 def test_errors_are_in_words(arguments: list[str], words: str) -> None:
     argv = [sys.executable, str(REPOSITORY / "tools" / "testbed"), *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    done = run_program(argv, timeout=300)
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr

@@ -16,6 +16,7 @@ import pytest
 
 from clusters import testbed
 from mpis import missing
+from processes import run_program
 
 pytestmark = pytest.mark.root
 
@@ -56,7 +57,7 @@ def words(cluster: testbed.Cluster, how: str, index: int, *argv: str) -> list[st
 
 def said(cluster: testbed.Cluster, how: str, index: int, *argv: str) -> str:
     argv = tuple(words(cluster, how, index, *argv))
-    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=True).stdout
+    return run_program(argv, timeout=300, check=True).stdout
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -126,7 +127,7 @@ def test_node_that_died_comes_back_to_all_rails_with_their_cap(cluster: testbed.
     agent = [str(testbed.AGENT), name, "true"]
     cluster.kill(1)
     assert waiting.wait(timeout=300) != 0
-    done = subprocess.run(agent, capture_output=True, text=True, timeout=300)
+    done = run_program(agent, timeout=300)
     assert done.returncode == 255 and f"no node {name} is up" in done.stderr
     cluster.revive(1)
     assert subprocess.run(agent, timeout=300).returncode == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clusters import testbed
+from processes import executable, run_program
 
 holder = testbed.holder
 
@@ -95,9 +96,10 @@ def test_agent_goes_to_any_directory_and_enters_no_process_but_the_node(
     state, script, name = tmp_path / "run" / "zz", tmp_path / "agent", "a;$(touch broken)'b\"c"
     for folder in (state, tmp_path / "bin", tmp_path / name):
         folder.mkdir(parents=True)
-    nsenter = tmp_path / "bin" / "nsenter"
-    nsenter.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
-    nsenter.chmod(0o755)
+    nsenter = executable(
+        tmp_path / "bin" / "nsenter",
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n',
+    )
     monkeypatch.setenv("PATH", f"{nsenter.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("STRETTO_TESTBED_CWD", str(tmp_path / name))
     script.write_text(
@@ -106,7 +108,7 @@ def test_agent_goes_to_any_directory_and_enters_no_process_but_the_node(
 
     def agent(*words: str) -> subprocess.CompletedProcess[str]:
         argv = ["/bin/sh", str(script), *words]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=300)
+        return run_program(argv, timeout=300)
 
     core, me = min(os.sched_getaffinity(0)), holder.start_time(os.getpid())
     noted = {"n1": (os.getpid(), me), "n2": (os.getpid(), f"{me}1"), "n3": (2**30, "5")}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, missing
+from processes import run_program
 from stretto.files.bench import read_bench
 from test_files_damaged import files
 
@@ -36,10 +37,7 @@ def on_full_disk(
         env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
     argv = ["unshare", "-m", "sh", "-c", script, str(small), sys.executable, "-m", "stretto"]
     with beside_others():
-        done = subprocess.run(
-            [*argv, *words], env=env, capture_output=True, text=True, timeout=900, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_program([*argv, *words], env=env, timeout=900)
     if done.returncode == 99:
         missing("this container may not mount")
     assert "Traceback" not in done.stderr and "defect" not in done.stderr, done.stderr

@@ -9,16 +9,11 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
+from processes import script
 from stretto import cli
 from stretto.check.finding import Finding
 from stretto.check.job import Started, probe
 from stretto.launch.job import understand
-
-
-def script(path: Path, text: str = "") -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 @pytest.mark.mpi

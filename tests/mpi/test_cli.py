@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, missing
+from processes import executable, run_program
 from stretto import cli
 from stretto.cli import app
 from stretto.errors import EXIT_AGAIN, CommandFailedError, Interrupted, StrettoError, keeping
@@ -26,13 +27,8 @@ COMMANDS = [name for name, _ in app.COMMANDS]
 
 
 def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "stretto", *words],
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+    return run_program(
+        [sys.executable, "-m", "stretto", *words], env={**os.environ, **(env or {})}, timeout=600
     )
 
 
@@ -62,7 +58,7 @@ def test_only_the_command_that_runs_is_imported() -> None:
         "print(sorted(m for m in sys.modules if m.startswith('stretto.cli.')"
         " or m in ('numpy', 'scipy', 'altair', 'rich')), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_program([sys.executable, "-c", code], check=True)
     own = ", ".join(f"'stretto.cli.{x}'" for x in ("app", "complete", "lazy", "options", "run"))
     assert done.stderr.strip() == f"[{own}]"
 
@@ -179,12 +175,8 @@ def test_json_is_alone_on_stdout() -> None:
 
 
 def test_pipe_closed_by_the_reader() -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m stretto check --json | head -c 10 >/dev/null",
-        shell=True,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        f"{sys.executable} -m stretto check --json | head -c 10 >/dev/null", shell=True
     )
     assert "Traceback" not in done.stderr and "defect" not in done.stderr
 
@@ -197,20 +189,16 @@ def test_an_interrupt_inside_exec_is_handled(tmp_path: Path) -> None:
         "app.build_app = lambda name: exec('raise KeyboardInterrupt')\n"
         "raise SystemExit(cli.main(['check']))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "interrupted"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_program([sys.executable, "-m", "interrupted"], cwd=tmp_path)
     assert done.returncode == 130 and "stretto: interrupted" in done.stderr, done
 
 
 def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     """`stretto run` becomes the command: its answer to the signal is the answer."""
-    script = tmp_path / "job.sh"
-    script.write_text(
-        "#!/bin/sh\n# mpirun\ntrap 'exit 42' INT\necho up\nwhile :; do sleep 0.1; done\n"
+    script = executable(
+        tmp_path / "job.sh",
+        "#!/bin/sh\n# mpirun\ntrap 'exit 42' INT\necho up\nwhile :; do sleep 0.1; done\n",
     )
-    script.chmod(0o755)
     words = [sys.executable, "-m", "stretto", "run", "--mpi", "openmpi", "--", str(script)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -223,10 +211,9 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
 
 
 def shell(script: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["bash", "-c", script, sys.executable], env={**os.environ, **env},
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    return run_program(
+        ["bash", "-c", script, sys.executable], env={**os.environ, **env}, timeout=600
+    )
 
 
 @pytest.mark.parametrize("command", ["run -- ./app", "diagnose -- ./app", "scale -n 1 -- ./{n}"])

@@ -13,6 +13,7 @@ import pytest
 
 from exports import FIVE, FOUR, LOOKS_S, TUNED, mpir, preset, tuned
 from mpis import MPICH_YIELDS, alone_here, installation, rarely
+from processes import executable, run_program
 from stretto.errors import StrettoError
 from stretto.export import intel, mpich, openmpi, probe
 from stretto.export.cases import CheckCase
@@ -258,11 +259,11 @@ def test_one_launch_that_does_not_start_is_told(
     mpi = installation("openmpi4", monkeypatch)
     program = tmp_path / "bench"
     real = probe.library("bench", mpi.abi)
-    program.write_text(
+    executable(
+        program,
         f"#!/bin/sh\nif mkdir {tmp_path}/tried 2>/dev/null; then echo no luck; exit 3; fi\n"
-        f'exec {real} "$@"\n'
+        f'exec {real} "$@"\n',
     )
-    program.chmod(0o755)
     monkeypatch.setattr(probe, "library", lambda _kind, _abi: program)
     out = exported(openmpi.classic(SOME, "4"), mpi, "openmpi-4", tmp_path)
     with alone_here():
@@ -273,10 +274,7 @@ def test_one_launch_that_does_not_start_is_told(
 
 def stretto(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     with alone_here():
-        done = subprocess.run(
-            [sys.executable, "-m", "stretto", *words],
-            capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+        done = run_program([sys.executable, "-m", "stretto", *words], timeout=600)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import clusters
 from clusters import testbed
 from exports import tuned
 from mpis import MPIS, REPOSITORY, beside_others
+from processes import run_program
 from stretto.export import han, openmpi, unsafe
 from stretto.export.check import read
 from stretto.export.output import write
@@ -51,16 +51,7 @@ def ran(
     argv = [*clusters.launcher(cluster, "openmpi5", 2, ppn), str(cluster.shared / words[0])]
     env = clusters.environment(cluster, "openmpi5") | dict(variables)
     with beside_others():
-        done = subprocess.run(
-            [*argv, *words[1:]],
-            env=env,
-            cwd=cluster.shared,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = run_program([*argv, *words[1:]], env=env, cwd=cluster.shared, timeout=300)
     lines = [line.split() for line in done.stdout.splitlines()]
     return [w for w in lines if w[-1:] in (["right"], ["wrong"])], done.stdout + done.stderr
 

@@ -15,6 +15,7 @@ import pytest
 import clusters
 from exports import FIVE, FOUR, preset, result_file, tuned
 from mpis import MPIS, beside_others, have, installation
+from processes import run_program
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.export import check, everywhere, examine, han, intel, openmpi, probe
@@ -60,10 +61,11 @@ def presets(*collectives: str) -> list[Rule]:
 
 def sourced(out: Path, **variables: str) -> tuple[dict[str, str], str]:
     """What of an MPI's and of ours is set behind an export's script, and what that says."""
-    done = subprocess.run(
+    done = run_program(
         ["sh", "-euc", '. "$0"; env -0', out / SCRIPT],
-        capture_output=True, text=True, check=True, env={"PATH": os.defpath, **variables},
-    )  # fmt: skip
+        check=True,
+        env={"PATH": os.defpath, **variables},
+    )
     pairs = (line.partition("=") for line in done.stdout.split("\0") if line)
     found = {n: v for n, _, v in pairs if n.startswith(("OMPI_", "I_MPI_", "STRETTO_"))}
     return found, done.stderr
@@ -83,10 +85,11 @@ def module(tmp_path: Path, mode: str, out: Path, **environ: str) -> tuple[dict[s
     """What is set behind an export's module file."""
     reader = tmp_path / "read.tcl"
     reader.write_text(TCL)
-    done = subprocess.run(
+    done = run_program(
         [have("tclsh", "tcl"), reader, mode, out / MODULE],
-        capture_output=True, text=True, check=True, env={"PATH": os.defpath, **environ},
-    )  # fmt: skip
+        check=True,
+        env={"PATH": os.defpath, **environ},
+    )
     pairs = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
     mine = {n: v for n, v in pairs.items() if n.startswith(("I_MPI", "STRETTO", "OMPI"))}
     return mine, done.stderr

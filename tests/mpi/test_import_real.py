@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY
+from processes import run_program
 from stretto.errors import StrettoError
 from stretto.imports import imb, osu
 from stretto.imports.mpis import identity_of
@@ -48,11 +48,24 @@ def test_naming_asks_the_installed_mpi_what_numbers_mean() -> None:
 def imb_output(words: str, ranks: int = 4, tag: Sequence[str] = ()) -> str:
     mpi = MPIS["intel"].require()
     launcher, *options = mpi.launcher(ranks)
-    done = subprocess.run(
-        [launcher, *tag, *options, str(mpi.prefix / "bin" / "IMB-MPI1"), "-time", "100", "-iter",
-         "5", "-npmin", str(ranks), *words.split()],
-        capture_output=True, text=True, env=mpi.environment, timeout=300, check=True,
-    )  # fmt: skip
+    done = run_program(
+        [
+            launcher,
+            *tag,
+            *options,
+            str(mpi.prefix / "bin" / "IMB-MPI1"),
+            "-time",
+            "100",
+            "-iter",
+            "5",
+            "-npmin",
+            str(ranks),
+            *words.split(),
+        ],
+        env=mpi.environment,
+        timeout=300,
+        check=True,
+    )
     return done.stdout
 
 
@@ -94,10 +107,12 @@ def test_osu_reader_of_real_launchers_tags_takes_each_ranks_tables(
     mpi = MPIS[name].require()
     (tmp_path / "out").write_text(OSU)
     launcher, *more = mpi.launcher(2)
-    done = subprocess.run(
+    done = run_program(
         [launcher, *options, *more, "cat", str(tmp_path / "out")],
-        capture_output=True, text=True, env=mpi.environment, timeout=300, check=True,
-    )  # fmt: skip
+        env=mpi.environment,
+        timeout=300,
+        check=True,
+    )
     reading = osu.read(done.stdout, "f")
     assert not reading.problems
     expected = {t.collective: t.lines for t in osu.read(OSU, "f").tables}

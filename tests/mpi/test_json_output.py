@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, beside_others
+from processes import run_program
 
 pytestmark = pytest.mark.mpi
 
@@ -22,10 +22,9 @@ def printed(tmp_path: Path, *words: str) -> Any:
     if "STRETTO_TEST_LIB" in os.environ:
         env["STRETTO_LIB_DIR"] = os.environ["STRETTO_TEST_LIB"]
     with beside_others():
-        done = subprocess.run(
-            [sys.executable, "-m", "stretto", *words], env=env, cwd=tmp_path,
-            capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_program(
+            [sys.executable, "-m", "stretto", *words], env=env, cwd=tmp_path, timeout=300
+        )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

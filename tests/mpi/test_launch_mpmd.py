@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
+from processes import executable
 from stretto.kinds import Part
 from stretto.launch.evidence import read_evidence
 from stretto.launch.execute import Result, run
@@ -54,9 +55,7 @@ def start(
 def test_launcher_by_another_name_keeps_its_version(
     tmp_path: Path, words: str, version: str | None
 ) -> None:
-    path = tmp_path / "mpirun"
-    path.write_text(f"#!/bin/sh\necho '{words}'\n")
-    path.chmod(0o755)
+    path = executable(tmp_path / "mpirun", f"#!/bin/sh\necho '{words}'\n")
     assert identify_launcher(path) == Launcher(path, "openmpi", version)
 
 
@@ -70,8 +69,7 @@ def test_launcher_is_known_by_links_and_libraries(tmp_path: Path) -> None:
     for path in (link, chain, copy, orterun):
         assert is_launcher(path), path
     script = tmp_path / "mpirun.sh"  # is not asked: it might begin its work
-    script.write_text("#!/bin/sh\nexit 3\n")
-    script.chmod(0o755)
+    executable(script, "#!/bin/sh\nexit 3\n")
     for path in (script, Path("/bin/sh"), tmp_path / "none"):
         assert not is_launcher(path), path
     assert "mpirun_rsh" in LAUNCHER_NAMES
@@ -86,8 +84,7 @@ def test_mpmd_under_any_launcher_name_gives_every_program_the_library(
     (tmp_path / "link").symlink_to("/usr/bin/orterun")
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "mpirun").write_text('#!/bin/sh\nexec /usr/bin/mpiexec.openmpi "$@"\n')
-    (folder / "mpirun").chmod(0o755)
+    executable(folder / "mpirun", '#!/bin/sh\nexec /usr/bin/mpiexec.openmpi "$@"\n')
     (tmp_path / "programs.txt").write_text(f"-n 1 {app} a\n-n 1 {app}\n-n 1 {app} c\n")
     free = ["--oversubscribe", "--bind-to", "none"]
     three = ["-n", "1", app, ":", "-n", "1", "env", "A=b", app, "a : b", ":", "-n", "1", app]
@@ -124,9 +121,7 @@ def test_init_where_a_rank_lacks_the_library_ends_with_a_sentence(
         "hides": 'unset LD_PRELOAD OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID\nexec "$@"\n',
     }
     for script, text in scripts.items():
-        path = tmp_path / script
-        path.write_text(f"#!/bin/sh\n{text}")
-        path.chmod(0o755)
+        path = executable(tmp_path / script, f"#!/bin/sh\n{text}")
         other = [*launch, "-n", "1", app, ":", "-n", "1", str(path), app]
         more = {"STRETTO_INIT_SECONDS": "2"} if script == "hides" else {}
         evidence = tmp_path / f"evidence-{script}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY
+from processes import executable
 from stretto.launch.command import parse_command
 from stretto.launch.job import understand
 from stretto.launch.reach import in_script
@@ -78,8 +79,7 @@ def test_tools_are_found_wherever_a_command_has_them(tmp_path: Path) -> None:
         ("mpirun.openmpi -x LD_PRELOAD=./fortran-c.so ./plain", {}, [Tool("./fortran-c.so", True)]),
         ("mpirun.openmpi -x LD_PRELOAD=./fortran.so ./plain", {}, []),
     ]
-    (tmp_path / "tool.sh").write_text('export LD_PRELOAD="./libtool.so:$LD_PRELOAD"\nexec "$@"\n')
-    (tmp_path / "tool.sh").chmod(0o755)
+    executable(tmp_path / "tool.sh", 'export LD_PRELOAD="./libtool.so:$LD_PRELOAD"\nexec "$@"\n')
     (tmp_path / "fortran.c").write_text(FORTRAN)
     for words in (["fortran.so"], ["fortran-c.so", "-DC"]):
         subprocess.run(
@@ -130,9 +130,7 @@ def test_run_behind_a_tool_ends_natively_on_all_ranks_and_says_so(
     (tmp_path / "begins.c").write_text(f"#include <mpi.h>\n{BEGINS}")
     mpi.compile(tmp_path / "begins.c", tmp_path / "begins.so", "-shared", "-fPIC")
     for script, tool in (("some", built["tool"]), ("begins", tmp_path / "begins.so")):
-        path = tmp_path / script
-        path.write_text(f'#!/bin/sh\n. ./tool-{script}\nexec "$@"\n')
-        path.chmod(0o755)
+        executable(tmp_path / script, f'#!/bin/sh\n. ./tool-{script}\nexec "$@"\n')
         (tmp_path / f"tool-{script}").write_text(f'LD_PRELOAD="{tool}:$LD_PRELOAD"\n')
     launch = mpi.launcher(1)[:-2]
     one, all_ranks = ["-n", "1", "./plain", ":", "-n", "1"], ["-n", "2"]
@@ -162,9 +160,7 @@ def test_what_a_script_calls_may_drop_variables(tmp_path: Path) -> None:
     MPIS["openmpi4"].require()
     behind = ["mpirun.openmpi", "-n", "2", "sh", "-c", "LD_PRELOAD=/a.so exec ./a"]
     assert understand(behind, cwd=tmp_path).between == ("LD_PRELOAD=/a.so",)
-    script = tmp_path / "job.sh"
-    script.write_text("#!/bin/sh\nenv -i /usr/bin/mpirun.openmpi -n 2 ./a\n")
-    script.chmod(0o755)
+    executable(tmp_path / "job.sh", "#!/bin/sh\nenv -i /usr/bin/mpirun.openmpi -n 2 ./a\n")
     for words in (["./job.sh"], ["/bin/sh", "./job.sh"]):
         assert understand(words, mpi="openmpi", cwd=tmp_path).between == ("env -i",)
 

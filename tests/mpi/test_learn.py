@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mpis import ALL, MPIS, REPOSITORY
+from processes import run_program
 from programs import job, program, shim, under
 from stretto.files.identity import cpu_model
 from stretto.files.merge import merge_tables
@@ -156,11 +157,10 @@ def test_learning_with_threads_errors_and_freed_handles_gives_right_results(
 @pytest.mark.long
 def test_learning_under_thread_sanitizer_has_no_races() -> None:
     MPIS["mpich"].require()
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, str(REPOSITORY / "tools" / "conformance" / "races.py")],
         env=os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0 and done.stdout.count(" 0 races") == 5, done.stdout + done.stderr
 
 
@@ -183,11 +183,12 @@ def test_learn_command_leaves_a_table_that_run_and_learn_find(tmp_path: Path) ->
     stretto = [sys.executable, "-m", "stretto"]
     table = f"stretto-learning-{mpi.name}/learning-{mpi.name}.learned.table"
     for words, calls in ((["learn"], "4000"), (["learn", "--reproducible"], "400"), (["run"], "9")):
-        done = subprocess.run(
+        done = run_program(
             [*stretto, *words, *command, calls],
-            cwd=tmp_path, env={**os.environ, **mpi.environment}, capture_output=True, text=True,
-            timeout=120, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env={**os.environ, **mpi.environment},
+            timeout=120,
+        )
         assert done.returncode == 0 and "0 wrong" in done.stdout, done.stdout + done.stderr
         applied = f"and table {table}" if words[0] == "learn" else f"with table {table}"
         assert (applied in done.stderr) == (calls != "4000"), done.stderr

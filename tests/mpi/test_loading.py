@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from functions import FAMILIES, FAMILY_MACRO, PROGRAMS, SOURCE, section
 from mpis import ALL, DEBIAN_MPICH, MPIS, Mpi, beside_others, library, missing
+from processes import run_program
 
 pytestmark = pytest.mark.mpi
 DIALECTS = {"mpif.h": "program.f", "mpi": "program_mpi.f90", "mpi_f08": "program_f08.f90"}
@@ -190,15 +191,7 @@ def test_script_that_calls_mpirun(name: str, probe: dict[str, Path], tmp_path: P
     for preload in ({}, {"LD_PRELOAD": str(probe[mpi.family])}):
         with beside_others():
             results.append(
-                subprocess.run(
-                    ["bash", str(script)],
-                    env=mpi.environment | preload,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    timeout=600,
-                    check=False,
-                )
+                run_program(["bash", str(script)], env=mpi.environment | preload, timeout=600)
             )
     plain, preloaded = results
     assert (plain.returncode, preloaded.returncode) == (0, 0), preloaded.stderr

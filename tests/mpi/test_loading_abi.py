@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from functions import FAMILY_MACRO, SOURCE, declared_functions, functions, preprocessed
 from mpis import ALL, MPIS, Mpi
+from processes import run_program
 
 # Removed by MPI-3.0, still declared by some.
 REMOVED = {
@@ -52,9 +52,7 @@ TYPES = ["Aint", "Offset", "Count", "Fint", "Comm", "Datatype", "Errhandler", "F
 def measured(mpi: Mpi) -> list[tuple[str, str]]:
     """Return labels and C expressions to compare: sizes, offsets, signs, values."""
     flags = [FAMILY_MACRO[mpi.family], f"-I{SOURCE}", "-E", "-dM", "-include", "abi/mpi.h"]
-    ours = subprocess.run(
-        ["gcc", *flags, "-x", "c", "/dev/null"], capture_output=True, text=True, check=True
-    ).stdout
+    ours = run_program(["gcc", *flags, "-x", "c", "/dev/null"], check=True).stdout
     names = re.findall(r"^#define (MPI_[A-Z0-9_]+) ", ours, flags=re.M)
     assert len(names) > 250
     theirs = preprocessed(mpi, "-dD")
@@ -127,11 +125,9 @@ def test_values_and_layouts(name: str, tmp_path: Path) -> None:
     program = tmp_path / "compare"
     argv = ["gcc", *own, str(tmp_path / "main.c"), "-o", str(program), "-Wl,--no-as-needed"]
     argv += [str(mpi.libmpi), "-Wl,--allow-shlib-undefined", "-ldl", "-lpthread"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = run_program(argv)
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(
-        [program, str(len(rows))], env=mpi.environment, capture_output=True, text=True, check=False
-    )
+    done = run_program([program, str(len(rows))], env=mpi.environment)
     assert done.returncode == 0, done.stderr
 
     values = re.findall(r"^value (\d+) (-?\d+) (-?\d+)$", done.stdout, flags=re.M)

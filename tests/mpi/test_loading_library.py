@@ -23,6 +23,7 @@ from functions import (
     section,
 )
 from mpis import ALL, MPIS, REPOSITORY, library, missing
+from processes import run_program
 
 
 @pytest.mark.parametrize("kind", ["", "record"])
@@ -61,13 +62,7 @@ def test_mpi_function_without_mpi(family: str, tmp_path: Path) -> None:
     )
     program = tmp_path / "probe"
     subprocess.run(["gcc", str(source), "-o", str(program), "-ldl"], check=True)
-    done = subprocess.run(
-        [str(program)],
-        env=os.environ | {"LD_PRELOAD": str(library(family))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program([str(program)], env=os.environ | {"LD_PRELOAD": str(library(family))})
     assert done.returncode == 1
     assert "no MPI library that Stretto knows is loaded" in done.stderr
 
@@ -119,13 +114,7 @@ def test_opening_the_mpi(name: str, tmp_path: Path) -> None:
     subprocess.run(["gcc", *flags, *sources, "-o", str(program), "-ldl"], check=True)
 
     def opened(*arguments: str, env: Mapping[str, str] = mpi.environment) -> tuple[int, str]:
-        done = subprocess.run(
-            [str(program), *arguments],
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_program([str(program), *arguments], env=env)
         return done.returncode, done.stdout.strip()
 
     code, words = opened()
@@ -149,9 +138,7 @@ def test_first_call_by_many_threads(name: str, tmp_path: Path) -> None:
     link = ["-Wl,--no-as-needed", str(mpi.libmpi), "-Wl,--allow-shlib-undefined", "-lpthread"]
     subprocess.run(["gcc", *flags, *sources, "-o", str(program), *link, "-ldl"], check=True)
     for _ in range(20):
-        done = subprocess.run(
-            [str(program)], env=mpi.environment, capture_output=True, text=True, check=False
-        )
+        done = run_program([str(program)], env=mpi.environment)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.endswith(f"/{mpi.libmpi.name}\n")
 

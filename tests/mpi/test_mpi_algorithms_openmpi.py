@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import clusters
 from clusters import testbed
 from mpis import MPIS, Mpi, beside_others
+from processes import run_program
 from stretto.export.rules import Rule
 from stretto.export.targets import Wishes, writer_for
 from stretto.files.layout import RankLayout
@@ -178,10 +178,12 @@ def messages(
         if variable.startswith("OMPI_MCA_"):
             words += ["-x", variable]
     with beside_others():
-        done = subprocess.run(
-            [*words, str(built(mpi, nodes.shared)), str(COUNT)], env=env, cwd=nodes.shared,
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        done = run_program(
+            [*words, str(built(mpi, nodes.shared)), str(COUNT)],
+            env=env,
+            cwd=nodes.shared,
+            timeout=300,
+        )
     assert "wrong: 0" in done.stdout, (algorithm.label, done.stderr[-2000:])
     sums = [[0, 0], [0, 0]]
     for path in nodes.shared.glob(f"{profile.name}.*.prof"):

@@ -7,13 +7,13 @@ not used for that.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, Mpi
+from processes import run_program
 from stretto.mpi import from_launcher
 from stretto.mpi.algorithms import NativeAlgorithm, discover
 
@@ -57,14 +57,8 @@ def listed(mpi: Mpi, directory: Path) -> Listed:
     source = directory / "lists.c"
     source.write_text(LISTS)
     program = mpi.compile(source, directory / f"lists-{mpi.name}")
-    done = subprocess.run(
-        [str(program)],
-        env=mpi.environment,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=200,
-        check=True,
+    done = run_program(
+        [str(program)], env=mpi.environment, errors="replace", timeout=200, check=True
     )
     rows = [line.split("\t", 2) for line in done.stdout.splitlines() if line.count("\t") > 1]
     assert len(rows) > 100

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others, have
+from processes import run_program
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.launch.execute import run
@@ -26,9 +27,7 @@ def test_elf_reader_agrees_with_readelf() -> None:
     names = [Path(sys.executable).resolve(), Path(shutil.which("ls") or "/bin/ls").resolve()]
     names += [m.libmpi.resolve() for m in MPIS.values() if m.libmpi.exists()]
     for path in names:
-        done = subprocess.run(
-            [readelf, "-dW", str(path)], capture_output=True, text=True, check=True
-        )
+        done = run_program([readelf, "-dW", str(path)], check=True)
         wanted = [
             x.split("[")[1].split("]")[0] for x in done.stdout.splitlines() if "(NEEDED)" in x
         ]

@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from mpis import REPOSITORY, have, missing
+from processes import run_program
 
 FAMILIES = ("openmpi", "mpich", "mpi5")
 EXPECTED = {f"libstretto-{f}.so" for f in FAMILIES}
@@ -94,9 +95,7 @@ def check_libraries(directory: Path, machine: str) -> None:
 
 def run(*words: str | Path, **more: str) -> str:
     environ = {n: v for n, v in os.environ.items() if not n.startswith(("STRETTO_", "PYTHON"))}
-    done = subprocess.run(
-        [*map(str, words)], cwd=REPOSITORY, env=environ | more, capture_output=True, text=True
-    )
+    done = run_program([*map(str, words)], cwd=REPOSITORY, env=environ | more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -126,7 +125,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     env["SKBUILD_CMAKE_BUILD_TYPE"] = "Debug"  # half the time; what is built for users: test_wheel
     words = [environment / "bin" / "python", "-m", "pip", "-q", "wheel", "--no-deps", "-w", out]
     for _ in range(3):
-        done = subprocess.run([*words, archive], env=env, capture_output=True, text=True)
+        done = run_program([*words, archive], env=env)
         if done.returncode == 0 or not NETWORK.search(done.stderr):
             break
     assert done.returncode == 0, done.stderr[-5000:]
@@ -221,11 +220,11 @@ def test_aarch64_wheel_under_qemu(tmp_path: Path) -> None:
     loader = str(tmp_path / "loader")
     subprocess.run([compiler, str(tmp_path / "loader.c"), "-o", loader], check=True)
     for library in libraries:
-        done = subprocess.run([*qemu, loader, library], capture_output=True, text=True, timeout=60)
+        done = run_program([*qemu, loader, library], timeout=60)
         assert (done.returncode, done.stdout) == (0, "loaded\n"), done.stderr
     bench = tmp_path / "stretto" / "lib" / "stretto-bench-openmpi"
     bench.chmod(0o755)
-    done = subprocess.run([*qemu, str(bench)], capture_output=True, text=True, timeout=60)
+    done = run_program([*qemu, str(bench)], timeout=60)
     assert done.returncode > 0 and "stretto" in done.stderr  # without an MPI it says what it misses
 
 
@@ -248,6 +247,6 @@ def test_c_tests_under_qemu() -> None:
          "-E", "^node|mutants|verify"],
     ]  # fmt: skip
     for step in steps:
-        done = subprocess.run(step, cwd=REPOSITORY, env=env, capture_output=True, text=True)
+        done = run_program(step, cwd=REPOSITORY, env=env)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert re.search(r"100% tests passed", done.stdout)

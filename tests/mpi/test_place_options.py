@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mpis import MPIS, beside_others
+from processes import run_program
 from stretto.check.facts import collect_facts
 from stretto.place.order import placement
 from stretto.place.output import launch, options, write_order
@@ -28,10 +28,7 @@ def masks(name: str, words: list[str]) -> list[str]:
     words[0] = str(mpi.prefix / "bin" / words[0])
     env = mpi.environment | {"I_MPI_PIN": "1"}
     with beside_others():
-        done = subprocess.run(
-            [*words, "sh", "-c", SHELL], env=env, capture_output=True, text=True, timeout=300,
-            check=False,
-        )  # fmt: skip
+        done = run_program([*words, "sh", "-c", SHELL], env=env, timeout=300)
     found = dict(re.findall(r"rank (\d+) \S+\s+(\S+)", done.stdout))
     assert done.returncode == 0 and sorted(found) == ["0", "1"], done.stdout + done.stderr
     return [found["0"], found["1"]]

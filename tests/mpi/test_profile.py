@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, REPOSITORY, Mpi, beside_others
+from processes import executable, run_program
 from stretto.files.profile import format_profile, read_profile
 
 APPS = REPOSITORY / "tests" / "programs"
@@ -32,15 +33,8 @@ def environment(mpi: Mpi) -> dict[str, str]:
 def stretto(mpi: Mpi, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
     with beside_others():
-        return subprocess.run(
-            [sys.executable, "-m", "stretto", *words],
-            env=environment(mpi),
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            stdin=subprocess.DEVNULL,
-            check=False,
+        return run_program(
+            [sys.executable, "-m", "stretto", *words], env=environment(mpi), cwd=cwd, timeout=600
         )
 
 
@@ -140,8 +134,7 @@ def test_a_script_with_two_programs_replaces_only_the_file_that_is_named(tmp_pat
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
     script = tmp_path / "job.sh"
     launch = f"{' '.join(mpi.launcher(2))} {program}"
-    script.write_text(f"#!/bin/sh\n{launch} a\n{launch} b\n")
-    script.chmod(0o755)
+    executable(script, f"#!/bin/sh\n{launch} a\n{launch} b\n")
     for name in ("x.profile.json", "x-2.profile.json"):
         (tmp_path / name).write_text("mine")
     done = stretto(mpi, "diagnose", "-o", "x.profile.json", "--", str(script), cwd=tmp_path)
@@ -198,13 +191,12 @@ def test_profiles_of_one_directory_take_different_names(tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_ends.c", tmp_path / "ends", "-pthread")
     # each run ends when both have begun; the lock is this test's, so that both may run
-    script = tmp_path / "job.sh"
-    script.write_text(
+    script = executable(
+        tmp_path / "job.sh",
         "#!/bin/sh\n"
         f"touch begun.$1; while [ ! -e begun.a -o ! -e begun.b ]; do sleep 0.1; done\n"
-        f"exec {' '.join(mpi.launcher(1))} {program} threads 0\n"
+        f"exec {' '.join(mpi.launcher(1))} {program} threads 0\n",
     )
-    script.chmod(0o755)
     with beside_others():
         both = [
             subprocess.Popen(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS
+from processes import executable
 from stretto.errors import StrettoError
 from stretto.files.profile import parse_profile
 from stretto.profile.join import join_run, load_runs
@@ -20,12 +21,11 @@ from test_record import APPS, calls, run_recorded
 def test_a_rank_that_cannot_write(missing: int, tmp_path: Path) -> None:
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    script = tmp_path / "rank.sh"
-    script.write_text(
+    script = executable(
+        tmp_path / "rank.sh",
         f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = {missing} ] && STRETTO_PROFILE_DIR=/nowhere\n'
-        'exec "$@"\n'
+        'exec "$@"\n',
     )
-    script.chmod(0o755)
     words = [*mpi.launcher(3), str(script), str(program), str(tmp_path / "file")]
     done = stretto(mpi, "profile", "-o", "x.json", "--", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

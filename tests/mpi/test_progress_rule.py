@@ -16,6 +16,7 @@ import pytest
 
 from functions import FAMILY_MACRO, SOURCE, functions
 from mpis import MPIS, REPOSITORY, Mpi, library
+from processes import run_program
 from test_loading_library import exported
 
 APPS = REPOSITORY / "tests" / "programs"
@@ -67,9 +68,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory):
 
 def cases(mpi: Mpi, command: str, ranks: int) -> list[str]:
     """Return what can be run: not what ends the job, nor what the MPI itself does not survive."""
-    done = subprocess.run(
-        [command, "list"], env=mpi.environment, capture_output=True, text=True, check=True
-    )
+    done = run_program([command, "list"], env=mpi.environment, check=True)
     words = [line.split() for line in done.stdout.splitlines()]
     names = [name for name, least in words if int(least) <= ranks and name != "abort"]
     assert len(names) > 45

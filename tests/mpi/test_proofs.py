@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mpis import MPIS, REPOSITORY, have, missing
+from processes import run_program
 from programs import SHM, job, same
 
 TOOLS = REPOSITORY / "tools" / "conformance"
@@ -102,9 +103,7 @@ def test_nothing_grows(name: str) -> None:
 
 
 def _tool(name: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(TOOLS / name), *words], cwd=cwd, capture_output=True, text=True
-    )
+    return run_program([sys.executable, str(TOOLS / name), *words], cwd=cwd)
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mpis import ALL, MPIS, REPOSITORY, Mpi, library, missing, rarely
+from processes import executable, run_program
 from stretto.errors import StrettoError
 from stretto.files.profile import Call, Profile
 from stretto.profile.join import join_run, load_runs
@@ -210,9 +211,7 @@ def test_exports_nothing_that_the_mpi_lacks(name: str) -> None:
     mpi = ALL[name].require()
 
     def exported(path: Path) -> set[str]:
-        text = subprocess.run(
-            ["nm", "-D", "--defined-only", str(path)], capture_output=True, text=True, check=True
-        ).stdout
+        text = run_program(["nm", "-D", "--defined-only", str(path)], check=True).stdout
         names = {line.split()[-1].split("@")[0] for line in text.splitlines()}
         return {s for s in names if s.startswith(("MPI_", "PMPI_"))}
 
@@ -327,9 +326,7 @@ def apart(tmp_path: Path, ranks: int, unshare: list[str], script: str) -> list[R
         missing("namespaces need root and Linux 5.6")
     mpi = MPIS["openmpi4"].require()
     program = mpi.compile(APPS / "record_counts.c", tmp_path / "counts")
-    path = tmp_path / "rank.sh"
-    path.write_text(f"#!/bin/sh\n{script}")
-    path.chmod(0o755)
+    path = executable(tmp_path / "rank.sh", f"#!/bin/sh\n{script}")
     words = [str(path), str(program), str(tmp_path / "file")]
     done = run_recorded(mpi, ranks, words, tmp_path / "raw")
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others
+from processes import executable, run_program
 from stretto.cli import main
 from stretto.cli.apply import applied_to
 from stretto.errors import StrettoError
@@ -42,9 +43,7 @@ exit 7
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    show = tmp_path / "show.sh"
-    show.write_text(SHOW)
-    show.chmod(0o755)
+    executable(tmp_path / "show.sh", SHOW)
     return tmp_path
 
 
@@ -64,10 +63,9 @@ def stretto(folder: Path, stand_ins: Path) -> Run:
         environ = MPIS[name].require().environment | kept | {"STRETTO_LIB_DIR": str(libs)} | env
         for _ in range(3):
             with beside_others():
-                done = subprocess.run(
-                    [sys.executable, "-m", "stretto", *words], env=environ, cwd=folder,
-                    capture_output=True, text=True, timeout=600, check=False,
-                )  # fmt: skip
+                done = run_program(
+                    [sys.executable, "-m", "stretto", *words], env=environ, cwd=folder, timeout=600
+                )
             if done.returncode not in BROKEN_PIPE:
                 break
         return done
@@ -302,10 +300,7 @@ def test_env_lines_need_no_python(name: str, folder: Path, stretto: Run) -> None
     script = folder / "job.sh"
     script.write_text(f"{lines.stdout}exec {shlex.join(show(name))}\n")
     with beside_others():
-        done = subprocess.run(
-            ["sh", "job.sh"], env=mpi.environment, cwd=folder, capture_output=True, text=True,
-            timeout=600, check=False,
-        )  # fmt: skip
+        done = run_program(["sh", "job.sh"], env=mpi.environment, cwd=folder, timeout=600)
     expected = f"libstretto-{mpi.interposer}.so |  | bcast=shm reduce=shm |  | "
     assert done.stdout.splitlines() == [expected] * 2
 

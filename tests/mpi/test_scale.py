@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others
+from processes import executable
 from stretto.cli import main
 from stretto.files.scale import read_scale
 from stretto.launch.evidence import Evidence
@@ -105,12 +106,11 @@ def test_tuned_runs_prove_that_they_were(case: Path, capsys: pytest.CaptureFixtu
 def test_a_script_takes_the_numbers_and_threads_reach_the_ranks(
     case: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    script = case / "job.sh"
-    script.write_text(
+    executable(
+        case / "job.sh",
         f'#!/bin/sh\n{shlex.join(MPIRUN[:-2])} -n "$1" ./scaling 1 100 > log\n'
-        "cat log\nsed -n 's/threads /figure: /p' log\n"
+        "cat log\nsed -n 's/threads /figure: /p' log\n",
     )
-    script.chmod(0o755)
     words = ["--ppn", "1,2", "--threads", "2,1", "--repeats", "1", "--metric", r"figure: (\d+)"]
     words += ["--mpi", MPIRUN[0], "--json", "--", "./job.sh", "{n}"]
     assert scale(*words) == 0
@@ -124,9 +124,10 @@ def test_a_script_takes_the_numbers_and_threads_reach_the_ranks(
 def test_points_that_fail_are_told_and_the_others_go_on(
     case: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    script = case / "job.sh"
-    script.write_text("#!/bin/sh\n[ $1 = 2 ] && echo no licence >&2 && exit 7\necho done in 4 s\n")
-    script.chmod(0o755)
+    executable(
+        case / "job.sh",
+        "#!/bin/sh\n[ $1 = 2 ] && echo no licence >&2 && exit 7\necho done in 4 s\n",
+    )
     words = ["--ranks", "1,2", "--repeats", "3", "--metric", r"in (\d+) s", "--mpi", MPIRUN[0]]
     assert scale(*words, "--json", "--", "./job.sh", "{n}") == 0
     found = json.loads(capsys.readouterr().out)

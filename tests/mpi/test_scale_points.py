@@ -12,6 +12,7 @@ import pytest
 import answering
 from looks import until_seen
 from mpis import MPIS, beside_others
+from processes import executable
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.files.identity import Host
@@ -52,8 +53,7 @@ def test_a_script_that_ignores_the_number_is_found_out(
 ) -> None:
     MPIS["openmpi4"].require()
     rank = until_seen(tmp_path, monkeypatch)
-    Path("fixed.sh").write_text(f"#!/bin/sh\n{shlex.join(MPIRUN)} -n 2 {rank}\n")
-    Path("fixed.sh").chmod(0o755)
+    executable(Path("fixed.sh"), f"#!/bin/sh\n{shlex.join(MPIRUN)} -n 2 {rank}\n")
     with beside_others():
         words = ["scale", "--ranks", "1,2", "--repeats", "1", *launcher, "--json"]
         assert main([*words, "--", "./fixed.sh", "{n}"]) == 0
@@ -82,12 +82,11 @@ def test_tuned_runs_have_the_settings_that_run_would_set(
     """What `settings` had chosen never came into them: 0 points were tuned."""
     MPIS["openmpi4"].require()
     rank = until_seen(tmp_path, monkeypatch)
-    script = Path("job.sh")
-    script.write_text(
+    executable(
+        Path("job.sh"),
         '#!/bin/sh\n[ "$1" = 3 ] && export I_MPI_WAIT_MODE=4\necho "in ${I_MPI_WAIT_MODE:-10} s"\n'
-        f"export I_MPI_WAIT_MODE\n{shlex.join(MPIRUN)} -n $1 {rank}\n"
+        f"export I_MPI_WAIT_MODE\n{shlex.join(MPIRUN)} -n $1 {rank}\n",
     )
-    script.chmod(0o755)
     chosen(["./job.sh", "2"], {"I_MPI_WAIT_MODE": "5"})
     words = ["scale", "--ranks", "2,3", "--repeats", "2", "--metric", r"in (\d+) s", "--json"]
     with beside_others():

@@ -12,6 +12,7 @@ import pytest
 
 import stretto.tune.verify as verify_module
 from mpis import MPIS
+from processes import executable
 from stretto.cli import main
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -72,8 +73,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def script(case: Path, text: str) -> None:
-    (case / "job.sh").write_text(f'#!/bin/sh\necho {text} "$@"\n')
-    (case / "job.sh").chmod(0o755)
+    executable(case / "job.sh", f'#!/bin/sh\necho {text} "$@"\n')
 
 
 def session(case: Path, monkeypatch: pytest.MonkeyPatch, runs: Runs) -> tuple[Tuning, list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others
+from processes import executable
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Node, Profile
@@ -123,9 +124,7 @@ def launcher() -> str:
 
 
 def script(folder: Path, text: str, **values: str) -> list[str]:
-    path = folder / "case" / "job.sh"
-    path.write_text(text.format(launcher=launcher(), **values))
-    path.chmod(0o755)
+    executable(folder / "case" / "job.sh", text.format(launcher=launcher(), **values))
     return ["./job.sh"]
 
 

@@ -15,6 +15,7 @@ import pytest
 from answering import answer
 from looks import until_seen
 from mpis import MPIS, beside_others
+from processes import executable
 from stretto.cli import main
 from stretto.errors import UsageError
 from stretto.launch.command import Command, parse_command
@@ -160,8 +161,7 @@ def test_a_script_that_sets_it_is_found_out_by_its_ranks(
     script = where / "job.sh"
     launcher = f"{mpirun} --oversubscribe --bind-to none -n 2"
     rank = until_seen(tmp_path, monkeypatch)
-    script.write_text(f"#!/bin/sh\nexport {VARIABLE}=2048\n{launcher} {rank}\n")
-    script.chmod(0o755)
+    executable(script, f"#!/bin/sh\nexport {VARIABLE}=2048\n{launcher} {rank}\n")
     words = ["settings", "--candidates", f"{EAGER}=16384", "--json"]
     with beside_others():
         assert main([*words, "--mpi", mpirun, "-y", "--", "./job.sh"]) == 0

@@ -7,13 +7,13 @@ import dataclasses
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from mpis import MPIS, REPOSITORY, beside_others, missing
+from processes import executable, run_program
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host
@@ -113,10 +113,12 @@ def test_binding_is_done_by_the_environment(name: str) -> None:
     env = mpi.environment | {"I_MPI_PIN": "1"} | core
 
     with beside_others():
-        done = subprocess.run(
-            [*words, "sh", "-c", "grep Cpus_allowed_list /proc/self/status"], env=env,
-            capture_output=True, text=True, timeout=300, check=True, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_program(
+            [*words, "sh", "-c", "grep Cpus_allowed_list /proc/self/status"],
+            env=env,
+            timeout=300,
+            check=True,
+        )
     lists = re.findall(r"Cpus_allowed_list:\s*(\S+)", done.stdout)
     assert len(set(lists)) == 2 and all(x.isdigit() for x in lists), done.stdout
 
@@ -152,15 +154,14 @@ TWO = ["--candidates", f"{EAGER}=1024;{EAGER}=32768"]
 
 def script(case: Path, *words: str) -> list[str]:
     """A job that does the same without an MPI, so that many runs take little time."""
-    path = case / "job.sh"
-    path.write_text(
+    executable(
+        case / "job.sh",
         f"#!/bin/sh\nlimit=${{OMPI_MCA_{EAGER}:-4096}}\necho result 42 > result\n"
         '[ "$1" = tell ] && echo $limit > result\n'
         '[ "$1" = refuse ] && [ $limit -gt 20000 ] && echo no such limit >&2 && exit 4\n'
         'if [ "$1" = worse ]; then echo "time: $limit s"; else\n'
-        'echo "time: $((1000000 / limit)) s"; fi\n'
+        'echo "time: $((1000000 / limit)) s"; fi\n',
     )
-    path.chmod(0o755)
     return ["--mpi", launcher("openmpi4"), "--", "./job.sh", *words]
 
 
@@ -192,9 +193,7 @@ def test_the_setting_that_helps_is_found_confirmed_and_applied(
 
     words = ["-m", "stretto", "run", *job()]
     with beside_others():
-        done = subprocess.run(
-            [sys.executable, *words], capture_output=True, text=True, timeout=300, check=True
-        )
+        done = run_program([sys.executable, *words], timeout=300, check=True)
     assert f"OMPI_MCA_{EAGER}=32768 (from stretto-settings/settings.settings.json)" in done.stderr
     assert f"time: {1e6 / 32768:.3f}" in done.stdout
     assert main(["env", *job()]) == 0
@@ -220,8 +219,7 @@ def test_settings_apply_to_the_program_that_they_were_tried_on(
     start = [launcher("openmpi4"), "-n", "2"]
     for name in ("a/app", "b/app", "python3"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, "#!/bin/sh\n")
     mpi = find_installation(start[0]).identity
 
     def keep(*program: str) -> None:
@@ -304,9 +302,10 @@ def test_a_run_ends_with_the_budget_and_is_no_failure(
     case: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It took up to a minute more, and its setting counted as one that hangs."""
-    path = case / "long.sh"
-    path.write_text(f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n')
-    path.chmod(0o755)
+    executable(
+        case / "long.sh",
+        f'#!/bin/sh\n[ -z "$OMPI_MCA_{EAGER}" ] || exec sleep 100000\necho time: 1 s\n',
+    )
     words = ["--mpi", launcher("openmpi4"), "--", "./long.sh"]
     assert tune("--candidates", f"{EAGER}=1024", "--budget", "4s", "--json", *words) == 0
     found = json.loads(capsys.readouterr().out)
@@ -319,17 +318,16 @@ HELPING = ["--candidates", "alpha=1;beta=1;gamma=1;gamma=2"]
 
 
 def helping(case: Path, *words: str) -> list[str]:
-    path = case / "helping.sh"
-    path.write_text(
+    executable(
+        case / "helping.sh",
         "#!/bin/sh\ntime=1000\n"
         '[ -n "$OMPI_MCA_beta$OMPI_MCA_gamma" ] && time=$((time * 75 / 100))\n'
         '[ -n "$OMPI_MCA_beta" ] && time=$((time * 94 / 100))\n'
         'if [ -n "$OMPI_MCA_alpha" ]; then time=$((time * 80 / 100))\n'
         '[ "$1" = refuse ] && [ -n "$OMPI_MCA_beta" ] && echo not both >&2 && exit 4\n'
         '[ "$1" = alter ] && echo other > result; fi\n'
-        'echo "time: $time s"; echo "rate: $((100000000 / time)) steps/s"\n'
+        'echo "time: $time s"; echo "rate: $((100000000 / time)) steps/s"\n',
     )
-    path.chmod(0o755)
     return ["--mpi", launcher("openmpi4"), "--", "./helping.sh", *words]
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
+
 VERSIONS = {
     "openmpi4": "mpirun (Open MPI) 4.1.4",
     "openmpi5": "mpirun (Open MPI) 5.0.11",
@@ -18,9 +20,7 @@ VERSIONS = {
 def answer(path: Path, kind: str) -> Path:
     """Write a launcher of this kind."""
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\nprintf '{VERSIONS[kind]}\\n'\n")
-    path.chmod(0o755)
-    return path
+    return executable(path, f"#!/bin/sh\nprintf '{VERSIONS[kind]}\\n'\n")
 
 
 def machine(tmp_path: Path) -> Path:
@@ -29,8 +29,7 @@ def machine(tmp_path: Path) -> Path:
         for name in ("mpirun", "mpiexec.hydra", "srun"):
             answer(tmp_path / kind / name, kind)
     for name in ("app", "other"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, "#!/bin/sh\n")
     return tmp_path
 
 

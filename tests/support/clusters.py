@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mpis import MPIS, REPOSITORY, alone_here, beside_others, have, missing
+from processes import run_program
 
 sys.path.insert(0, str(REPOSITORY / "tools" / "testbed"))
 import cluster as testbed
@@ -163,16 +164,7 @@ def call(
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run a command; its exit status must be the one expected."""
     with alone_here() if alone else beside_others():
-        done = subprocess.run(
-            argv,
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = run_program(argv, env=env, cwd=cwd, timeout=timeout)
     words = f"{done.returncode}: {' '.join(argv)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     assert done.returncode == status, words
     assert "Traceback" not in done.stderr and "defect of Stretto" not in done.stderr, words
@@ -182,10 +174,12 @@ def call(
 def submit(nodes: testbed.Cluster, name: str, file: Path, *more: str) -> str:
     """Submit a campaign; return the number of its job."""
     words = [sys.executable, "-m", "stretto", "campaign", "submit", str(file), "--json"]
-    done = subprocess.run(
-        [*words, "--time", "10", *more], env=inside_a_job(nodes, name), cwd=nodes.shared,
-        capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+    done = run_program(
+        [*words, "--time", "10", *more],
+        env=inside_a_job(nodes, name),
+        cwd=nodes.shared,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     return str(json.loads(done.stdout)["job"])
 
@@ -199,7 +193,7 @@ def campaign_status(nodes: testbed.Cluster, name: str, out: Path) -> dict[str, A
 def state(job: str, env: Mapping[str, str]) -> str:
     """Return the state of a job in Slurm's queue; empty: it is not there any more."""
     queue = ["squeue", "-h", "-j", job, "-o", "%T"]
-    return subprocess.run(queue, env=env, capture_output=True, text=True).stdout.strip()
+    return run_program(queue, env=env).stdout.strip()
 
 
 def until(condition: Callable[[], bool], limit: float = 600) -> None:
@@ -224,7 +218,7 @@ def tc(nodes: testbed.Cluster, index: int, lines: Sequence[str]) -> None:
     """Give a node's end of its link another discipline, at once."""
     words = nodes.command(nodes.nodes[index], ["tc", "-batch", "-"])
     text = "\n".join(["qdisc del dev eth0 root", *lines]) + "\n"
-    subprocess.run(words, input=text, text=True, check=True, timeout=300, capture_output=True)
+    run_program(words, input=text, check=True, timeout=300)
 
 
 def capped_streams(mbits: float) -> list[str]:

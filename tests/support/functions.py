@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
 from mpis import REPOSITORY, Mpi
+from processes import run_program
 
 SOURCE = REPOSITORY / "src"
 FAMILY_MACRO = {
@@ -52,11 +52,8 @@ def functions() -> dict[str, Function]:
 def preprocessed(mpi: Mpi, *options: str) -> str:
     """Return the MPI's own header as the compiler sees it."""
     header = "mpi_abi.h" if mpi.standard else "mpi.h"
-    done = subprocess.run(
-        ["gcc", "-E", *options, f"-I{mpi.include}", str(mpi.include / header)],
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_program(
+        ["gcc", "-E", *options, f"-I{mpi.include}", str(mpi.include / header)], check=True
     )
     return done.stdout
 

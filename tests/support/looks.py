@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from processes import executable
 from stretto.tune import seen, trials
 
 
@@ -22,8 +23,7 @@ def until_seen(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     mark, program = directory / "seen", directory / "until-seen"
     mark.touch()
-    program.write_text(f"#!/bin/sh\nuntil [ -e '{mark}' ]; do sleep 0.05; done\n")
-    program.chmod(0o755)
+    executable(program, f"#!/bin/sh\nuntil [ -e '{mark}' ]; do sleep 0.05; done\n")
     look, watching = seen._look, trials.watching
 
     def marking(*words: Any) -> list[dict[str, str]]:

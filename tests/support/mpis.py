@@ -35,6 +35,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from processes import run_program
+
 if TYPE_CHECKING:
     from stretto.mpi import MPIInstallation
 
@@ -183,9 +185,7 @@ class Mpi:
         return [str(self.libmpi), *words, *path]
 
     def _build(self, argv: Sequence[str], program: Path) -> Path:
-        done = subprocess.run(
-            argv, env=self.environment, capture_output=True, text=True, check=False
-        )
+        done = run_program(argv, env=self.environment)
         assert done.returncode == 0, f"{' '.join(argv)}\n{done.stderr}"
         return program
 
@@ -206,9 +206,7 @@ class Mpi:
             return self._build([*words, *self._link("-Wl,--allow-shlib-undefined")], program)
         assert self.name == "intel", f"{self.name} has no Fortran"
         assert dialect != "mpi_f08", "Intel MPI's mpi_f08 module is for Intel's compiler only"
-        version = subprocess.run(
-            [words[0], "-dumpversion"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        version = run_program([words[0], "-dumpversion"], check=True).stdout.strip()
         folders = (self.include / "mpi" / "gfortran").glob("*")
         modules = sorted(folders, key=lambda path: tuple(map(int, path.name.split("."))))
         fitting = [m for m in modules if m.name.split(".")[0] == version.split(".")[0]]
@@ -237,10 +235,7 @@ class Mpi:
         self, command: Sequence[str], env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a program as the only rank: without a launcher, which takes much longer to start."""
-        return subprocess.run(
-            command, env=self.environment | dict(env or {}), capture_output=True, text=True,
-            timeout=600, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+        return run_program(command, env=self.environment | dict(env or {}), timeout=600)
 
     def run(
         self,
@@ -263,15 +258,8 @@ class Mpi:
                 ["-x", f"{name}={value}"] if self.family == "openmpi" else ["-genv", name, value]
             )
         with beside_others() if self.yields or ranks <= 2 else alone_here():
-            return subprocess.run(
-                [*words, *command],
-                env=self.environment | dict(env or {}),
-                cwd=cwd,
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                stdin=subprocess.DEVNULL,
-                check=False,
+            return run_program(
+                [*words, *command], env=self.environment | dict(env or {}), cwd=cwd, timeout=timeout
             )
 
 

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from processes import executable
+
 FAKE = """#!{python}
 import json, os, pathlib, sys
 here = pathlib.Path(__file__).parent
@@ -59,9 +61,7 @@ if rank == "0":
 def stand_in(lib: Path, abi: str) -> None:
     """Make a directory that holds it, for STRETTO_LIB_DIR."""
     lib.mkdir()
-    fake = lib / f"stretto-bench-{abi}"
-    fake.write_text(FAKE.format(python=sys.executable))
-    fake.chmod(0o755)
+    executable(lib / f"stretto-bench-{abi}", FAKE.format(python=sys.executable))
 
 
 def tell(

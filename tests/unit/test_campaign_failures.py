@@ -14,6 +14,7 @@ from typing import Literal
 import pytest
 
 import sweeps
+from processes import executable
 from stretto.campaign import command, greeting
 from stretto.campaign.begun import LayoutAsked, keep_about
 from stretto.campaign.conclude import Outcome, conclude
@@ -69,9 +70,10 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
 
 def srun(program: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """An srun that starts the stand-in."""
-    here = Path(program[-1]).parent / "srun"
-    here.write_text(f'#!/bin/sh\nexec {sys.executable} {os.environ["STAND"]} "$@"\n')
-    here.chmod(0o755)
+    here = executable(
+        Path(program[-1]).parent / "srun",
+        f'#!/bin/sh\nexec {sys.executable} {os.environ["STAND"]} "$@"\n',
+    )
     return [str(here), "--mpi=pmi2", *program], dict(os.environ)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
 from stretto.campaign.alone import alone_on, in_turn, node_of, refuse_held, short
 from stretto.campaign.layout import Layout
 from stretto.campaign.stopping import GRACE_S, stops_gently
@@ -75,9 +76,9 @@ def test_batch_script_lets_the_campaign_hear_interrupts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert WARNING_S - GRACE_S >= 30, "what outlasts the warning is ended well before Slurm does it"
-    program = tmp_path / "campaign"
-    program.write_text(f"#!/bin/sh\ngrep SigIgn /proc/$$/status > {tmp_path}/ignored\n")
-    program.chmod(0o755)
+    program = executable(
+        tmp_path / "campaign", f"#!/bin/sh\ngrep SigIgn /proc/$$/status > {tmp_path}/ignored\n"
+    )
     monkeypatch.setattr(sys, "executable", str(program))
     request = request_of(tmp_path / "out", layouts=(Layout(1, 2),))
     text = script(request, tmp_path / "c.toml", SlurmJob(), {})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from machines import machine
+from processes import script
 from stretto.check.facts import collect_facts
 from stretto.check.job import Started, judge_job, judge_start, probe
 from stretto.errors import StrettoError
@@ -17,12 +18,6 @@ from stretto.launch.command import parse_command
 from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from test_launch_variables import job as stand_in
-
-
-def script(path: Path, text: str = "") -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
 
 
 def test_options_that_name_files_are_left_out(tmp_path: Path) -> None:

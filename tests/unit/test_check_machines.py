@@ -8,13 +8,13 @@ import gzip
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from machines import GIB, facts, instance
+from processes import executable, run_program
 from stretto import cli
 from stretto.check.cluster import (
     Placed,
@@ -322,8 +322,7 @@ def test_judge_rails_that_a_setting_takes_away(tmp_path: Path) -> None:
 
     two = {"a": instance(tmp_path / "2", "hpc7a.96xlarge", 8, 2, 2)}
     one = {"a": instance(tmp_path / "1", "hpc6a.48xlarge", 8, 2, 1)}
-    (tmp_path / "a").write_text("")
-    (tmp_path / "a").chmod(0o755)
+    executable(tmp_path / "a", "")
     for job, given, expected in (
         (mpi("openmpi4"), {}, False),
         (mpi("openmpi4"), {"UCX_NET_DEVICES": "mlx5_0:1"}, True),
@@ -404,7 +403,7 @@ def packed(*lines: str) -> str:
 
 def test_survey_of_this_machine_has_its_facts() -> None:
     """The shell reads what Python reads, but for what only the machine itself can find out."""
-    done = subprocess.run(["sh", "-c", SURVEY], capture_output=True, text=True, check=True)
+    done = run_program(["sh", "-c", SURVEY], check=True)
     escapes = packed("file x /proc/../etc/passwd:1", "file x /etc/passwd:1")
     (found,) = read_survey(f"noise\n{done.stdout}{escapes}").nodes.values()
     (twice,) = read_survey(2 * done.stdout).nodes.values()
@@ -439,8 +438,7 @@ def test_survey_of_this_machine_has_its_facts() -> None:
 def test_judge_settings_that_do_not_act(tmp_path: Path) -> None:
     """Rules that another component overrides, a switch that is missing, another MPI's variables."""
     for name in ("a", "here"):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, "")
     rules, on = (
         "OMPI_MCA_coll_tuned_dynamic_rules_filename",
         "OMPI_MCA_coll_tuned_use_dynamic_rules",
@@ -500,8 +498,7 @@ def test_judge_versions_builds_and_tools_of_an_mpi_by_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = facts(tmp_path / "m")
-    (tmp_path / "a").write_text("")
-    (tmp_path / "a").chmod(0o755)
+    executable(tmp_path / "a", "")
     for kind, version, option, op, bad in (
         ("openmpi4", "4.1.4", "", None, True), ("openmpi4", "4.1.6", "", None, False),
         ("openmpi4", "4.1.4", "--mca op ^avx ", None, False),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from processes import executable, run_program
 from stretto.cli import main
 from stretto.cli.completion import SCRIPTS
 
@@ -57,16 +57,16 @@ def test_completion_of_a_word_offers_what_fits(
 
 
 def test_completion_script_of_bash_fills_in_its_words(tmp_path: Path) -> None:
-    program = tmp_path / "stretto"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m stretto "$@"\n')
-    program.chmod(0o755)
+    program = executable(
+        tmp_path / "stretto", f'#!/bin/sh\nexec {sys.executable} -m stretto "$@"\n'
+    )
     text = f"""{SCRIPTS["bash"]}
 COMP_WORDS=({program} bench --collective allg)
 COMP_CWORD=3
 _stretto
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True)
+    done = run_program(["bash", "-c", text], check=True)
     assert done.stdout.splitlines() == ["allgather", "allgatherv"], done.stderr
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sweeps
+from processes import run_program
 from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import PROBE, RankPlace, _parse
@@ -54,7 +54,7 @@ def test_threads_of_a_core_count_once_on_a_node(
     machine(tmp_path, siblings)
     shell = PROBE.replace("/sys/", f"{tmp_path}/sys/")
     assert shell != PROBE
-    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, timeout=300)
+    done = run_program(["/bin/sh", "-c", shell], timeout=300)
     assert done.returncode == 0 and not done.stderr
     (place,) = _parse(done.stdout)
     assert place.threads > 0 and place.cpu

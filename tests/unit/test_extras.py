@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from processes import run_program
 
 CODE = """
 import importlib, pkgutil, sys
@@ -26,7 +27,7 @@ sys.exit(main(["report", "x"]))
 
 
 def test_core_modules_load_without_the_extras_and_report_names_its_extra() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
+    done = run_program([sys.executable, "-c", CODE])
     assert done.returncode == 1 and "-m pip install 'stretto[report]'" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 

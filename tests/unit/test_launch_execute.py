@@ -11,17 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from processes import alive, run_program
 from stretto.errors import CommandFailedError, StrettoError
 from stretto.launch.execute import run
 from stretto.launch.guard import descendants as _descendants
-
-
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def test_status_and_output() -> None:
@@ -176,7 +169,7 @@ except Interrupted as error:
 def test_a_signal_while_it_is_put_away_is_told(place: str, number: signal.Signals) -> None:
     """It was "a defect of Stretto: _Stop: 2", or nothing at all."""
     argv = [sys.executable, "-c", PUT_AWAY, place, number.name]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = run_program(argv)
     said = f"the command was stopped as well ({number.name}) True\n"
     assert (done.stdout, done.returncode) == (said, 0), done.stderr
 
@@ -211,7 +204,7 @@ def test_the_guard_brings_nothing_along(monkeypatch: pytest.MonkeyPatch) -> None
     """No descriptor, no blocked or ignored signal of ours reaches the command."""
     script = "ls -l /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign)' /proc/self/status"
     # what whoever started the tests blocks or ignores is not ours
-    plain = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    plain = run_program(["sh", "-c", script], check=True)
     result = run(["sh", "-c", script], os.environ, capture="yes")
     count, *signals = result.stdout.split("\n")[:3]
     assert int(count) == 5  # the total, 0, 1, 2, and the directory itself
@@ -230,7 +223,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
         " capture='yes').stdout)\n"
     )
     argv = ["nohup", sys.executable, "-c", code]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = run_program(argv)
     assert done.returncode == 0 and done.stdout == "on\n\n", done.stderr
 
 
@@ -240,11 +233,8 @@ def test_what_nohup_ignores_the_command_ignores_too() -> None:
         "print(run(['grep', 'SigIgn', '/proc/self/status'], os.environ, capture='yes').stdout)"
     )
     for command, ignored in (([], 0), (["nohup"], 1)):
-        done = subprocess.run(
+        done = run_program(
             [*command, sys.executable, "-c", code],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             check=True,
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
@@ -262,7 +252,7 @@ def test_no_fork_hook_of_python_runs(way: str) -> None:
         "print(getattr(command, 'status', 0))\n"
     )
     argv = [sys.executable, "-c", code]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = run_program(argv)
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
 
 
@@ -281,7 +271,7 @@ def test_an_interrupt_while_a_process_starts_leaves_nothing(name: str, way: str)
         f"with interruptible():\n    {way}(['sleep', '{seconds}'], os.environ)\n"
     )
     argv = [sys.executable, "-c", code, name]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = run_program(argv)
     last = done.stderr.strip().splitlines()[-1]
     names = ("KeyboardInterrupt", "stretto.errors.Interrupted", "stretto.signals.Signalled")
     assert last.startswith(names), done.stderr

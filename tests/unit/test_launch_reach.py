@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from processes import run_program
 from stretto.errors import StrettoError
 from stretto.launch.inject import prepare
 from stretto.launch.reach import Obstacle, dropping, obstacles
@@ -59,7 +59,7 @@ def test_run_behind_env_i_before_the_launcher_sets_variables_again(tmp_path: Pat
         if words[0] == "sudo":
             assert words[1] == "env" and f"LD_PRELOAD={LIB}" in words
             continue
-        done = subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        done = run_program(words, env=environ, cwd=tmp_path)
         assert done.stdout == f"{LIB}|allreduce=shm bcast=shm|\n"
 
 

@@ -8,7 +8,6 @@ import inspect
 import json
 import pickle
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 
+from processes import executable, run_program
 from stretto import light
 from stretto.cli import app, main
 from stretto.files.identity import cpu_model, this_cpu
@@ -147,12 +147,11 @@ end 1
 
 def make_launcher(directory: Path) -> dict[str, str]:
     """Make an mpirun that shows what its process ignores, and return an environment for it."""
-    launcher = directory / "mpirun"
-    launcher.write_text(
+    executable(
+        directory / "mpirun",
         "#!/bin/sh\n[ $1 = --version ] && exec echo 'mpirun (Open MPI) 4.1.4'\n"
-        "exec grep SigIgn /proc/self/status\n"
+        "exec grep SigIgn /proc/self/status\n",
     )
-    launcher.chmod(0o755)
     environ = {"PATH": f"{directory}:/usr/bin:/bin", "HOME": str(directory)}
     return environ | {"XDG_CACHE_HOME": str(directory / "cache")}
 
@@ -176,10 +175,11 @@ def test_run_loads_and_starts_nothing_that_it_does_not_need(
     environ["STRETTO_DISABLE"] = disable
     counts, loaded = [], set()
     for _ in range(2):  # the second time the cache knows launcher and table
-        done = subprocess.run(
+        done = run_program(
             [sys.executable, "-c", WATCHED, "run", *how, "--", "mpirun", "-n", "2", "true"],
-            env=environ, cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=environ,
+            cwd=tmp_path,
+        )
         assert done.returncode == 0 and words in done.stderr, done.stderr
         number, *names = done.stdout.split()
         counts.append(int(number))
@@ -190,19 +190,18 @@ def test_run_loads_and_starts_nothing_that_it_does_not_need(
 
 def test_run_command_does_not_ignore_what_python_ignores(tmp_path: Path) -> None:
     environ = make_launcher(tmp_path)
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-m", "stretto", "run", "--", "mpirun", "-n", "2", "true"],
-        env=environ, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environ,
+        cwd=tmp_path,
+    )
     ignored = int(done.stdout.split()[1], 16)
     assert not ignored & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1), done.stderr
 
 
 def test_version_loads_no_typer() -> None:
     program = "import sys; from stretto.cli import main; main(['--version']); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     first, second = done.stdout.splitlines()
     assert first == f"stretto {__version__}"
     assert not {"typer", "pathlib", "re"} & set(second.split()) - set(sys.builtin_module_names)
@@ -247,9 +246,7 @@ def test_help_of_commands_loads_their_parsers_only(capsys: pytest.CaptureFixture
         asked += [f"{name} --help", *(f"{name} {inner} --help" for inner in below)]
     for words in asked:
         assert main(words.split()) == 0
-    done = subprocess.run(
-        [sys.executable, "-c", HELPS, *asked], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", HELPS, *asked], check=True)
     text, _, loaded = done.stdout.rstrip().rpartition("\n")
     assert text.rstrip() == capsys.readouterr().out.rstrip()
     check_loaded(loaded, set())
@@ -267,11 +264,18 @@ def test_completion_of_a_word_loads_no_more_than_its_values_need(
     typed: str, offered: str, more: set[str]
 ) -> None:
     program = "import sys; from stretto.cli import app; app.run(sys.argv[1:], True)"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}; print(*sys.modules)", "completion", "bash", "--",
-         *typed.split()],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = run_program(
+        [
+            sys.executable,
+            "-c",
+            f"{program}; print(*sys.modules)",
+            "completion",
+            "bash",
+            "--",
+            *typed.split(),
+        ],
+        check=True,
+    )
     *found, loaded = done.stdout.splitlines()
     assert offered in found
     check_loaded(loaded, more)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
+from processes import executable
 from stretto import cli
 from stretto.campaign.command import request_of
 from stretto.campaign.hosts import Hosts, find_hosts
@@ -62,9 +63,7 @@ def test_names_in_other_forms_are_refused_in_a_dry_run(capsys: pytest.CaptureFix
 def test_names_of_an_allocation_are_written_out_by_slurm_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = tmp_path / "scontrol"
-    tool.write_text('#!/bin/sh\n[ "$3" = "n[1-2]" ] && printf "n1\\nn2\\n"\n')
-    tool.chmod(0o755)
+    executable(tmp_path / "scontrol", '#!/bin/sh\n[ "$3" = "n[1-2]" ] && printf "n1\\nn2\\n"\n')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
@@ -118,9 +117,9 @@ def test_nodes_that_do_not_answer_are_named(
 ) -> None:
     for name in ("SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"):
         monkeypatch.delenv(name, raising=False)
-    launcher = tmp_path / "mpirun"
-    launcher.write_text("#!/bin/sh\necho 'ssh: Could not resolve hostname' >&2\nexit 1\n")
-    launcher.chmod(0o755)
+    launcher = executable(
+        tmp_path / "mpirun", "#!/bin/sh\necho 'ssh: Could not resolve hostname' >&2\nexit 1\n"
+    )
     warned: list[str] = []
     mpi = OpenMPI("openmpi", "openmpi", "4.1.4", "Open MPI", tmp_path, None, launcher)
     with pytest.raises(StrettoError) as error:

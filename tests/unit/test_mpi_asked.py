@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import script
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.mpi import detect, variables
@@ -26,17 +27,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def program(path: Path, text: str) -> Path:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
-
-
 def srun(folder: Path) -> Path:
     """Slurm's as it is before its module is loaded, and with it."""
     said = folder / "said"
     said.write_text(UNCONFIGURED)
-    return program(
+    return script(
         folder / "srun",
         f'[ -n "$SLURM_CONF" ] && echo slurm 22.05.8 && exit 0\ncat {said} >&2\nexit 1',
     )
@@ -65,10 +60,10 @@ def test_an_srun_without_configuration_is_refused_with_what_to_set(
 
 def test_an_srun_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_TIMEOUT_S", 0.2)
-    path = program(tmp_path / "srun", "exec sleep 20")
+    path = script(tmp_path / "srun", "exec sleep 20")
     assert mpi.identify_launcher(path, {}).kind == "slurm"
     with pytest.raises(StrettoError, match="does not answer"):
-        mpi.identify_launcher(program(tmp_path / "mpirun", "exec sleep 20"), {})
+        mpi.identify_launcher(script(tmp_path / "mpirun", "exec sleep 20"), {})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +75,7 @@ def test_what_a_launcher_says_on_failing_is_not_kept(
     tmp_path: Path, cache: Path, failing: str
 ) -> None:
     works = "[ -n \"$LOADED\" ] && echo 'mpirun (Open MPI) 5.0.11' && exit 0"
-    path = program(tmp_path / "mpirun", f"{works}\n{failing}")
+    path = script(tmp_path / "mpirun", f"{works}\n{failing}")
     try:
         mpi.identify_launcher(path, {})
     except StrettoError as error:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from processes import executable
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.kinds import Binding
@@ -206,8 +207,7 @@ def test_answers_are_kept_until_the_file_changes(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     script = tmp_path / "mpirun"
     count = tmp_path / "count"
-    script.write_text(f"#!/bin/sh\necho x >> {count}\necho 'mpirun (Open MPI) 4.1.4'\n")
-    script.chmod(0o755)
+    executable(script, f"#!/bin/sh\necho x >> {count}\necho 'mpirun (Open MPI) 4.1.4'\n")
     for _ in range(3):
         assert mpi.identify_launcher(script).version == "4.1.4"
     assert count.read_text().count("x") == 1

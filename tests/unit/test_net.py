@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import run_program
 from stretto.built import net_program
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
@@ -466,9 +466,7 @@ def test_agent_on_a_port_that_is_taken_names_it(monkeypatch: pytest.MonkeyPatch)
 
 def test_agent_ends_with_its_input_and_refuses_foreign_lines() -> None:
     for text in ("", "run id=1\n", "token short\n", "token 0123456789abcdef\nnonsense\n"):
-        done = subprocess.run(
-            [net_program()], input=text, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = run_program([net_program()], input=text, timeout=300)
         assert done.returncode == 0 and done.stdout.count("\n") == 1, text
 
 

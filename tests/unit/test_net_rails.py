@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from processes import run_program
 from stretto.built import net_program
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -58,7 +58,7 @@ def counters(root: Path, *machine: Mapping[str, str]) -> dict[str, tuple[int, in
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text + "\n")
     words = f"token 0123456789abcdef\nrails root={root}\nquit\n"
-    done = subprocess.run([str(net_program())], input=words, capture_output=True, text=True)
+    done = run_program([str(net_program())], input=words)
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["event"] == "rails"
     for rail in found["rails"]:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines import facts, hwloc_xml, instance
+from processes import executable
 from profiles import profile, torus
 from stretto import cli
 from stretto.check.cluster import Placed
@@ -178,8 +179,7 @@ def test_options_number_cores_as_each_launcher_does(tmp_path: Path) -> None:
 def typed_for(kind: str, typed: str, tmp_path: Path) -> Command:
     script = tmp_path / kind
     about = "mpirun (Open MPI) 4.1.4" if kind == "mpirun" else "HYDRA build details: Version: 4.2"
-    script.write_text(f"#!/bin/sh\necho '{about}'\n")
-    script.chmod(0o755)
+    executable(script, f"#!/bin/sh\necho '{about}'\n")
     return parse_command([str(script), *typed.split()], {"PATH": "/usr/bin:/bin"}, tmp_path)
 
 
@@ -493,8 +493,7 @@ def test_place_of_a_command_that_shows_no_ranks_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "app").write_text("#!/bin/sh\n")
-    (tmp_path / "app").chmod(0o755)
+    executable(tmp_path / "app", "#!/bin/sh\n")
     assert cli.main(["place", "--mpi", "/usr/bin/mpirun.openmpi", *words]) != 0
     assert text in capsys.readouterr().err
     assert not [p for p in tmp_path.iterdir() if p.name.startswith("place-")]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from processes import alive, executable, run_program
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import PROBE, HangError, StartError, _parse, probe
 from stretto.campaign.slurm import srun_starter
@@ -31,22 +31,13 @@ def hanging(path: Path) -> Path:
     """A launcher that hangs, and the file in which it says its process and its child's."""
     mark = path.parent / "processes"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(HANGS.format(mark=mark))
-    path.chmod(0o755)
+    executable(path, HANGS.format(mark=mark))
     return mark
 
 
 def mpi_of(directory: Path) -> MPIInstallation:
     hanging(directory / "bin" / "mpirun")
     return from_launcher(directory / "bin" / "mpirun", dict(os.environ))
-
-
-def alive(process: str) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state not in "ZX"
 
 
 def ended(mark: Path) -> bool:
@@ -153,7 +144,7 @@ def test_what_starts_proxies_by_srun_counts_its_ranks_itself() -> None:
     for k in range(2):
         env = os.environ | {"PMIX_RANK": "0", "SLURM_PROCID": "0", "PMI_RANK": str(k)}
         env.pop("OMPI_COMM_WORLD_RANK", None)
-        done = subprocess.run(["/bin/sh", "-c", PROBE], env=env, capture_output=True, text=True)
+        done = run_program(["/bin/sh", "-c", PROBE], env=env)
         said += done.stdout
     assert [p.rank for p in _parse(said)] == [0, 1]
 

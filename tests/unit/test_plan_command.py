@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import inprocess
+from processes import run_program
 from stretto import plan
 from stretto.cli import main
 from stretto.model import plan_sweep
@@ -27,10 +28,11 @@ def stretto(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess
 def as_a_process(
     *words: str | bytes, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-m", "stretto", "plan", *words],
-        capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=120, check=False,
-    )  # fmt: skip
+        env={**os.environ, **(env or {})},
+        timeout=120,
+    )
 
 
 def test_list_names_every_algorithm() -> None:

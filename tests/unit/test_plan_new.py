@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import run_program
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 #: the algorithm of CONTRIBUTING.md: its file, its row and its formula
@@ -58,9 +60,7 @@ def stretto(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "STRETTO_LIB_DIR": str(tree),
         "PYTHONPATH": str(REPOSITORY / "python"),
     }
-    return subprocess.run(
-        [sys.executable, "-m", "stretto", *words], env=environ, capture_output=True, text=True
-    )
+    return run_program([sys.executable, "-m", "stretto", *words], env=environ)
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ import pytest
 
 from mpis import rarely
 from net_samples import cluster
+from processes import run_program
 from report_samples import make
 from stretto.cli import main
 from stretto.files.net import write_net
@@ -174,7 +175,7 @@ def started(
         f"--window-size={width},{height}",
         *more,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    return run_program(command, timeout=600)
 
 
 def look(browser: str, page: Path, tmp_path: Path, width: int = 1280, extra: str = "") -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from answering import answer
+from processes import executable
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
@@ -34,8 +35,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     launcher = answer(tmp_path / "bin" / "mpirun", "openmpi4")
     where = tmp_path / "case"
     where.mkdir()
-    (where / "job.sh").write_text("#!/bin/sh\necho speed: 12 steps/s\necho all done\n")
-    (where / "job.sh").chmod(0o755)
+    executable(where / "job.sh", "#!/bin/sh\necho speed: 12 steps/s\necho all done\n")
     monkeypatch.chdir(where)
     return ["--mpi", str(launcher), "-o", str(tmp_path / "out"), "-y", "--", "./job.sh", "{n}"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
+from processes import executable
 from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.placement import RankPlace
@@ -32,11 +33,10 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [n for n in os.environ if n.startswith("SLURM_")]:
         monkeypatch.delenv(name)
     said = tmp_path / "said"
-    tool = tmp_path / "scontrol"
-    tool.write_text(
-        f'#!/bin/sh\n[ "$2" = node ] || exec echo n1\n[ "$3$4" = "-on1" ] && exec cat "{said}"\n'
+    executable(
+        tmp_path / "scontrol",
+        f'#!/bin/sh\n[ "$2" = node ] || exec echo n1\n[ "$3$4" = "-on1" ] && exec cat "{said}"\n',
     )
-    tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n1")

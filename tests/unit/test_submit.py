@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
 from stretto import cli
 from stretto.campaign import run, submit
 from stretto.campaign.layout import Layout
@@ -34,11 +35,6 @@ EXCLUDED = Excluded(0, "bcast", "ring", 8, "hung")
 END = LaunchEnd(0, "failed", "the MPI does not come up")
 
 
-def program(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
-
-
 @dataclass
 class Ended:
     """What came of a job: its exit code, what it was asked about, put into the queue and said."""
@@ -52,7 +48,7 @@ class Ended:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a stand-in for the campaign, of which a record is there already."""
-    program(tmp_path / "campaign", CAMPAIGN)
+    executable(tmp_path / "campaign", CAMPAIGN)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "campaign"))
     results = tmp_path / "out of/openmpi-4.1.4/cpu/1x2.bench.jsonl"
     results.parent.mkdir(parents=True)
@@ -66,8 +62,10 @@ def job_of(
     """Run a job that is told to stop, and until then has measured what is named."""
     (here / "gain").write_text(format_record(gain))
     alone = '[ -z "$SQUEUE_STATES$SQUEUE_NAMES$SLURM_CLUSTERS" ] || exit 0'
-    program(here / "squeue", f'#!/bin/sh\n{alone}\necho "$3" >> "{here}/asked"\necho "{state}"\n')
-    program(
+    executable(
+        here / "squeue", f'#!/bin/sh\n{alone}\necho "$3" >> "{here}/asked"\necho "{state}"\n'
+    )
+    executable(
         here / "scontrol",
         f'#!/bin/sh\n[ -z "$SLURM_CLUSTERS" ] || exit 1\necho "$@" >> "{here}/requeued"\n',
     )
@@ -146,12 +144,12 @@ def test_a_file_system_that_was_away_ends_no_job(
 ) -> None:
     more = gain if isinstance(gain, str) else format_record(gain)
     results = here / "out of/openmpi-4.1.4/cpu/1x2.bench.jsonl"
-    program(
+    executable(
         here / "campaign",
         f"#!/bin/sh\nsleep 0.5\ncat >> '{results}' <<'END'\n{more}END\nexit {code}\n",
     )
-    program(here / "squeue", f'#!/bin/sh\necho "{RUNNING}"\n')
-    program(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
+    executable(here / "squeue", f'#!/bin/sh\necho "{RUNNING}"\n')
+    executable(here / "scontrol", f'#!/bin/sh\necho "$@" >> "{here}/requeued"\n')
     request = request_of(here / "out of", layouts=(Layout(1, 2),))
     text = script(request, here / "c.toml", SlurmJob(), {})
     job = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)}
@@ -274,7 +272,7 @@ def sbatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a stand-in for sbatch was given: not there until something is submitted."""
     given = tmp_path / "given"
     (tmp_path / "bin").mkdir()
-    program(tmp_path / "bin" / "sbatch", f'#!/bin/sh\ncp "$2" "{given}"\necho 7\n')
+    executable(tmp_path / "bin" / "sbatch", f'#!/bin/sh\ncp "$2" "{given}"\necho 7\n')
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
     return given
 
@@ -320,7 +318,7 @@ def test_names_that_slurm_does_not_know(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     words = "sbatch: error: Batch job submission failed: Invalid node name specified"
-    program(tmp_path / "bin" / "sbatch", f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
+    executable(tmp_path / "bin" / "sbatch", f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
     monkeypatch.setattr(submit, "cost_lines", lambda *of: [])
     file = tmp_path / "c.toml"
     file.write_text(CAMPAIGN_FILE + 'hosts = ["n1.cluster", "n2.cluster"]')

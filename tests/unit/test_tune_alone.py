@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.tune.place import COPIES, LOCK, alone_in
@@ -57,8 +58,7 @@ def test_commands_refuse_before_anything_runs(
 ) -> None:
     case = tmp_path / "case"
     case.mkdir()
-    (case / "job.sh").write_text("#!/bin/sh\ntouch ../ran\n")
-    (case / "job.sh").chmod(0o755)
+    executable(case / "job.sh", "#!/bin/sh\ntouch ../ran\n")
     monkeypatch.chdir(case)
     out = case / "out"
     other = holding(out)

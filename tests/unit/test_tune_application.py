@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from processes import run_program
 from stretto.cli.tune import _following
 from stretto.errors import CommandFailedError, StrettoError, UsageError
 from stretto.files.bench import Bench, Header, Launch, Sample
@@ -265,9 +265,7 @@ def test_every_run_reads_its_input_from_the_beginning(tmp_path: Path) -> None:
     )
     with (tmp_path / "input").open("rb", buffering=0) as stream:
         stream.seek(len("read already\n"))
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdin=stream, capture_output=True, text=True, check=True
-        )
+        done = run_program([sys.executable, "-c", code], stdin=stream, check=True)
     assert done.stdout.split() == ["b'x'", "b'x'"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
 from stretto.errors import StrettoError
 from stretto.tune.outside import for_copies, full_paths, outside, variables_for
 from stretto.tune.place import COPIES, Place, fresh
@@ -20,8 +21,7 @@ def case(tmp_path: Path) -> Path:
     (base / "inner").mkdir(parents=True)
     (base / "input").write_text("x")
     (base.parent / "build").mkdir()
-    (base.parent / "build" / "app").write_text('#!/bin/sh\ncat "$1"\n')
-    (base.parent / "build" / "app").chmod(0o755)
+    executable(base.parent / "build" / "app", '#!/bin/sh\ncat "$1"\n')
     (base.parent / "mesh.msh").write_text("mesh")
     return base
 

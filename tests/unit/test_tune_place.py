@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from processes import run_program
 from stretto.tune.place import COPIES, Place, case_files, fresh, make_output
 
 
@@ -70,18 +71,14 @@ READ = (
 
 
 def test_every_run_reads_what_came_through_the_pipe() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", READ, "30"], input="x" * 200_000, capture_output=True, text=True
-    )
+    done = run_program([sys.executable, "-c", READ, "30"], input="x" * 200_000)
     assert done.stdout.split() == ["200000"] * 3, done.stderr
 
 
 def test_a_pipe_without_an_end_is_refused_in_words() -> None:
     reader, writer = os.pipe()
     os.write(writer, b"some")
-    done = subprocess.run(
-        [sys.executable, "-c", READ, "1"], stdin=reader, capture_output=True, text=True, timeout=120
-    )
+    done = run_program([sys.executable, "-c", READ, "1"], stdin=reader, timeout=120)
     os.close(reader)
     os.close(writer)
     assert done.returncode == 1 and done.stdout == ""

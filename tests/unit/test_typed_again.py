@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from processes import run_program
 
 CODE = "import sys; from stretto.launch.typed import typed; print(typed(sys.argv[1:]), end='')"
 
@@ -35,8 +36,7 @@ def test_suggested_commands_keep_the_input(shell: str, expected: str, tmp_path: 
     if "gone" in shell:
         program = f"rm gone.txt; {program}"
         shell = shell.replace("{} ./a 0<gone.txt", "{{ {} ./a; }} 0<gone.txt")
-    done = subprocess.run(
-        shell.format(program), shell=True, cwd=where, capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, env=dict(os.environ), check=True,
-    )  # fmt: skip
+    done = run_program(
+        shell.format(program), shell=True, cwd=where, env=dict(os.environ), check=True
+    )
     assert done.stdout == expected.format(where=where)
