@@ -10,7 +10,6 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -37,10 +36,7 @@ stall = 200
 NAME = "openmpi4"
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2, with_slurm=True, cpus=4) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2, with_slurm=True, cpus=4)
 
 
 def test_two_tasks_of_an_array_share_a_campaign(nodes: testbed.Cluster) -> None:

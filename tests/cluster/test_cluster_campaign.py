@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,7 @@ stall = 200
 """
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2, with_slurm=True) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2, with_slurm=True)
 
 
 def campaign(nodes: testbed.Cluster, name: str, launcher: str) -> Path:

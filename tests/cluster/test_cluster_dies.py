@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +33,7 @@ stall = 60
 NAME = "openmpi4"
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2)
 
 
 def status(nodes: testbed.Cluster, out: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,7 @@ stall = 200
 """
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(NODES, with_slurm=True) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(NODES, with_slurm=True)
 
 
 def installation(name: str) -> MPIInstallation:

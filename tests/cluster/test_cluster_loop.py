@@ -7,7 +7,6 @@ import math
 import re
 import shlex
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,7 @@ pytestmark = [pytest.mark.root, pytest.mark.mpi]
 THREE = ["openmpi4", "openmpi5", "mpich"]
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(4) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(4)
 
 
 @pytest.mark.parametrize("name", rarely([*THREE, "intel"], ["openmpi4", "intel"]))

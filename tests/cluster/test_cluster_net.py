@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,7 @@ LINK, STREAM, SLOW = 200, 40, 50
 PAYLOAD = 1448 / 1514
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(4, bandwidth=f"{LINK}mbit") as cluster:
-        yield cluster
+nodes = clusters.nodes_of(4, bandwidth=f"{LINK}mbit")
 
 
 def command(nodes: testbed.Cluster, hosts: Sequence[int], *words: str) -> list[str]:

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,10 +44,7 @@ HELD = 90
 JOB = re.compile(r"/\.(\d+x\d+)\.bench\.jsonl\.launch(\d+)\.[^/]*/job\Z")
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(4, with_slurm=True) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(4, with_slurm=True)
 
 
 def test_two_layouts_at_once_and_no_node_in_both(nodes: testbed.Cluster) -> None:

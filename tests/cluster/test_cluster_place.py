@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +33,7 @@ PPN, WIDTH, BYTES, STEPS, SEED = 4, 4, 50_000, 20, 7
 ALL, LEAST = 4 * PPN * 4 * BYTES * STEPS, 4 * 8 * BYTES * STEPS
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(4) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(4)
 
 
 def halo(nodes: testbed.Cluster, name: str, steps: int = STEPS) -> list[str]:

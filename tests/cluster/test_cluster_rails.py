@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
@@ -23,10 +22,7 @@ LINK, STREAM = 100, 40
 SPREAD = "pml_ob1_use_all_rdma=1,pml_ob1_max_rdma_per_request=1"
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2, bandwidth=f"{LINK}mbit", rails=2) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2, bandwidth=f"{LINK}mbit", rails=2)
 
 
 def net(

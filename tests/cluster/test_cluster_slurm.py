@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,7 @@ from processes import run_program
 pytestmark = [pytest.mark.root, pytest.mark.mpi]
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2, with_slurm=True) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2, with_slurm=True)
 
 
 def srun(nodes: testbed.Cluster, name: str, *argv: str) -> list[str]:

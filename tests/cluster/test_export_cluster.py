@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,7 @@ pytestmark = [pytest.mark.root, pytest.mark.mpi, pytest.mark.long]
 TWO_BY_TWO = RankLayout(2, 2, 4)
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(2) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(2)
 
 
 def installation(name: str) -> MPIInstallation:

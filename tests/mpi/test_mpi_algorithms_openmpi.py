@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,10 +62,7 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[testbed.Cluster]:
-    with clusters.up(NODES) as cluster:
-        yield cluster
+nodes = clusters.nodes_of(NODES)
 
 
 def built(mpi: Mpi, directory: Path) -> Path:

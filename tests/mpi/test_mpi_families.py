@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpis import MPIS, beside_others, have
-from processes import run_program
+from processes import run_program, script
 from stretto import mpi
 from stretto.errors import StrettoError
 from stretto.launch.execute import run

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mpis import MPIS, REPOSITORY, alone_here, beside_others, have, missing
 from processes import run_program
 
@@ -97,6 +99,17 @@ def up(
         yield cluster
     finally:
         cluster.down()
+
+
+def nodes_of(count: int, **how: Any) -> Any:
+    """Return a fixture: a cluster for the tests of a module, as `up` makes it."""
+
+    @pytest.fixture(scope="module")
+    def nodes() -> Iterator[testbed.Cluster]:
+        with up(count, **how) as cluster:
+            yield cluster
+
+    return nodes
 
 
 def program(cluster: testbed.Cluster, name: str) -> Path:
