@@ -17,7 +17,6 @@ from stretto.launch.execute import run
 from stretto.launch.job import understand
 from stretto.mpi.elf import read_dynamic
 from stretto.mpi.variables import control_variables
-from test_mpi_asked import program as script
 from test_mpi_asked import srun
 from test_mpi_known import INT
 
