@@ -48,7 +48,7 @@ def test_profile_of_a_run(name: str, tmp_path: Path) -> None:
     # a pipe gets CMD's output only
     assert sorted(done.stdout.splitlines()) == ["rank 0 done", "rank 1 done"]
     assert "Calls that take the most time (15 of" in done.stderr  # which ones, the machine decides
-    assert "collectives: waiting for the last" in done.stderr
+    assert "collectives: waiting for the last rank" in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["counts", "counts.profile.json", "file"]
     profile = read_profile(tmp_path / "counts.profile.json")
     assert profile.command == words

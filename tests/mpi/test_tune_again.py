@@ -119,21 +119,21 @@ def test_where_nothing_is_left_to_run_that_is_said(
     runs = Runs()
     made, said = session(case, monkeypatch, runs)
     verify(made, profile(), table(), None, [])
-    assert not [s for s in said if "earlier start" in s]
+    assert not [s for s in said if "already made" in s]
     path = made.path("verdict.json")
     write_verdict(dataclasses.replace(read_verdict(path), created=OLD), path)
     for _ in range(2):
         made, said = session(case, monkeypatch, runs)
         verify(made, profile(), table(), None, [])
-        (sentence,) = [s for s in said if "earlier start" in s]
-        assert f"all runs are of an earlier start ({OLD}); --restart measures again" in sentence
+        (sentence,) = [s for s in said if "already made" in s]
+        assert f"all runs were already made ({OLD}); --restart measures again" in sentence
         assert read_verdict(path).created == OLD, "it is no verdict of today"
     assert len(runs.commands) == 2
     made, said = session(case, monkeypatch, runs)
     made.o.pairs = 2
     verify(made, profile(), table(), None, [])
     assert len(runs.commands) == 4 and read_verdict(path).created > OLD
-    assert not [s for s in said if "earlier start" in s]
+    assert not [s for s in said if "already made" in s]
 
 
 def test_another_program_is_not_added_to_the_old_one(
@@ -310,7 +310,7 @@ def test_programs_of_a_command(case: Path) -> None:
 @pytest.mark.parametrize(
     ("recorded", "transfer_s", "options", "told", "expected"),
     [
-        (None, 1.0, [], "there is none: stretto profile --", {"profile": None, "launches": 0}),
+        (None, 1.0, [], "there is no profile: stretto", {"profile": None, "launches": 0}),
         ("job.sh.profile.json", 0.0, [], "no algorithm can help", {"calls": [], "launches": 0}),
         ("job.sh.profile.json", 1.0, [], "allreduce of 8 B (3 candidates)",
          {"launches": 20, "runs": 12}),

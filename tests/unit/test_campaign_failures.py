@@ -162,7 +162,7 @@ class Stuck(sweeps.Fake):
         self.launches.append((name, launch))
         for _ in range(2):
             writer.write(Launch(launch, 2, 1, 2, {}, None, settings.variant_of(launch)))
-            writer.write(LaunchEnd(launch, self.status, "nothing happened for 8 s"))  # type: ignore[arg-type]
+            writer.write(LaunchEnd(launch, self.status, "no output for 8 s"))  # type: ignore[arg-type]
         return False
 
 
@@ -181,7 +181,7 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     worker = sweeps.worker_of(request, backend, base=base)
     assert worker.run()
     assert sum(x == "2x1" for x, _ in backend.launches) == launches
-    assert any("2 x 1 is left out" in x and "nothing happened" in x for x in worker.said)  # type: ignore[attr-defined]
+    assert any("2 x 1 is left out" in x and "no output for" in x for x in worker.said)  # type: ignore[attr-defined]
     outcome = conclude(request, worker, lambda text: None, True)
     assert outcome.ended and not outcome.complete and outcome.table is not None
     found = read_status(request.out)
@@ -190,7 +190,7 @@ def test_a_layout_on_which_nothing_comes_is_left_out_soon(
     assert f"{launches} launches in a row produced no results" in one["2x1"]["left_out"]["why"]
     assert len(one["2x1"]["given_up"]) == launches
     text = "\n".join(status_lines(found))
-    assert f"2x1: given up: {launches} launches, {status}: nothing happened for 8 s" in text
+    assert f"2x1: given up: {launches} launches, {status}: no output for 8 s" in text
     assert "left out: 2x1: " in text
     # the same command continues: the cause is gone, and with it the word of it
     again = sweeps.worker_of(request, sweeps.Fake(), base=base)

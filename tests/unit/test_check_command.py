@@ -59,7 +59,7 @@ def test_check_of_ranks_that_do_not_come_through_init_is_a_problem(tmp_path: Pat
     cases = [
         (Result(0, 1.0, stdout=two), None),
         (Result(127, 1.0, stderr="env: no such file"), None),  # not on that node
-        (Result(1, 1.0, stderr="PMI is missing\n"), "come through MPI_Init: PMI is missing"),
+        (Result(1, 1.0, stderr="PMI is missing\n"), "complete MPI_Init: PMI is missing"),
         (Result(143, 60.0, stdout=one, timed_out=True), None),
         (Result(143, 60.0, timed_out=True), "MPI_Init in time: no reason is given"),
     ]

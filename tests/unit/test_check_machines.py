@@ -83,7 +83,7 @@ MACHINES: list[tuple[str, str, str, dict[str, str | None]]] = [
      {"sys/fs/cgroup/job/step/pids.max": "50"}),
     ("huge-pages", "note", "pages are off",
      {"sys/kernel/mm/transparent_hugepage/enabled": "always [never]"}),
-    ("huge-pages", "note", "shared memory gets no huge pages",
+    ("huge-pages", "note", "shared memory does not use huge pages",
      {"sys/kernel/mm/transparent_hugepage/shmem_enabled": "always [never]"}),
     ("small-mtu", "note", "eth0 has an MTU of 1500", {f"{NET}/eth0/mtu": "1500"}),
     ("two-copies", "warning", "ptrace_scope is 2", {"proc/sys/kernel/yama/ptrace_scope": "2"}),

@@ -212,7 +212,7 @@ def test_a_table_where_results_belong_is_told(tmp_path: Path, capsys: Out) -> No
 def test_simulated_results_have_their_table_already(
     tmp_path: Path, capsys: Out, layouts: int
 ) -> None:
-    """It was "measure each layout into a file of its own", and an empty table where it is one."""
+    """It was "measure each layout into a separate file", and an empty table where it is one."""
     times = {("allgather", 8): {"native": 9.0, "ring": 3.0}}
     path, other = (
         result_file(tmp_path / f"{x.ppn}.bench.jsonl", times, x, source="simulated", launches=n)

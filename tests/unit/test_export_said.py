@@ -239,7 +239,7 @@ def options() -> Iterator[Case]:
             "without a test nothing is said to be no faster", "openmpi-5",
             {("allreduce", 8): {"bare": 50.0, candidate("allreduce", 4): 20.0}}, {},
             (f"at most {counted}, too few for a test (at least 6): no algorithm can count",
-             "the command that measured goes on (--launches 6 or more)"),
+             "repeat the measuring command (--launches 6 or more)"),
             (NOTHING,), launches=launches,
         )  # fmt: skip
 

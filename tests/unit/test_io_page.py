@@ -45,7 +45,7 @@ SLOW = {"read_all": (14.0, 0.0), "read_whole": (14.0, 0.0), "read_parts": (2.0, 
          "the file of another user cannot be dropped"),
         (result(write_gather=(8.0, -1), write_own=(1.0, -1), write_parts=(2.0, -1)),
          "To write 2 GiB on lustre: one rank receives and writes all of it (POSIX): 8.2 s; every "
-         "rank writes a file of its own (POSIX): 1.02 s, 8 times faster", ["one file per rank"],
+         "rank writes a separate file (POSIX): 1.02 s, 8 times faster", ["one file per rank"],
          None),
     ],
 )  # fmt: skip

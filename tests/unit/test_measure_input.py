@@ -42,7 +42,7 @@ def made(values: dict[str, object]) -> Request:
         ({"seed": True}, "seed", "seed cannot be True"),
         ({"bytes": "9" * 5000}, "bytes", "is not a size"),
         ({"nodes": [2], "hosts": "a,b, a"}, "hosts", "a is named twice"),
-        ({"hosts": ","}, "hosts", "hosts names no node"),
+        ({"hosts": ","}, "hosts", "hosts has no node names"),
         ({"candidates": []}, "candidates", "candidates is empty"),
     ],
 )

@@ -49,8 +49,8 @@ FOREIGN = (
 
 def test_names_in_other_forms_are_refused_in_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     wanted = dict.fromkeys(FOREIGN, "is not the name of a node")
-    wanted |= dict.fromkeys(("n[3-1]", "n[]", "n[a-c]"), "is no range")
-    wanted |= {"n[1-2],n2": "n2 is named twice", ",": "hosts names no node"}
+    wanted |= dict.fromkeys(("n[3-1]", "n[]", "n[a-c]"), "is not a range")
+    wanted |= {"n[1-2],n2": "n2 is named twice", ",": "hosts has no node names"}
     wanted |= dict.fromkeys(
         ("n[1-999999999999999999]", "n[1-300]x[1-300]", "n" + "[0-9]" * 40), "more than 65536"
     )

@@ -176,14 +176,14 @@ def test_answer_names_the_setting_its_gain_the_rails_and_what_to_type() -> None:
     said = rails_answer(found)
     assert said.text == (
         "Open MPI 4.1.4, 4 MiB messages: btl_tcp_links=4 (spread) moves most, 1.90x the default "
-        "(1905 and 1002 MB/s). All 2 rails carry bytes: eth0 51 %, eth1 49 %. Type: mpirun --mca "
+        "(1905 and 1002 MB/s). All 2 rails are used: eth0 51 %, eth1 49 %. Type: mpirun --mca "
         "btl_tcp_links 4 --mca pml_ob1_use_all_rdma 1 --mca pml_ob1_max_rdma_per_request 1 ..."
     )
     assert "may not help an application" in (said.remedy or "")
     assert said.next_command.startswith("stretto settings --candidates btl_tcp_links=4,pml_ob1_")
     texts = [f.text for f in rails_findings(found)]
     assert texts == [
-        "eth1 carries nothing by default: eth0 100 %, eth1 0 %",
+        "eth1 is not used by default: eth0 100 %, eth1 0 %",
         "btl_tcp_links=4 is ignored: 1 connection per pair as before, unchanged shares "
         "(eth0 100 %, eth1 0 %)",
         "btl_tcp_if_include=eth0 is the default of the MPI",

@@ -345,7 +345,7 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     assert "far above" not in conclude(Metric("r", "1/s", "higher", "r"), half, more, faster)
     assert "far above" in conclude(Metric("r", "s", "lower", "r"), half, more, faster)
     assert "significant" in text and "measured gain in wall time: 10.0 % (9.0 % to 11.0 %)" in text
-    assert "less than starting stretto run costs (about 100 ms" in start_words(0.03)
+    assert "less than the start-up time of stretto run (about 100 ms" in start_words(0.03)
     assert start_words(0.2) == ""
     none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")
     text = conclude(Metric(), None, None, none)
@@ -406,11 +406,11 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     [
         (None, 1e9, "tested", ""),
         (60.0, 29.0, "open", ""),
-        (60.0, 31.0, "open", "31 s of the budget of 60 s were not used: the rest was kept for"),
-        (60.0, 55.0, "nothing", "no call of CMD can gain, so nothing was measured"),
+        (60.0, 31.0, "open", "31 s of the budget of 60 s were not used: the rest was reserved for"),
+        (60.0, 55.0, "nothing", "no call of CMD can become faster, so nothing was measured"),
         (60.0, 40.0, "decided", "nothing is left to measure"),
-        (60.0, 40.0, "little", "--pairs 6 runs CMD all the same"),
-        (60.0, 40.0, "tested", "--pairs sets more"),
+        (60.0, 40.0, "little", "--pairs 6 runs CMD anyway"),
+        (60.0, 40.0, "tested", "--pairs makes more"),
     ],
 )
 def test_unused_budget_has_its_reason(

@@ -81,7 +81,7 @@ def test_a_failed_run_of_a_setting_is_not_made_again(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("rounds", "others", "said", "outcome"),
     [
-        (2, 0.0, "inconclusive: of 1 setting 1 looked no faster in 3 rounds", "inconclusive"),
+        (2, 0.0, "inconclusive: of 1 setting 1 was not faster in 3 rounds", "inconclusive"),
         (6, 0.0, "no setting was faster", "same"),
         (6, 0.5, "the machine was busy: other processes used 50 %", "inconclusive"),
     ],

@@ -68,7 +68,7 @@ def collect(files: Sequence[Path], environ: Mapping[str, str]) -> list[BundleIte
     plain = _hidden(environ)
     own: list[tuple[str, str, Callable[[], str]]] = [
         ("versions.txt", "versions of Stretto, Python, system and packages", _versions),
-        ("mpis.txt", "the MPIs that are found", _mpis),
+        ("mpis.txt", "MPIs on this machine", _mpis),
         ("check.txt", "what stretto check finds, without starting a job", _check),
         ("facts.txt", "facts of this machine", _facts),
         ("environment.txt", "variables of the MPI, network, threads and Stretto",
@@ -91,7 +91,7 @@ def _named(files: Sequence[Path]) -> list[BundleItem]:
         if any(item.name == name for item in out):
             name = f"files/{len(out)}-{path.name}"
         try:
-            out.append(BundleItem(name, read_regular(path), f"{path}, as it is"))
+            out.append(BundleItem(name, read_regular(path), f"{path}, unchanged"))
         except OSError as error:
             raise StrettoError(
                 f"cannot read the file: {error.strerror}", path, "leave it out, or copy it"

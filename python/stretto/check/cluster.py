@@ -210,7 +210,7 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
                 f"the nodes differ in {what}: {words}",
                 "set the same MTU on all nodes: packets that are too large are fragmented or lost"
                 if mtu
-                else "ask for nodes of one kind (Slurm: --constraint): the slowest node sets the "
+                else "request nodes of one type (Slurm: --constraint): the slowest node sets the "
                 "pace",
             )
     if len(survey.clocks) > 1:
@@ -297,7 +297,7 @@ def _binding(
         yield finding(
             "note" if crowded or ranks == len(by_node) else "warning",
             "unbound",
-            "ranks are not bound: the system moves them between cores and away from their memory",
+            "ranks are not bound: the kernel moves them between cores and away from their memory",
             "Open MPI: --bind-to core; MPICH: -bind-to core; Slurm: --cpu-bind=cores; Intel MPI "
             "binds later, in MPI_Init (I_MPI_PIN=1)",
         )

@@ -141,7 +141,7 @@ def _programs(job: Job) -> Iterator[Finding]:
 def probe(job: Job) -> Started | Finding | None:
     """Start the job's launcher with its own options and a small program that shows where it runs.
 
-    It is an MPI program, where Stretto's is built for this MPI: it must come through MPI_Init with
+    It is an MPI program, where Stretto's is built for this MPI: it must complete MPI_Init with
     all ranks. None where there is no launcher to ask; a finding where the program does not start.
     """
     real = start_words(job, VERBOSE[job.mpi.family])
@@ -241,7 +241,7 @@ def judge_start(job: Job, started: int, result: Result) -> Finding | None:
             remedy,
         )
     said = " ".join(x.strip() for x in result.stderr.splitlines() if re.search(r"\w", x))
-    how = f"do not all come through MPI_Init{' in time' if result.timed_out else ''}"
+    how = f"do not all complete MPI_Init{' in time' if result.timed_out else ''}"
     return problem(
         "no-start",
         f"{counted(started, 'rank')} of {job.mpi.name} {how}: {said[:240] or 'no reason is given'}",

@@ -98,7 +98,7 @@ def _cpu(f: Facts, ranks: int | None) -> Iterator[Finding]:
             "busy",
             f"the machine is busy (load {f.load:.1f} on {counted(f.cores, 'core')}): times "
             "measured now are unreliable",
-            "measure when nothing else runs",
+            "measure on an idle machine",
         )
 
 
@@ -107,8 +107,8 @@ def _limits(f: Facts, ranks: int | None) -> Iterator[Finding]:
         yield finding(
             "problem" if f.cpu_quota < 1 else "warning",
             "cpu-quota",
-            f"the container or job may use the time of {f.cpu_quota:g} CPUs; the system stops "
-            "further ranks for part of every period",
+            f"the container or job may use the time of {f.cpu_quota:g} CPUs; the kernel stops "
+            "its ranks for part of every period",
             "raise the CPU limit (docker --cpus, Kubernetes limits)",
         )
     if f.memory_limit_bytes is not None and f.memory_limit_bytes < f.memory_bytes:
@@ -175,18 +175,18 @@ def _memory(f: Facts, ranks: int | None) -> Iterator[Finding]:
             remedy,
         )
     elif f.cma:
-        only = "; the MPI has to permit it (MPICH does not)" if f.ptrace_scope == 1 else ""
+        only = "; the MPI must permit it (MPICH does not)" if f.ptrace_scope == 1 else ""
         yield fine("memory", f"ranks can read each other's memory (single copies){only}")
     if f.thp == "never":
         yield note(
             "huge-pages",
-            "transparent huge pages are off: large buffers cost more address translation",
+            "transparent huge pages are off: address translation of large buffers is slower",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (root)",
         )
     if f.thp_shmem in ("never", "deny"):
         yield note(
             "huge-pages",
-            f"shared memory gets no huge pages (shmem_enabled is {f.thp_shmem!r})",
+            f"shared memory does not use huge pages (shmem_enabled is {f.thp_shmem!r})",
             "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled (root)",
         )
 
@@ -203,7 +203,7 @@ def _segments(f: Facts) -> Iterator[Finding]:
         f"{counted(len(names), 'shared-memory segment')} of ended jobs in /dev/shm: "
         f"{sized(sum(sizes))}",
         f"cd /dev/shm && rm {shlex.join(names[:NAMED])}{more}",
-        "no process that is visible here has them mapped or open",
+        "no visible process has them mapped or open",
     )
 
 

@@ -229,16 +229,15 @@ class _Study(FileCauses):
             out.next_command = f"stretto {again} -- {self.command}"
         elif out.can_help:
             out.verdict = (
-                f"tuning can help: an estimated {gain} is in collectives beyond what they should "
-                "cost"
+                f"tuning can help: collectives take longer than expected, by an estimated {gain}"
             )
             if dark:
-                out.verdict += f"; not classified and not counted: {unjudged_words(out.unjudged)}"
+                out.verdict += f"; unclassified and not counted: {unjudged_words(out.unjudged)}"
             out.next_command = self.tune_command()
         elif dark:
             out.can_help = None
             out.verdict = (
-                "it is unknown whether tuning can help, because this time is not classified: "
+                "it is unknown whether tuning can help, because this time is unclassified: "
                 f"{unjudged_words(out.unjudged)}; "
                 + (
                     f"of the rest, the largest cause is: {first.title}"

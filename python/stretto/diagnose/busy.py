@@ -42,7 +42,7 @@ def note(profile: Profile) -> str | None:
     words = busy_words(usage_of(profile))
     if words is None:
         return None
-    return f"{words}: ranks that wait for a core are late for every message and collective"
+    return f"{words}. Ranks that wait for a core are late for every message and collective"
 
 
 def idle_note(profile: Profile) -> str | None:
@@ -74,14 +74,14 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
         crowd = crowd_of(profile)
         noun = crowd.noun if crowd is not None else "ranks"
         return (
-            f"inconclusive: {noun} are more than cores, and ranks waited "
-            f"{100 * own / max(profile.wall_s):.0f} % of the run for one, which hides what else it "
-            f"loses. Run again with at most one of the {noun} per core"
+            f"inconclusive: there are more {noun} than cores, and ranks waited "
+            f"{100 * own / max(profile.wall_s):.0f} % of the run for a core, which hides other "
+            f"losses. Run again with at most one {noun[:-1]} per core"
         )
     return (
         "inconclusive: the machine was busy, and ranks waited "
-        f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core, which hides what else "
-        "it loses. Run again on idle nodes"
+        f"{100 * lost / max(profile.wall_s):.0f} % of the run for a core, which hides other "
+        "losses. Run again on idle nodes"
     )
 
 
@@ -93,7 +93,7 @@ def lacks_calls(profile: Profile) -> str | None:
     elif not any(any(c.calls) for c in profile.calls):
         why = "no MPI call was recorded"
     elif len(profile.cut_short) == profile.nranks:
-        why = "no rank was recorded to its MPI_Finalize"
+        why = "no rank was recorded until its MPI_Finalize"
     else:
         return None
     return f"it is unknown whether tuning can help, because {why}"

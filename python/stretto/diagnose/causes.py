@@ -165,7 +165,7 @@ class Causes(Numbers):
             name = collective_of(c)
             waits[name] = waits.get(name, 0.0) + mean(c.wait_s or [])
         rows = sorted(waits.items(), key=lambda w: -w[1])[:2]
-        return " and ".join(f"{name} ({seconds(w)} a rank)" for name, w in rows if w > 0)
+        return " and ".join(f"{name} ({seconds(w)} per rank)" for name, w in rows if w > 0)
 
     def message_cause(self, single: float, spent: float) -> Cause | None:
         """Return what many messages cost; how many of them could be combined is not known.
@@ -201,13 +201,13 @@ class Causes(Numbers):
             "barriers that no MPI call needs",
             transfer + waiting,
             [
-                f"{calls:.0f} MPI_Barrier a rank with no file, one-sided or shared-memory access "
+                f"{calls:.0f} MPI_Barrier per rank without file, one-sided or shared-memory access "
                 "before or after them on any rank: "
                 f"{seconds(transfer)} in the barriers themselves, {seconds(waiting)} of waiting, "
                 "part of which may disappear without them"
             ],
-            "remove them, after a check that nothing outside MPI (mapped files, signals, timers) "
-            "relies on them; MPI's messages and collectives do not",
+            "remove them, after checking that nothing outside MPI (mapped files, signals, timers) "
+            "relies on them; messages and collectives of MPI do not",
             tuning=max(transfer - latency, 0.0),
         )
 
@@ -219,7 +219,7 @@ class Causes(Numbers):
                 continue
             evidence.append(
                 f"{collective_of(call)}, {sized(volume_of(call) / max(call.total_calls, 1))}: "
-                f"{counted(round(sum(call.calls) / self.n), 'call')} a rank, "
+                f"{counted(round(sum(call.calls) / self.n), 'call')} per rank, "
                 f"{seconds(self.typical(call))} in the operation itself; the lower bound is "
                 f"{seconds(sum(self.least(call)))}"
             )
@@ -251,7 +251,7 @@ class Causes(Numbers):
             of = sized(volume_of(row) / max(row.total_calls, 1))
             evidence.append(
                 f"{collective_of(row)}, {of}: a call takes "
-                f"{seconds(row.typical_s or 0.0)} typically (median), {seconds(each)} on average"
+                f"{seconds(row.typical_s or 0.0)} in the median, {seconds(each)} on average"
             )
         return self._cause(
             "interruption",
@@ -272,7 +272,7 @@ class Causes(Numbers):
             "bandwidth: the amount of data",
             collectives + messages,
             [
-                f"collectives move what should take {seconds(collectives)}, messages "
+                f"the data of collectives should take {seconds(collectives)}, that of messages "
                 f"{seconds(messages)}, at "
                 + (f"{self.net.bandwidth / 1e9:g} GB/s between nodes and " if several else "")
                 + f"{self.net.node_bandwidth / 1e9:g} GB/s within a node"
@@ -293,8 +293,8 @@ class Causes(Numbers):
             "creating and freeing communicators",
             lost,
             [
-                f"{counted(round(calls), 'call')} a rank, {seconds(lost)}, waiting for late ranks "
-                "included"
+                f"{counted(round(calls), 'call')} per rank, {seconds(lost)}, including waiting "
+                "for late ranks"
             ],
             "create communicators once and reuse them",
             because="creating a communicator is not a collective that can be tuned",

@@ -162,7 +162,7 @@ def _kind(call: Call) -> str | None:
     """Return what kind of unjudged calls a row is of, None where it is judged."""
     group = group_of(call)
     if call.wait_s is not None and call.transfer_s is not None:
-        return f"collectives of fewer than {ENOUGH_CALLS} calls" if few(call) else None
+        return f"collectives with fewer than {ENOUGH_CALLS} calls" if few(call) else None
     if call.kind == "neighborhood" or "eighbor" in (call.detail or ""):
         return "neighbourhood collectives"
     if group == "collective":

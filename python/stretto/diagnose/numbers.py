@@ -108,7 +108,7 @@ class Numbers:
         return 2 * sum(m[2] for m in self.p.matrix.messages) / self.n
 
     def messages_words(self) -> str:
-        return f"{counted(round(self.messages_a_rank()), 'message')} a rank"
+        return f"{counted(round(self.messages_a_rank()), 'message')} per rank"
 
     def assumed_words(self) -> str:
         """Return what a message should cost, where messages go."""

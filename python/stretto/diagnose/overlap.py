@@ -39,7 +39,7 @@ class Overlap:
     @property
     def words(self) -> str:
         times = (
-            f"{self.function} of {sized(self.bytes)}, {counted(self.calls, 'call')} a rank: "
+            f"{self.function} of {sized(self.bytes)}, {counted(self.calls, 'call')} per rank: "
             f"{seconds(self.visible_s)} in starts, waits and tests"
         )
         if self.reached is None:
@@ -50,8 +50,8 @@ class Overlap:
             )
             return f"{times}. Overlap: {why}"
         little = (
-            ". Little is hidden: call MPI_Test during the computation, or use a progress thread "
-            "of the MPI"
+            ". There is little overlap: call MPI_Test during the computation, or use a progress "
+            "thread of the MPI"
             if self.reached <= LITTLE
             else ""
         )

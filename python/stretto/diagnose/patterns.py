@@ -68,7 +68,7 @@ class PatternCauses(Causes):
         if share is not None:
             seen.append(
                 f"{100 * sum(share[r] for r in late):.0f} % of the waiting in collectives ended "
-                f"when {'one of these ranks' if several else 'this rank'} came"
+                f"when {'one of these ranks' if several else 'this rank'} arrived"
             )
         return self._cause(
             "imbalance",
@@ -77,7 +77,7 @@ class PatternCauses(Causes):
             seen + evidence,
             "redistribute the work: give these ranks less, with weights in the partitioner, or "
             "use fewer and larger sub-domains",
-            because="the time passes before the last rank enters, with any algorithm",
+            because="with any algorithm, this time passes before the last rank enters",
             steps=self._weights(middle),
         )
 
@@ -118,7 +118,7 @@ class PatternCauses(Causes):
             "balance each phase between two collectives, not only the total; look for irregular "
             "work (output, other processes on the nodes); synchronise less often (fewer or "
             "nonblocking collectives)",
-            because="the time passes before the last rank enters, with any algorithm",
+            because="with any algorithm, this time passes before the last rank enters",
         )
 
     # ---- messages --------------------------------------------------------------------------
@@ -129,14 +129,14 @@ class PatternCauses(Causes):
             key=lambda c: -sum(c.time_s),
         )
         evidence = [
-            f"{seconds(spent)} a rank in sends, receives and their waits, where "
+            f"{seconds(spent)} per rank in sends, receives and their waits, where "
             f"{self.messages_words()}, sent and received, should take {seconds(cost)} (assumed: "
             f"{self.assumed_words()})"
         ]
         if rows:
             rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
             evidence.append(
-                f"most of it in {rows[0].function}: {seconds(mean(rows[0].time_s))} a rank, "
+                f"most of it in {rows[0].function}: {seconds(mean(rows[0].time_s))} per rank, "
                 f"rank {self.p.number(rank)} {seconds(rows[0].time_s[rank])}"
             )
         whole = sum(sum(c.time_s) for c in rows)

@@ -84,8 +84,8 @@ def pickle_note(profile: Profile) -> str | None:
     if spent < MINOR * max(profile.wall_s):
         return None
     return (
-        f"lower-case methods of mpi4py (allreduce, bcast) take {seconds(spent)} a rank: they send "
-        "the size of each object, then the pickled object. Upper-case methods "
+        f"lower-case methods of mpi4py (allreduce, bcast) take {seconds(spent)} per rank: they "
+        "send the size of each object, then the pickled object. Upper-case methods "
         "(Allreduce, Bcast) with NumPy arrays send the data itself"
     )
 

@@ -148,7 +148,7 @@ def layout_of(bench: Bench, path: Path) -> RankLayout:
         raise StrettoError(
             f"results of one layout are needed, this file has {words}",
             path,
-            "measure each layout into a file of its own (stretto bench -o)",
+            "measure each layout into a separate file (stretto bench -o)",
         )
     return found.pop()
 

@@ -40,7 +40,7 @@ def points_in(
     for c in comparisons:
         by_point[c.cell.collective, c.cell.bytes].append(c)
     campaign = "node_cpu" in bench.header.settings
-    remedy = f"the command that measured goes on (--launches {FEWEST} or more)"
+    remedy = f"repeat the measuring command (--launches {FEWEST} or more)"
     if "imported" in bench.header.settings:
         remedy = f"measure {FEWEST} or more, and import all of them together"
     out = []

@@ -116,7 +116,7 @@ def written_in(
             raise StrettoError(
                 f"{name} cannot be set in a running process of {installation.name}",
                 variant,
-                "the campaign was begun with another build of this MPI: measure into another file",
+                "the campaign began with another build of this MPI: measure into another file",
             )
     return {name: writable[name] for name in names}
 

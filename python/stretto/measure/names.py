@@ -35,7 +35,7 @@ def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
         if word.strip():
             names += _expanded(word.strip(), key, MOST_NAMES - len(names))
     if not names:
-        raise UsageError(f"{key} names no node", key, f'write for example {key} = ["a", "b"]')
+        raise UsageError(f"{key} has no node names", key, f'write for example {key} = ["a", "b"]')
     double = next((x for x, times in Counter(names).items() if times > 1), None)
     if double is not None:  # of a list with a line for each rank, say
         raise UsageError(f"{double} is named twice", key, _FORMS)
@@ -59,7 +59,7 @@ def _range(text: str, word: str, key: str) -> tuple[int, int, int]:
     found = _RANGE.match(text.strip())
     first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
     if int(first) > int(last):
-        raise UsageError(f"{word!r}: {text!r} is no range of numbers", key, _FORMS)
+        raise UsageError(f"{word!r}: {text!r} is not a range of numbers", key, _FORMS)
     return int(first), int(last), len(first)
 
 

@@ -225,6 +225,6 @@ def ask(seconds: float, agreed: bool) -> None:
     """
     if agreed or seconds <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    print("stretto: go on? [Y/n] ", end="", file=sys.stderr, flush=True)
+    print("stretto: continue? [Y/n] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("", "y", "yes"):
         raise Interrupted("nothing was measured; --budget limits the time, for example --budget 5m")

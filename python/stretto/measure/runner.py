@@ -203,7 +203,7 @@ class Campaign:
         if ended.stopped:
             status: Literal["timeout", "failed"] = "timeout"
             self._never_began = not reader.started
-            detail = f"nothing happened for {self.settings.stall_s:.0f} s"
+            detail = f"no output for {self.settings.stall_s:.0f} s"
             detail += f": {words}" if words else ""
         else:
             status = "failed"

@@ -244,7 +244,7 @@ def cores_findings(node: NodeCores) -> list[CoreFinding]:
             CoreFinding(
                 "far",
                 tuple((pair.a, pair.b) for pair in listed),
-                f"the system lists one last-level cache for {one.a} and {one.b}, but the flag takes"
+                f"the kernel lists one last-level cache for {one.a} and {one.b}, but the flag takes"
                 f" {three(_flag(one))} ns: they are as slow as cores with different caches",
                 "the virtual machine hides its topology: results on this node are for distant "
                 "cores; a later run, or a bare-metal node, may give lower latencies",

@@ -23,7 +23,7 @@ NATIVE = "native"
 TRANSPORTS = {"FI_PROVIDER", "UCX_TLS"}
 #: of connections that all carry messages, each over the next one
 SPREAD_WORD = "(spread)"
-#: a rail with less than this part of the bytes carries nothing: launchers and others use it, too
+#: a rail with less than this part of the bytes is not used: launchers and others use it, too
 CARRIES = 0.01
 #: shares that differ by less are the same
 SAME = 0.05
@@ -190,7 +190,7 @@ def rails_findings(rails: Rails) -> list[NetFinding]:
         remedy = "no tried setting uses all of them: check that each subnet reaches all hosts"
         if best is not None:
             remedy = f"{shlex.join(options(rails.mpi.family, best.environment))} uses all"
-        text = f"{' and '.join(idle)} carries nothing by default: {share_words(found)}"
+        text = f"{' and '.join(idle)} {_are(idle)} not used by default: {share_words(found)}"
         out.append(NetFinding("rail", (), (), text, remedy))
     verdicts = compared(rails)
     for one in others:
@@ -249,15 +249,20 @@ def rails_answer(rails: Rails) -> NetAnswer:
     )
 
 
+def _are(names: Sequence[str]) -> str:
+    """Return the verb for these subjects."""
+    return "is" if len(names) == 1 else "are"
+
+
 def _rails_words(found: Mapping[str, float]) -> str:
     idle = unused(found)
     if not found:
         return "The bytes per rail are unknown"
     if idle:
-        return f"{' and '.join(idle)} carries nothing: {share_words(found)}"
+        return f"{' and '.join(idle)} {_are(idle)} not used: {share_words(found)}"
     if len(found) == 1:
         return f"All bytes go over {next(iter(found))}"
-    return f"All {len(found)} rails carry bytes: {share_words(found)}"
+    return f"All {len(found)} rails are used: {share_words(found)}"
 
 
 def rails_page(rails: Rails) -> list[str]:

@@ -49,11 +49,11 @@ def page(result: NetFile) -> list[str]:
         out += _summed(points) if len(pairs) > ROWS_MOST else _table(points)
         out += _matrix(result, points)
     if result.latencies:
-        out += ["", "Latency of one message (half of there and back)"]
+        out += ["", "Latency of one message (half of a round trip)"]
         out += list(_latency_lines(result))
     by_interface = [] if one_machine(result) else traffic_lines(result.traffic)
     if by_interface:
-        out += ["", "Bytes by interface meanwhile", *by_interface]
+        out += ["", "Bytes by interface during the measurement", *by_interface]
         out.append("  --interface NAME measures another; stretto net rails: what an MPI uses")
     out += ["", *_notes(result)]
     return out

@@ -86,7 +86,7 @@ def parts(profile: Profile) -> list[TimePart]:
     rest = [c for c in groups.get("collective", []) if c.wait_s is None]
     out.append(
         TimePart(
-            "collectives: waiting for the last",
+            "collectives: waiting for the last rank",
             _sum(split, lambda c: c.wait_s or c.time_s, n),
             sum(c.total_calls for c in split),
         )
@@ -105,7 +105,7 @@ def parts(profile: Profile) -> list[TimePart]:
         ("p2p", "messages: send, receive"),
         ("p2p wait", "messages: waiting"),
         ("rma", "one-sided"),
-        ("comm", "making communicators"),
+        ("comm", "creating communicators"),
         ("other", "other MPI calls"),
     ):
         out.append(_part(title, groups.get(group, []), n))

@@ -16,7 +16,7 @@ _SETTINGS = {
     "launches": "launches of each kind", "seed": "random seed", "budget_s": "budget (s)",
     "relative_ci": "relative width of the interval", "batch_us": "length of a batch (\u00b5s)",
     "batches": "batches, fewest and most", "cold": "cold caches",
-    "oversubscribed": "more ranks than cores", "stall_s": "ended after so long without output (s)",
+    "oversubscribed": "more ranks than cores", "stall_s": "limit without output (s)",
     "window_us": "time window (\u00b5s)", "node_cpu": "processor of the nodes",
 }  # fmt: skip
 

@@ -255,7 +255,7 @@ def alone(system: net.NetSystem) -> NetPage:
         remarks += [(f.text, f.remedy) for f in rails_findings(result.rails)]
     if result.cores is not None:
         sentences += list(cores_answer(result.cores))
-        following = following or "stretto net mpi   (what an MPI makes of these cores)"
+        following = following or "stretto net mpi   (messages of an MPI between these cores)"
         remarks += [(f.text, f.remedy) for f in cores_findings(result.cores)]
     rows = [["measurement", "size", "unit", "median", "95 % interval", "launches or runs"]]
     for figure, values in net.figures(result).items():

@@ -25,7 +25,7 @@ _EXCLUDED = {
     "wrong": "wrong results",
     "hung": "it hung",
     "failed": "it crashed",
-    "not_done": "it was not what ran",
+    "not_done": "another algorithm ran instead",
 }
 
 

@@ -206,7 +206,7 @@ class Measuring:
         limit = self.w.budget_s
         known = any(r.status == 0 for r in self.runs)
         how_long = (
-            f"about {duration(seconds)} when it scales perfectly"
+            f"about {duration(seconds)} if it scales perfectly"
             if known
             else ("but no run has succeeded yet, so the time per run is unknown")
         )
@@ -234,7 +234,7 @@ class Measuring:
             self.say(
                 f"stretto: warning: the budget is spent, {counted(left, 'run')} "
                 f"{'was' if left == 1 else 'were'} not made; the same command with more --budget "
-                "goes on"
+                "continues"
             )
 
     def _spent(self, step: Step) -> bool:
@@ -289,7 +289,7 @@ class Measuring:
             return replace(draft, detail=error.message)
         if trial.result.timed_out and limit is not None:
             said = "(--timeout)" if limit == self.w.timeout_s else "(--timeout, --budget)"
-            draft.detail = f"it took too long and was ended after {duration(limit)} {said}"
+            draft.detail = f"it took too long and was aborted after {duration(limit)} {said}"
         return self._judged(draft, trial, step, " ".join(self.w.lines[point]))
 
     def _variables(self, step: Step) -> dict[str, str]:

@@ -27,7 +27,7 @@ READ = {
 }
 WRITE = {
     "write-gather": "one rank receives and writes all of it (POSIX)",
-    "write-own": "every rank writes a file of its own (POSIX)",
+    "write-own": "every rank writes a separate file (POSIX)",
     "write-parts": "MPI_File_write_at_all, every rank its part",
 }
 WORDS = READ | WRITE

@@ -137,7 +137,7 @@ def cache_words(result: IoFile) -> str | None:
             f"page cache: WARM. It held up to {100 * max(held):.0f} % of the file before reading "
             f"({why}): these are times of memory, not of the file system"
         )
-    return f"page cache: cold. It held at most 5 % of the file before each reading. {servers}"
+    return f"page cache: cold. It held at most 5 % of the file before each read. {servers}"
 
 
 def change_lines(result: IoFile) -> Iterator[str]:

@@ -44,7 +44,7 @@ def foresee(session: Tuning) -> TuneOutlook:
     found = (session.path("profile.json"), profile_of(session)) if own else recorded_here(session)
     if found is None:
         session.say(
-            "stretto: what is measured, and for how long, depends on a profile, and there is none: "
+            "stretto: calls and times are unknown, because there is no profile: "
             "stretto profile -- CMD"
         )
         return TuneOutlook(DRY)

@@ -159,9 +159,9 @@ def say_plan(session: Tuning) -> None:
     pairs = _pairs(session)
     session.say(
         "stretto: cost: CMD runs once with the recorder, then its collectives are measured, then "
-        f"CMD runs {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned, in turn "
+        f"CMD runs alternately {counted(pairs, 'time')} native and {counted(pairs, 'time')} tuned "
         f"({session.o.place.words()}){budget if session.o.pairs is None else ''}; Ctrl-C keeps "
-        "what was measured"
+        "all measurements"
     )
 
 

@@ -72,7 +72,7 @@ def profile_of(session: Tuning) -> Profile:
             )
             session.going_on(found.programs, found.created)
             return found
-        session.say(f"stretto: {path} is of a run that failed; CMD runs again")
+        session.say(f"stretto: {path} is the profile of a failed run; CMD runs again")
 
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]

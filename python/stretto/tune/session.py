@@ -176,7 +176,7 @@ class Tuning:
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             self.say(
-                f"stretto: note: changed here since the earlier runs of {since}: "
+                f"stretto: note: changed in this directory since the earlier runs of {since}: "
                 f"{', '.join(found[:3])}{more}; if CMD reads them, --restart measures again"
             )
 

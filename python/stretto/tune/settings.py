@@ -94,9 +94,7 @@ def tune_settings(runs: SettingRuns) -> SettingsFile | PlannedSettings:
         before = len(runs.file.runs)
         found = _search(runs, candidates, rounds, most)
     if before and before == len(found.runs):
-        runs.say(
-            f"stretto: all runs are of an earlier start ({found.created}); --restart measures again"
-        )
+        runs.say(f"stretto: all runs were already made ({found.created}); --restart measures again")
     return found
 
 
@@ -173,7 +171,7 @@ def _around(runs: SettingRuns) -> Around:
     try:
         answer = ask_ranks(runs.job, ASK)
     except StrettoError as error:
-        runs.say(f"stretto: note: the nodes were not asked for their interfaces: {error}")
+        runs.say(f"stretto: note: the interfaces of the nodes are unknown: {error}")
         answer = None
     found = None if answer is None else read(answer.stdout)
     if found is not None and found.hosts > 1:
@@ -269,7 +267,7 @@ def judge_all(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
         ratio, p, tried.gain = one
         if tried.name in dropped:
             tried.outcome = "dropped"
-            tried.why = f"looked no faster in {counted(ratio.n, 'round')}"
+            tried.why = f"was not faster in {counted(ratio.n, 'round')}"
             continue
         verdict = judge(ratio, adjusted[tried.name], ratio.n, "run", p=p, busy=busy)
         tried.outcome, tried.why = verdict.outcome, verdict.words
@@ -292,7 +290,7 @@ def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
         detail = f". {first.name}: {first.why}"
     elif dropped and (busy is not None or not tested):
         why = (
-            f"{len(dropped)} looked no faster in {counted(SCREENING, 'round')} (screening, not "
+            f"{len(dropped)} was not faster in {counted(SCREENING, 'round')} (screening, not "
             "tested)"
         )
         why += f" (the machine was busy: {busy})" if busy else ""

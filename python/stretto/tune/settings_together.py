@@ -72,7 +72,7 @@ def _fresh(
     """Run it in turn with native and with the best so far; choose it where that confirms it."""
     gained = "" if tried.gain is None else f" ({gain_words(tried.gain)})"
     beside = f" and {best.name}" if best else ""
-    runs.say(f"stretto: {tried.name}{gained}: {rounds} fresh runs, in turn with native{beside}")
+    runs.say(f"stretto: {tried.name}{gained}: {rounds} new runs, alternating with native{beside}")
     if not runs.series(tried.name):  # what earlier runs put out, perhaps of another program
         shutil.rmtree(runs.outputs(tried.name).directory, ignore_errors=True)
     first = len(runs.file.runs)
@@ -100,7 +100,7 @@ def _fresh(
     busy = busy_before([r.others for r in runs.series(tried.name)])
     verdict = judge(ratio, adjusted, ratio.n, "run", p=p, busy=busy)
     gain = of_native[2]
-    text = f"{tried.name}: gain of fresh runs {gain_words(gain)}"
+    text = f"{tried.name}: gain in new runs {gain_words(gain)}"
     if best:
         tried.outcome, tried.gain = verdict.outcome, gain
         tried.why = f"beside {best.name}: {verdict.words}"
@@ -108,10 +108,10 @@ def _fresh(
             return f"{tried.name} {tried.why}"
     elif verdict.outcome == "inconclusive":
         if not verdict.tested:
-            text = f"{tried.name}: the gain of fresh runs was not tested"
+            text = f"{tried.name}: the gain in new runs was not tested"
         return f"inconclusive: {text}: {verdict.words}"
     elif verdict.outcome != "faster":
-        return f"{text}: {verdict.words}, so its first gain was chance"
+        return f"{text}: {verdict.words}, so its first gain was by chance"
     compared = runs.outputs(tried.name).compare(
         [Run(kind, i, None, 0.0, 0) for i in range(rounds) for kind in ("native", "tuned")]
     )

@@ -102,7 +102,7 @@ def _layout(bench: Bench, path: Path) -> tuple[int, int]:
         words = ", ".join(each) or "none at all"
         raise StrettoError(
             f"a table is decided from results of one layout a file; this one has {words}", path,
-            "measure each layout into a file of its own",
+            "measure each layout into a separate file",
         )  # fmt: skip
     nodes, ppn, _ = layouts.pop()
     return nodes, ppn

@@ -249,8 +249,7 @@ def _take_turns(
         )
     elif runs:
         session.say(
-            f"stretto: all runs are of an earlier start ({session.written}); "
-            "--restart measures again"
+            f"stretto: all runs were already made ({session.written}); --restart measures again"
         )
     if pairs < PAIRS and plan:
         verb = "is" if pairs == 1 else "are"

@@ -90,7 +90,7 @@ def conclude(
                 if beyond
                 else "this is significant",
                 "slower": "CMD is significantly SLOWER when tuned: do not use this table",
-                "same": f"CMD is as fast as native: {found.words}",
+                "same": f"CMD is as fast tuned as native: {found.words}",
             }[found.outcome]
         )
     if predicted is not None:
@@ -112,12 +112,12 @@ def conclude(
 
 #: what came of the budget's rest, by where a tuning ended
 _REST = {
-    "nothing": "by its profile no call of CMD can gain, so nothing was measured",
-    "decided": "every measured call is decided, and nothing is left to measure",
-    "open": "the rest was kept for runs of CMD, and no table to try came out; the same command "
-    "measures on",
-    "little": "the predicted gain is too small to prove; --pairs 6 runs CMD all the same",
-    "tested": "all runs of CMD were made; --pairs sets more",
+    "nothing": "by the profile, no call of CMD can become faster, so nothing was measured",
+    "decided": "all measured calls are decided, and nothing is left to measure",
+    "open": "the rest was reserved for runs of CMD, but there is no table to try; the same command "
+    "continues to measure",
+    "little": "the predicted gain is too small to prove; --pairs 6 runs CMD anyway",
+    "tested": "all runs of CMD were made; --pairs makes more",
 }
 
 
@@ -136,8 +136,8 @@ def start_words(gained_s: float) -> str:
     if gained_s >= START_S:
         return ""
     return (
-        f". The gain of {1e3 * gained_s:.3g} ms a run is less than starting stretto run costs "
-        f"(about {1e3 * START_S:.0f} ms): only longer runs gain"
+        f". The gain of {1e3 * gained_s:.3g} ms per run is less than the start-up time of stretto "
+        f"run (about {1e3 * START_S:.0f} ms): only longer runs benefit"
     )
 
 
