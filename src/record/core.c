@@ -14,6 +14,7 @@ uint64_t stretto_refresh = UINT64_MAX;
 unsigned stretto_since_barrier;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool call_left;
 static pthread_key_t ending;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static stretto_part *free_parts;
@@ -77,6 +78,20 @@ bool stretto_part_attach(void) {
     stretto_thread *self = &stretto_self;
     memset(self, 0, sizeof *self);
     self->part = part;
+    return true;
+}
+
+/* This frame lies where that of the call was or above it, or something else is there by now. On
+ * which communicator it was is not known, nor whether the other ranks count it: from here on calls
+ * are not joined with theirs. */
+bool stretto_call_left(uintptr_t frame) {
+    stretto_thread *self = &stretto_self;
+    if (!stretto_recording ||
+        (frame < self->frame && *(const volatile uint64_t *)self->outer == self->entered))
+        return false;
+    self->depth = 0;
+    self->mpi_io = false;
+    __atomic_store_n(&call_left, true, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -174,7 +189,8 @@ static void thin_out(void) {
 }
 
 void stretto_event_add(const stretto_raw_event *event) {
-    if (stretto_paused || !kept(event, stretto_header->stride_log2))
+    if (stretto_paused || __atomic_load_n(&call_left, __ATOMIC_RELAXED) ||
+        !kept(event, stretto_header->stride_log2))
         return;
     if (stretto_many)
         while (__atomic_exchange_n(&events_lock, true, __ATOMIC_ACQUIRE))

@@ -43,6 +43,8 @@ typedef struct stretto_part {
 
 typedef struct {
     int depth; /* inside a recorded call: what the MPI calls itself is not the program's */
+    uintptr_t frame, outer; /* of that call on the stack; where it keeps its start; the start */
+    uint64_t entered;
     stretto_part *part;
     uint64_t last_key;
     stretto_raw_entry *last_entry;
@@ -63,6 +65,10 @@ extern bool stretto_paused;            /* by MPI_Pcontrol(0) */
 extern bool stretto_many;              /* MPI_THREAD_MULTIPLE */
 extern uint64_t stretto_refresh;       /* ticks after which the header's clock pair is renewed */
 extern unsigned stretto_since_barrier; /* enum stretto_detail, of this process */
+
+/* Whether the thread is in a recorded call only by its `depth`: an error handler of the program has
+ * left that call for good (longjmp, an exception). */
+bool stretto_call_left(uintptr_t frame);
 
 /* Gives the thread its part; false when there is no room. */
 bool stretto_part_attach(void);
@@ -88,14 +94,17 @@ void stretto_type_look(MPI_Datatype datatype, int *name, int64_t *bytes);
 int stretto_op_name(MPI_Op op);
 enum { STRETTO_TYPE_DERIVED = 1 }; /* the name of all that are not predefined */
 
-static inline bool stretto_enter(uint64_t *start) {
+__attribute__((always_inline)) static inline bool stretto_enter(uint64_t *start) {
     stretto_thread *self = &stretto_self;
-    if (__builtin_expect(self->depth | !stretto_recording, 0))
+    if (__builtin_expect(self->depth | !stretto_recording, 0) &&
+        !stretto_call_left((uintptr_t)__builtin_frame_address(0)))
         return false;
     if (__builtin_expect(!self->part, 0) && !stretto_part_attach())
         return false;
     self->depth = 1;
-    *start = stretto_ticks();
+    self->frame = (uintptr_t)__builtin_frame_address(0);
+    self->outer = (uintptr_t)start;
+    self->entered = *start = stretto_ticks();
     return true;
 }
 

@@ -7,7 +7,7 @@ int stretto_tracked_count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static stretto_tracked *table;
-static uint64_t mask;
+static uint64_t mask, numbers;
 
 static uint64_t home(uint64_t handle) {
     return stretto_mix(handle) & mask;
@@ -49,6 +49,7 @@ void stretto_track(MPI_Request request, const stretto_tracked *what) {
             __atomic_store_n(&stretto_tracked_count, stretto_tracked_count + 1, __ATOMIC_RELAXED);
         *at = *what;
         at->request = STRETTO_HANDLE(request);
+        at->number = ++numbers;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -90,32 +91,29 @@ bool stretto_tracked_start(MPI_Request request, uint64_t started, stretto_tracke
     return found;
 }
 
-/* Takes a persistent request as complete; false where it was not started. */
-static bool completed(uint64_t handle) {
-    pthread_mutex_lock(&lock);
-    stretto_tracked *at = place(handle);
-    bool started = at->request && at->started;
-    if (started)
-        at->started = 0;
-    pthread_mutex_unlock(&lock);
-    return started;
+/* Takes out what is there and moves later entries of its chain up. */
+static void take_out(stretto_tracked *at) {
+    uint64_t slot = (uint64_t)(at - table);
+    for (uint64_t next = (slot + 1) & mask; table[next].request; next = (next + 1) & mask)
+        if (((next - home(table[next].request)) & mask) >= ((next - slot) & mask)) {
+            table[slot] = table[next];
+            slot = next;
+        }
+    table[slot].request = 0;
+    __atomic_store_n(&stretto_tracked_count, stretto_tracked_count - 1, __ATOMIC_RELAXED);
 }
 
-void stretto_untrack(uint64_t handle) {
-    if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
-        return;
+/* NULL: it is forgotten; the MPI may have given its handle to another thread's request. */
+static stretto_tracked *find_again(const stretto_tracked *what) {
+    stretto_tracked *at = place(what->request);
+    return at->request && at->number == what->number ? at : NULL;
+}
+
+void stretto_untrack(const stretto_tracked *what) {
     pthread_mutex_lock(&lock);
-    stretto_tracked *at = place(handle);
-    if (at->request) {
-        uint64_t slot = (uint64_t)(at - table);
-        for (uint64_t next = (slot + 1) & mask; table[next].request; next = (next + 1) & mask)
-            if (((next - home(table[next].request)) & mask) >= ((next - slot) & mask)) {
-                table[slot] = table[next];
-                slot = next;
-            }
-        table[slot].request = 0;
-        __atomic_store_n(&stretto_tracked_count, stretto_tracked_count - 1, __ATOMIC_RELAXED);
-    }
+    stretto_tracked *at = find_again(what);
+    if (at)
+        take_out(at);
     pthread_mutex_unlock(&lock);
 }
 
@@ -125,9 +123,11 @@ void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests) {
     if (!__atomic_load_n(&stretto_tracked_count, __ATOMIC_RELAXED))
         return;
     int room = STRETTO_HITS;
+    pthread_mutex_lock(&lock);
     for (int i = 0; i < n; i++) {
-        stretto_tracked what;
-        if (requests[i] == MPI_REQUEST_NULL || !stretto_tracked_find(requests[i], &what))
+        stretto_tracked *at;
+        if (requests[i] == MPI_REQUEST_NULL ||
+            !(at = place(STRETTO_HANDLE(requests[i])))->request || at->waited_for)
             continue;
         if (hits->n == room) {
             if (hits->hits != hits->some)
@@ -140,8 +140,10 @@ void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests) {
             hits->hits = more;
             room = n;
         }
-        hits->hits[hits->n++] = (stretto_hit){what, i};
+        hits->hits[hits->n++] = (stretto_hit){*at, i};
+        at->waited_for = true;
     }
+    pthread_mutex_unlock(&lock);
 }
 
 /* The row of waiting for it: its communicator, size and the like, where it is a collective. */
@@ -158,19 +160,32 @@ uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int 
     bool waits = all || function == STRETTO_FN_Waitany || function == STRETTO_FN_Waitsome;
     uint64_t key =
         hits->n ? wait_key(&hits->hits[0].what, function) : stretto_key(function, NULL, 0, 0, 0, 0);
+    if (hits->n)
+        pthread_mutex_lock(&lock);
     for (int i = 0; i < hits->n; i++) {
         const stretto_tracked *what = &hits->hits[i].what;
-        if (!what->persistent && requests[hits->hits[i].index] != MPI_REQUEST_NULL)
-            continue;
-        /* the handle of a persistent one stays: that it is complete is known where all are */
-        if (what->comm && (what->persistent ? all && completed(what->request) : waits))
+        stretto_tracked *at = find_again(what);
+        bool over = requests[hits->hits[i].index] == MPI_REQUEST_NULL;
+        if (at)
+            at->waited_for = false;
+        if (what->persistent) { /* its handle stays: that it is over is known where all are */
+            over = all && at && at->started;
+            if (over)
+                at->started = 0;
+        } else if (over && at)
+            take_out(at);
+        if (over && what->comm && waits)
             stretto_event_add(&(stretto_raw_event){what->comm, what->sequence | what->starts << 32,
                                                    wait_key(what, function), start, end,
                                                    what->started});
-        if (!what->persistent)
-            stretto_untrack(what->request);
     }
+    if (hits->n)
+        pthread_mutex_unlock(&lock);
     if (hits->hits != hits->some)
         free(hits->hits);
     return key;
+}
+
+void stretto_hits_failed(stretto_hits *hits, const MPI_Request *requests) {
+    stretto_hits_done(hits, requests, STRETTO_FN_Testall, 0, 0); /* as one that leaves no events */
 }

@@ -8,6 +8,7 @@
 
 typedef struct {
     uint64_t request; /* handle; 0 = free */
+    uint64_t number;  /* of all that were remembered: a handle comes again */
     uint64_t key;     /* what a start is booked under, or (but for function and detail) a wait */
     /* of a nonblocking collective, and of a persistent one that was started; without a number its
      * waits are not compared with other ranks' */
@@ -17,6 +18,7 @@ typedef struct {
     uint32_t peer1; /* world rank + 1 that a message goes to; 0 = none */
     int function;
     bool persistent;
+    bool waited_for; /* by a thread; the handle is another request's where a second thread has it */
 } stretto_tracked;
 
 extern int stretto_tracked_count; /* read without the lock: 0 is the common case */
@@ -30,7 +32,9 @@ void stretto_track_collective(MPI_Request request, int function, stretto_comm *c
 bool stretto_tracked_find(MPI_Request request, stretto_tracked *what);
 /* The same for one that is started. */
 bool stretto_tracked_start(MPI_Request request, uint64_t started, stretto_tracked *what);
-void stretto_untrack(uint64_t handle);
+/* Forgets it, unless its handle is another's by now: the MPI may have given it to another thread
+ * since what was found was completed. */
+void stretto_untrack(const stretto_tracked *what);
 
 /* Before and after MPI_Wait* and MPI_Test* on n requests. */
 enum { STRETTO_HITS = 64 };
@@ -50,5 +54,7 @@ void stretto_hits_find(stretto_hits *hits, int n, const MPI_Request *requests);
  * the function waits for them: MPI_Test* says nothing of how long they took. */
 uint64_t stretto_hits_done(stretto_hits *hits, const MPI_Request *requests, int function,
                            uint64_t start, uint64_t end);
+/* The same where the function returned an error: some may be complete. */
+void stretto_hits_failed(stretto_hits *hits, const MPI_Request *requests);
 
 #endif

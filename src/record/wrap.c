@@ -153,11 +153,14 @@ static void received(stretto_measure *m, const MPI_Status *status) {
     for (int i = 0; i < count; i++) {                                                              \
         STARTED(array_of_requests[i], (end - start) / (uint64_t)count)                             \
     }
-#define PRE_REQUEST_FREE uint64_t freed = STRETTO_HANDLE(*request);
+#define PRE_REQUEST_FREE                                                                           \
+    stretto_tracked freed;                                                                         \
+    const bool tracked = stretto_tracked_find(*request, &freed);
 #define DO_REQUEST_FREE(of)                                                                        \
     MEASURED(NULL, of)                                                                             \
     BOOK(0)                                                                                        \
-    stretto_untrack(freed);
+    if (tracked)                                                                                   \
+        stretto_untrack(&freed);
 
 #define PRE_WAIT_OF(n, requests)                                                                   \
     stretto_hits hits;                                                                             \
@@ -268,9 +271,12 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define WRAP_IF_STARTALL(...) WRAP_OF(STARTALL, __VA_ARGS__)
 #define WRAP_IF_REQUEST_FREE(...) WRAP_OF(REQUEST_FREE, __VA_ARGS__)
 #define WRAP_IF_PLAIN_P2P(...) WRAP_OF(PLAIN_P2P, __VA_ARGS__)
-#define WRAP_IF_WAIT_ONE(...) WRAP_OF(WAIT_ONE, __VA_ARGS__)
-#define WRAP_IF_WAIT_ALL(...) WRAP_OF(WAIT_ALL, __VA_ARGS__)
-#define WRAP_IF_WAIT_SOME(...) WRAP_OF(WAIT_SOME, __VA_ARGS__)
+#define WRAP_WAIT(action, requests, of, base, name, parameters, arguments)                         \
+    WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of),                      \
+            stretto_hits_failed(&hits, requests);)
+#define WRAP_IF_WAIT_ONE(...) WRAP_WAIT(WAIT_ONE, request, __VA_ARGS__)
+#define WRAP_IF_WAIT_ALL(...) WRAP_WAIT(WAIT_ALL, array_of_requests, __VA_ARGS__)
+#define WRAP_IF_WAIT_SOME(...) WRAP_WAIT(WAIT_SOME, array_of_requests, __VA_ARGS__)
 #define WRAP_IF_RMA(...) WRAP_OF(RMA, __VA_ARGS__)
 #define WRAP_IF_RMA_REQUEST(...) WRAP_OF(RMA_REQUEST, __VA_ARGS__)
 #define WRAP_IF_RMA_SHARED(...) WRAP_OF(RMA_SHARED, __VA_ARGS__)

@@ -67,19 +67,33 @@ def test_messages_of_more_than_two_gib(name: str, tmp_path: Path) -> None:
     assert calls(joined.profile, "MPI_Recv").bytes == [0, 2200 << 20]
 
 
+def grown(text: str) -> list[int]:
+    """Return by how many bytes each rank's heap has grown."""
+    found = [int(n) for n in re.findall(r"grew by (-?\d+)", text)]
+    assert len(found) == 2, text
+    return found
+
+
 @pytest.mark.parametrize("name", rarely(ALL, ["openmpi5", "mpich"]))
 def test_communicators_freed_in_a_callback_are_forgotten(name: str, tmp_path: Path) -> None:
     """2000 of them leave nothing behind: the heap grows by no more than without the recorder."""
     mpi = ALL[name].require()
     _, _, said = recorded(mpi, 2, ["callback"], tmp_path)
     bare = mpi.run(2, [str(tmp_path / "odd"), "callback"]).stdout
-
-    def grown(text: str) -> list[int]:
-        found = [int(n) for n in re.findall(r"grew by (-?\d+)", text)]
-        assert len(found) == 2, text
-        return found
-
     assert max(grown(said)) - max(grown(bare)) < 2000 * 32
+
+
+@pytest.mark.parametrize("name", rarely(ALL, ["openmpi4", "mpich"]))
+def test_after_errors(name: str, tmp_path: Path) -> None:
+    """Requests of a failing wait are forgotten; a handler that never returns ends no recording."""
+    _, joined, said = recorded(ALL[name].require(), 2, ["errors"], tmp_path)
+    assert max(grown(said)) < 100_000
+    waits = [c for c in joined.profile.calls if c.function == "MPI_Waitany"]
+    assert [(c.detail, c.calls) for c in waits] == [(None, [1000, 1000])]
+    rows = [c for c in joined.profile.calls if c.function == "MPI_Allreduce"]
+    assert [c.calls for c in rows] == [[55, 55]] * 2
+    # whether the call that was left counts on the other rank is not known: none after it is joined
+    assert [c.sampled for c in rows] == [5, 5]
 
 
 @pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])

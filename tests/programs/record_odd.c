@@ -4,13 +4,16 @@
  *           with wrong arguments), and both go on
  * large     a message of 2200 MiB arrives in a buffer of 3000 MiB
  * callback  communicators freed by a delete callback; says by how much the heap has grown
- * paused    computes, and writes FILE, where MPI_Pcontrol(0) has switched the recording off
- * traffic   exchanges much, and is put to, with computing between; no file is touched
- * files     the same, and rank 0 writes 8 MiB to FILE in the computing, 5 times */
+ * errors    waits that fail with many collectives under way, waits for messages, and an error
+ * handler that never returns; says by how much the heap has grown in the failing ones paused
+ * computes, and writes FILE, where MPI_Pcontrol(0) has switched the recording off traffic exchanges
+ * much, and is put to, with computing between; no file is touched files     the same, and rank 0
+ * writes 8 MiB to FILE in the computing, 5 times */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
 #include <mpi.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +113,59 @@ static void callback(void) {
     MPI_Comm_free_keyval(&key);
 }
 
+enum { COLLECTIVES = 100, WAITED = COLLECTIVES + 2 };
+
+/* A message that does not fit beside them: the wait fails, and some requests may be left. */
+static void failing_wait(MPI_Comm comm) {
+    MPI_Request requests[WAITED];
+    MPI_Status statuses[WAITED];
+    int one = 1, totals[COLLECTIVES], sent[4] = {0}, got[4];
+    for (int i = 0; i < COLLECTIVES; i++)
+        MPI_Iallreduce(&one, &totals[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+    MPI_Irecv(got, 1, MPI_INT, rank, 0, comm, &requests[COLLECTIVES]);
+    MPI_Isend(sent, 4, MPI_INT, rank, 0, comm, &requests[COLLECTIVES + 1]);
+    MPI_Waitall(WAITED, requests, statuses);
+    for (int i = 0; i < WAITED; i++)
+        while (requests[i] != MPI_REQUEST_NULL)
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+}
+
+static jmp_buf back;
+
+static void leave(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+static void errors(void) {
+    MPI_Errhandler handler;
+    size_t before = 0;
+    int sent = 0, got, which;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 300; i++) {
+        failing_wait(MPI_COMM_WORLD);
+        if (i == 99)
+            before = mallinfo2().uordblks;
+    }
+    printf("rank %d grew by %ld\n", rank, (long)(mallinfo2().uordblks - before));
+    for (int i = 0; i < 500; i++) {
+        MPI_Request requests[2];
+        MPI_Irecv(&got, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(&sent, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitany(1, &requests[0], &which, MPI_STATUS_IGNORE);
+        MPI_Waitany(1, &requests[1], &which, MPI_STATUS_IGNORE);
+    }
+    sums(MPI_COMM_WORLD, 10);
+    MPI_Comm_create_errhandler(leave, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    if (!setjmp(back)) {
+        MPI_Send(&sent, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
+        fail("a send to a rank that there is not is to be an error");
+    }
+    sums(MPI_COMM_WORLD, 100);
+    MPI_Errhandler_free(&handler);
+}
+
 static void compute(double seconds) {
     double end = PMPI_Wtime() + seconds;
     while (PMPI_Wtime() < end)
@@ -186,6 +242,8 @@ int main(int argc, char **argv) {
         large();
     if (!strcmp(what, "callback"))
         callback();
+    if (!strcmp(what, "errors"))
+        errors();
     if (!strcmp(what, "paused"))
         paused(name);
     if (!strcmp(what, "traffic") || !strcmp(what, "files"))
