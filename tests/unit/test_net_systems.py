@@ -153,8 +153,8 @@ def test_compare_command_reads_files_and_directories(tmp_path: Path, capsys: Out
         (("A", "x.bench.jsonl"), "network results and others cannot be compared"),
         (
             ("A", "B"),
-            "the systems have no measurement in common: A has latency, B TCP latency, TCP, 4 "
-            "streams",
+            "the systems have no measurement in common: A has latency; B has TCP latency, TCP, "
+            "4 streams",
         ),
     ],
 )

@@ -449,6 +449,8 @@ REFUSED = [
     (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 to use"),
     (["--ppn", "2", "--machine", "XML", "-o", "x"], 2, "--hosts A,B,C"),
     (["--profile", "PROFILE", "--nodes", "3", "--hosts", "a"], 2, "1 host named for 3 nodes"),
+    (["--profile", "PROFILE", "--nodes", "3", "--hosts", "n[1-2]"], 2, "2 hosts named for 3 nodes"),
+    (["--ppn", "2", "--machine", "XML", "--nodes", "2"], 2, "one node is described"),
     (["--profile", "PROFILE", "--nodes", "2", "--ranks-per-node", "3"], 2, "do not fit"),
     (["--profile", "PROFILE", "--threads", "9", "--machine", "XML"], 2, "do not fit on"),
 ]

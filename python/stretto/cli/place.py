@@ -18,6 +18,7 @@ with lazily():
     from stretto.files.schema import encode
     from stretto.launch.job import understand
     from stretto.launch.naming import app_name
+    from stretto.measure.names import read_names
     from stretto.model.platform import Platform
     from stretto.model.platform_file import load
     from stretto.place.hwloc import read_machine
@@ -96,7 +97,7 @@ def command(
     rank of a node, and the launcher options for them.
     """
     priced_on = None if platform is None else load(platform)
-    names = [h for x in (hosts or "").split(",") if (h := x.strip())]
+    names = list(read_names([hosts], "--hosts")) if hosts else []
     if cmd:
         if profile or machine or ppn or nodes or hosts:
             raise UsageError(
@@ -110,6 +111,11 @@ def command(
         node = (machine, threads)
         _profile(profile, priced_on, (nodes, ppn, names), node, given["seed"], out, as_json)
     elif ppn is not None:
+        if nodes:
+            raise UsageError(
+                "without a profile, one node is described", "--nodes",
+                "leave out --nodes; --profile FILE --nodes N orders ranks over nodes",
+            )  # fmt: skip
         _cores(machine, ppn, threads or 1, names, out, as_json)
     else:
         raise UsageError(

@@ -311,8 +311,8 @@ def compared(a: NetSystem, b: NetSystem) -> NetCompared:
     shared = [figure for figure in one if figure in two]
     if not shared:
         raise StrettoError(
-            f"the systems have no measurement in common: {a.name} has {_kinds(one)}, {b.name} "
-            f"{_kinds(two)}",
+            f"the systems have no measurement in common: {a.name} has {_kinds(one)}; {b.name} "
+            f"has {_kinds(two)}",
             ", ".join(map(str, (*a.paths[:1], *b.paths[:1]))),
             "measure both with the same command: stretto net mpi -o NAME.net.json; one chart of "
             "both: stretto report A.net.json B.net.json",
