@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shlex
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import sweeps
 from stretto.campaign import begun, run
 from stretto.campaign.alone import alone_on
 from stretto.campaign.begun import CAMPAIGN
+from stretto.campaign.command import lines_of
 from stretto.campaign.conclude import Outcome
 from stretto.campaign.elimination import Policy
 from stretto.campaign.hosts import Hosts
@@ -26,7 +29,8 @@ from stretto.campaign.site import results_of
 from stretto.campaign.status import read_status, status_lines
 from stretto.counted import duration
 from stretto.errors import StrettoError
-from stretto.files.identity import Identity, now
+from stretto.files.identity import Identity, cpu_slug, now
+from stretto.files.locate import find_table
 from stretto.files.lock import holder
 
 ONE, TWO, FOUR = Layout(1, 2), Layout(2, 2), Layout(1, 4)
@@ -54,7 +58,7 @@ class Starts:
         self.backends.setdefault(name, Measures())
         mpi = dataclasses.replace(sweeps.MPI, version=f"4.1.{len(name)}")
         identity = Identity("0.1.0", now(), sweeps.HOST, mpi)
-        base = request.out / f"openmpi-{mpi.version}" / "a-cpu"
+        base = request.out / f"openmpi-{mpi.version}" / cpu_slug(sweeps.HOST.cpu)
         plans = sweeps.plans(request)
         for plan in plans:
             check_plan(results_of(base, plan.layout), plan, identity)
@@ -105,6 +109,20 @@ def test_who_is_told_to_stop_begins_no_other_mpi(starts: Starts, tmp_path: Path)
     assert all(o.complete for o in starts(request)) and starts.backends["other"].launches
     assert re.fullmatch(r"stretto: this start took .* s, .* node-hours on 1 node", starts.said[-1])
     assert read_status(tmp_path)["complete"]
+
+
+def test_table_is_found_by_all_users_after_the_printed_command(
+    starts: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_SITE_TABLES", str(tmp_path / "site"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
+    (outcome,) = starts(small(tmp_path / "c"))
+    (line,) = (x for x in lines_of(outcome) if "for all users" in x)
+    subprocess.run(shlex.split(line.partition(": ")[2]), check=True)
+    mpi = dataclasses.replace(sweeps.MPI, version="4.1.3")
+    found = find_table(mpi, sweeps.HOST.cpu, 1, 2)
+    assert found is not None and outcome.table is not None
+    assert Path(found).read_bytes() == outcome.table.read_bytes()
 
 
 def test_pace_of_what_was_measured_scales_all_that_is_left(starts: Starts, tmp_path: Path) -> None:
@@ -177,7 +195,7 @@ def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: 
         starts(small(tmp_path, eliminate=False), dry_run)
     with pytest.raises(StrettoError, match="begun with eliminate = true"):
         starts(small(tmp_path, layouts=(TWO,), eliminate=False), dry_run)
-    shutil.rmtree(next(tmp_path.glob("*/a-cpu")))
+    shutil.rmtree(next(tmp_path.glob("openmpi*/*")))
     starts(small(tmp_path, eliminate=False), dry_run)
 
 

@@ -13,6 +13,7 @@ from stretto.campaign.outlook import budget_lines
 from stretto.campaign.request import Request, make_request, read_values
 from stretto.campaign.run import plan_campaign
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
+from stretto.files.locate import site_tables
 from stretto.measure.request import split_candidates
 from stretto.tune.evidence import rows_lines
 
@@ -79,9 +80,12 @@ def lines_of(outcome: Outcome) -> list[str]:
         out.append(f"  {outcome.regret}")
     out += [f"  left out: {sentence}" for sentence in outcome.left_out]
     if outcome.table is not None:
-        results = shlex.quote(str(outcome.results[0].parent))
+        base = outcome.results[0].parent
+        site = site_tables() / base.parent.name / base.name / "any.table"
+        words = ["install", "-Dm644", str(outcome.table), str(site)]
         out.append(f"  table: {outcome.table} (stretto run --table ...)")
-        out.append(f"  results for stretto export: {results}/*.bench.jsonl")
+        out.append(f"  for all users: {shlex.join(words)}")
+        out.append(f"  results for stretto export: {shlex.quote(str(base))}/*.bench.jsonl")
     return out
 
 
