@@ -508,6 +508,30 @@ def test_small_files_of_all_ranks_are_not_listed() -> None:
     assert "and 2 more files: 1 s" in found.causes[0].evidence[-1]
 
 
+@pytest.mark.parametrize("path", ["/p/a.pyc", "/p/a.py", "/l/libx.so", "/l/libx.so.4.0"])
+@pytest.mark.parametrize("parts", [(WHOLE, WHOLE), (0xFFFF, WHOLE - 0xFFFF)])
+def test_modules_of_a_program_are_not_to_be_read_by_mpi(path: str, parts: tuple[int, int]) -> None:
+    module = replace(used(*parts), path=path)
+    data = used(*parts, time_s=0.1)
+    for files in ([module], [data, module]):
+        cause = diagnose(profile([], io_s=[1.0, 1.0], file_uses=files)).causes[0]
+        assert cause.name == ("shared_read" if parts[0] == WHOLE else "files")
+        assert "modules and libraries of the program" in cause.advice and not cause.steps
+        assert cause.next_command.startswith("stretto profile ")
+    cause = diagnose(profile([], io_s=[1.0, 1.0], file_uses=[replace(module, read_s=[0.1, 0.1]),
+                                                             used(*parts)])).causes[0]  # fmt: skip
+    assert "/data/in" in cause.next_command and "modules" not in cause.advice
+
+
+def test_opening_of_files_that_takes_most_time_is_named() -> None:
+    opened = row("MPI_File_open", "io", communicator=None, time_s=[0.8, 0.8])
+    use = replace(used(0xFFFF, WHOLE - 0xFFFF, time_s=0.1), path="/p/a.pyc")
+    cause = diagnose(profile([opened], io_s=[1.0, 1.0], file_uses=[use])).causes[-1]
+    assert cause.title == "files: opening and closing take this time"
+    assert "MPI_File_open: 800 ms a rank" in cause.evidence and "flush" in cause.advice
+    assert cause.next_command.startswith("stretto profile ") and not cause.steps
+
+
 @pytest.mark.parametrize(
     ("program", "time_s", "noted"),
     [("/bin/python3.11", 0.5, True), ("/bin/python3.11", 1e-3, False), ("/bin/app", 0.5, False)],

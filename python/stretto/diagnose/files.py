@@ -149,7 +149,7 @@ class FileCauses(PatternCauses):
     def _main(self, rank: int | None, reads: bool) -> FileUse | None:
         """Return the file with a known path of which most time, or most bytes, are reading."""
         moved = [(row[0], row[1] if reads else row[2], row[3]) for row in self._rows(rank)]
-        return next((use for _, n, use in moved if n and known_path(use)), None)
+        return next((use for _, n, use in moved if n and data_path(use)), None)
 
     def _measure(self, use: FileUse | None, reads: bool) -> str:
         """Return the command that measures other ways to read or write as much there."""
@@ -179,6 +179,16 @@ class FileCauses(PatternCauses):
                 what = " and ".join(moved) or "opened"
                 lines.append(f"{name}: {what}{took}, {access_words(use)}")
         return lines
+
+    def _openings(self) -> list[str]:
+        """Return the functions of MPI-IO, other than reading and writing, that take most time."""
+        times: dict[str, float] = {}
+        for call in self.p.calls:
+            name = (call.detail if call.kind == "wait" else call.function) or ""
+            if name.startswith("MPI_File_") and "read" not in name and "write" not in name:
+                times[name] = times.get(name, 0.0) + mean(call.time_s)
+        most = sorted(times, key=lambda name: -times[name])[:2]
+        return [f"{name}: {seconds(times[name])} a rank" for name in most]
 
     # ---- the causes ------------------------------------------------------------------------
 
@@ -237,13 +247,17 @@ class FileCauses(PatternCauses):
         rest = rows[len(listed) :]
         if (more := sum(part for part, *_ in rest)) >= SMALL_FILE * self.wall:
             evidence.append(f"and {counted(len(rest), 'more file')}: {seconds(more)}")
-        first = next((use for *_, use in rows if known_path(use)), None)
+        programs = bool(rows) and is_program(rows[0][2])
+        uses = [] if programs else [use for *_, use in rows if data_path(use)]
+        first = uses[0] if uses else None
         return self._cause(
             "shared_read",
             "the same file is read by many ranks: each reads the same bytes",
             lost,
             evidence,
-            "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
+            PROGRAM_ADVICE
+            if programs
+            else "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
             "(MPI_File_read_all)",
             self._measure(first, True),
             because="the time is spent reading files, before any collective",
@@ -257,30 +271,44 @@ class FileCauses(PatternCauses):
 
     def _file_cause(self, lost: float) -> Cause | None:
         uses = self.p.file_uses or []
-        reading, writing = self.read_write_s()
+        reading, writing = (mean(times) for times in self.read_write_s())
+        opening = max(mean(self.p.io_s) - reading - writing, 0.0)
         moved = sum(sum(u.read_bytes) + sum(u.written_bytes) for u in uses)
         accesses = sum(sum(u.reads) + sum(u.writes) for u in uses)
         evidence = [
-            f"{seconds(mean(reading))} reading, {seconds(mean(writing))} writing, "
-            f"{seconds(max(mean(self.p.io_s) - mean(reading) - mean(writing), 0.0))} opening, "
+            f"{seconds(reading)} reading, {seconds(writing)} writing, {seconds(opening)} opening, "
             "closing and flushing, a rank"
         ]
+        reads = reading > writing
+        opens = opening > reading + writing
+        programs = not opens and reads and bool(uses) and is_program(self._rows(None)[0][3])
+        if opens:
+            evidence += self._openings()
         evidence += self._biggest(None)
-        reads = mean(reading) > mean(writing)
-        use = self._main(None, reads)
-        small = accesses > 0 and moved / accesses < SMALL_ACCESS
         if accesses:
             evidence.append(
                 f"{counted(accesses, 'access', 'accesses')} of {sized(moved / accesses)} on average"
             )
+        if opens:
+            advice = "open each file once and keep it open; use fewer files, and flush less often"
+        elif programs:
+            advice = PROGRAM_ADVICE
+        else:
+            small = accesses > 0 and moved / accesses < SMALL_ACCESS
+            advice = "read and write larger pieces at a time, " if small else ""
+            advice += (
+                "less often, or with collective MPI-IO (MPI_File_write_all); keep data that is "
+                "read repeatedly in memory"
+            )
+        use = None if opens or programs else self._main(None, reads)
         return self._cause(
             "files",
-            "files: reading and writing take this time",
+            "files: opening and closing take this time"
+            if opens
+            else "files: reading and writing take this time",
             lost,
             evidence,
-            ("read and write larger pieces at a time, " if small else "")
-            + "less often, or with collective MPI-IO (MPI_File_write_all); keep data that is read "
-            "repeatedly in memory",
+            advice,
             self._measure(use, reads),
             because="no collective algorithm makes files faster",
             steps=self._steps(use, reads, False),
@@ -291,6 +319,24 @@ HDF5 = (".h5", ".hdf5", ".he5", ".hdf", ".nxs")
 NETCDF = (".nc", ".nc4", ".cdf", ".netcdf")
 #: stripes of a shared file on Lustre from so many bytes on (docs.nersc.gov, striping); below: one
 STRIPES = ((100 << 30, 72), (10 << 30, 24), (1 << 30, 8))
+
+
+#: files that a program is made of: no MPI-IO can read them
+PROGRAM = (".py", ".pyc", ".so")
+PROGRAM_ADVICE = (
+    "these are modules and libraries of the program: keep them on a local disk of each node, or "
+    "in a container image"
+)
+
+
+def is_program(use: FileUse) -> bool:
+    """Return whether the file is code that Python or the dynamic linker loads."""
+    name = PurePosixPath(use.path).name.lower()
+    return name.endswith(PROGRAM) or ".so." in name
+
+
+def data_path(use: FileUse) -> bool:
+    return known_path(use) and not is_program(use)
 
 
 def known_path(use: FileUse) -> bool:
