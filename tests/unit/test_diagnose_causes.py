@@ -546,6 +546,18 @@ def test_pickled_objects_of_a_python_program_are_noted(
     assert (said in "\n".join(found.warnings)) == noted
     found = diagnose(profile([data], executables=[program]))
     assert "mpi4py" not in "\n".join(found.warnings)
+    calls = [
+        row("MPI_Mprobe", time_s=[time_s] * 2, kind="wait"),
+        row(
+            "MPI_Mrecv", time_s=[time_s / 2] * 2, kind="p2p", datatype="MPI_BYTE", communicator=None
+        ),
+        row("MPI_Send", time_s=[time_s / 2] * 2, kind="p2p", datatype="MPI_BYTE"),
+    ]
+    said = "lower-case methods of mpi4py (send, recv) take 1 s a rank"
+    found = diagnose(profile(calls, executables=[program]))
+    assert (said in "\n".join(found.warnings)) == noted
+    found = diagnose(profile([calls[0], calls[2]], executables=[program]))
+    assert "mpi4py" not in "\n".join(found.warnings)
 
 
 #: what is done, to which file, by which MPI, and what the lines to type or change then hold

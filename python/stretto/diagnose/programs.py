@@ -17,6 +17,10 @@ from stretto.mpi.detect import LAUNCHER_NAMES
 #: of the other programs, how many are printed
 LISTED = 5
 
+#: how `recv` of mpi4py learns the size of a pickled object, and receives it
+PROBES = ("MPI_Mprobe", "MPI_Improbe")
+RECEIVES = ("MPI_Mrecv", "MPI_Imrecv")
+
 
 @dataclass
 class Other:
@@ -73,20 +77,27 @@ def others_words(mine: str, others: Sequence[Other]) -> list[str]:
 def pickle_note(profile: Profile) -> str | None:
     """Return that a Python program sends pickled objects; None where little time goes to that.
 
-    The lower-case methods of mpi4py send the size of each pickle as MPI_COUNT before its bytes.
+    The lower-case methods of mpi4py receive messages with MPI_Mprobe and MPI_Mrecv. Its collectives
+    send the size of each pickle as MPI_COUNT before its bytes.
     """
     if not all(interpreter(Path(p).name) == "python" for p in profile.executables or [""]):
         return None
     sizes = [c for c in profile.calls if c.datatype == "MPI_COUNT" and c.bytes_max < 16]
+    received = [c for c in profile.calls if c.function in RECEIVES and c.datatype == "MPI_BYTE"]
     over = {c.communicator for c in sizes}
-    rows = [c for c in profile.calls if c.datatype == "MPI_BYTE" and c.communicator in over]
-    spent = sum(mean(c.time_s) for c in [*sizes, *rows])
+    probes = [c for c in profile.calls if c.function in PROBES and received]
+    at = over | {c.communicator for c in probes}
+    rows = [c for c in profile.calls if c.datatype == "MPI_BYTE" and c.communicator in at]
+    of_messages = [c for c in received if c.communicator not in at]
+    spent = sum(mean(c.time_s) for c in [*sizes, *rows, *probes, *of_messages])
     if spent < MINOR * max(profile.wall_s):
         return None
+    methods = ["send", "recv"] * bool(received) + ["allreduce", "bcast"] * bool(sizes)
+    first = ", after the size of each object" if sizes else ""
     return (
-        f"lower-case methods of mpi4py (allreduce, bcast) take {seconds(spent)} per rank: they "
-        "send the size of each object, then the pickled object. Upper-case methods "
-        "(Allreduce, Bcast) with NumPy arrays send the data itself"
+        f"lower-case methods of mpi4py ({', '.join(methods)}) take {seconds(spent)} per rank, "
+        f"waiting included: they send pickled objects{first}. Upper-case methods "
+        f"({', '.join(m.capitalize() for m in methods)}) with NumPy arrays send the data itself"
     )
 
 
