@@ -228,6 +228,12 @@ def test_the_metric_is_the_last_match() -> None:
     for bad in (("(", "lower"), ("x", "lower"), ("(a)(b)", "lower"), ("(a)", "faster")):
         with pytest.raises(UsageError):
             make_metric(*bad, None)
+    assert make_metric(r"time per step: (\S+) s", None, "s").better == "lower"
+    for rate, unit in ((r"(\S+) iterations per second", None), (r"(\S+)", "ns/day"),
+                       (r"(\S+) GFLOPS", None)):  # fmt: skip
+        assert make_metric(rate, "lower", unit).better == "lower"
+        with pytest.raises(UsageError, match="seems to be a rate"):
+            make_metric(rate, None, unit)
 
 
 def test_links_to_the_original_by_another_name(

@@ -159,7 +159,10 @@ MetricPattern = Annotated[
         "the metric (standard output before standard error).",
     ),
 ]
-MetricBetter = Annotated[str, option(METRIC, "Which metric is better: lower or higher.")]
+MetricBetter = Annotated[
+    str | None,
+    option(METRIC, "Which metric is better: lower (default) or higher. Required for rates (1/s)."),
+]
 MetricUnit = Annotated[str | None, option(METRIC, "Unit shown with the metric, e.g. steps/s.")]
 Pairs = Annotated[
     int | None, option(RUNS, "Native and tuned runs of CMD, each (6; a test needs six).", min=0)

@@ -81,7 +81,7 @@ def command(
     table: o.AppliedTable = None,
     native_only: _NativeOnly = False,
     metric: o.MetricPattern = None,
-    metric_better: o.MetricBetter = "lower",
+    metric_better: o.MetricBetter = None,
     metric_unit: o.MetricUnit = None,
     price: _Price = None,
     energy: _Energy = False,

@@ -21,7 +21,7 @@ with lazily():
 
 def trial_options(
     metric: o.MetricPattern = None,
-    metric_better: o.MetricBetter = "lower",
+    metric_better: o.MetricBetter = None,
     metric_unit: o.MetricUnit = None,
     pairs: o.Pairs = None,
     reset_command: o.ResetCommand = None,
@@ -43,7 +43,7 @@ def trials(
     instead: str = "",
     *,
     metric: str | None,
-    metric_better: str,
+    metric_better: str | None,
     metric_unit: str | None,
     reset_command: str | None,
     in_place: bool,

@@ -60,11 +60,18 @@ def find_value(metric: Metric, result: Result) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
-    if better not in ("lower", "higher"):
+#: what a metric is called of which more is better: steps/s, ns/day, iterations per second, GFLOPS
+RATE = re.compile(
+    r"(/ ?|per )(s|sec|seconds?|min|minutes?|h|hr|hours?|days?)\b|flops?\b", re.IGNORECASE
+)
+
+
+def make_metric(pattern: str | None, better: str | None, unit: str | None) -> Metric:
+    """Return the metric; a rate needs `better`: the wrong direction reports a loss as a gain."""
+    if better not in (None, "lower", "higher"):
         raise UsageError(f"--metric-better {better} is not valid", None, "use lower or higher")
     if pattern is None:
-        for value, option in ((unit, "--metric-unit"), (better != "lower", "--metric-better")):
+        for value, option in ((unit, "--metric-unit"), (better == "higher", "--metric-better")):
             if value:
                 raise UsageError(
                     f"{option} needs --metric: without it, the metric is wall time", option,
@@ -82,6 +89,12 @@ def make_metric(pattern: str | None, better: str, unit: str | None) -> Metric:
     if groups != 1:
         raise UsageError(
             f"--metric has {groups} groups", None, r"mark the number: 'iterations/min: ([\d.]+)'"
+        )
+    if better is None and (rate := RATE.search(f"{pattern} {unit or ''}")):
+        raise UsageError(
+            f"--metric with '{rate[0].strip()}' seems to be a rate, and by default lower is better",
+            "--metric-better",
+            "add --metric-better higher, or --metric-better lower",
         )
     return Metric(pattern, unit or "", "higher" if better == "higher" else "lower", pattern)
 
