@@ -503,6 +503,10 @@ def test_small_files_of_all_ranks_are_not_listed() -> None:
     text = "\n".join(found.causes[0].evidence)
     assert found.causes[0].name == "shared_read" and "/data/in" in text
     assert "a.pyc" not in text and "more file" not in text
+    found = diagnose(profile([], io_s=[1.9, 1.9], file_uses=[large, *[small] * 9000]))
+    data, modules = found.causes[0], found.causes[1]
+    assert (data.name, modules.name) == ("shared_read", "modules")
+    assert data.lost_s == pytest.approx(0.5) and modules.lost_s == pytest.approx(0.45)
     several = [replace(large, path=f"/p/{i}") for i in range(5)]
     found = diagnose(profile([], io_s=[5.0, 5.0], file_uses=several))
     assert "and 2 more files: 1 s" in found.causes[0].evidence[-1]
@@ -515,7 +519,7 @@ def test_modules_of_a_program_are_not_to_be_read_by_mpi(path: str, parts: tuple[
     data = used(*parts, time_s=0.1)
     for files in ([module], [data, module]):
         cause = diagnose(profile([], io_s=[1.0, 1.0], file_uses=files)).causes[0]
-        assert cause.name == ("shared_read" if parts[0] == WHOLE else "files")
+        assert cause.name == ("modules" if parts[0] == WHOLE else "files")
         assert "modules and libraries of the program" in cause.advice and not cause.steps
         assert cause.next_command.startswith("stretto profile ")
     cause = diagnose(profile([], io_s=[1.0, 1.0], file_uses=[replace(module, read_s=[0.1, 0.1]),
@@ -553,7 +557,7 @@ def test_pickled_objects_of_a_python_program_are_noted(
         ),
         row("MPI_Send", time_s=[time_s / 2] * 2, kind="p2p", datatype="MPI_BYTE"),
     ]
-    said = "lower-case methods of mpi4py (send, recv) take 1 s a rank"
+    said = "lower-case methods of mpi4py (send, recv) take 1 s per rank"
     found = diagnose(profile(calls, executables=[program]))
     assert (said in "\n".join(found.warnings)) == noted
     found = diagnose(profile([calls[0], calls[2]], executables=[program]))

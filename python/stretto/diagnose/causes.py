@@ -34,7 +34,7 @@ class Cause:
     `name`: a short fixed name (``imbalance``, ``moving_imbalance``, ``late_sender``, ``chain``,
     ``collective``, ``bandwidth``, ``barrier``, ``empty_blocks``, ``busy_machine``,
     ``more_ranks_than_cores``, ``more_threads_than_cores``, ``serial_io``, ``shared_read``,
-    ``files``, ``communicators``, ``messages``, ``packing``, ``interruption``).
+    ``modules``, ``files``, ``communicators``, ``messages``, ``packing``, ``interruption``).
     `title`: the same in words.
     `lost_s`, `share`: seconds a rank (mean), and their share of the run: the most that could be
     gained by removing the cause altogether.

@@ -23,6 +23,9 @@ PARTS = 32
 #: file systems of one node: the same path is another file on the next node
 LOCAL = ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "squashfs")
 
+#: a file that several ranks read: what is lost, and all time spent on it (s a rank)
+Shared = tuple[float, float, FileUse]
+
 
 def _copies(use: FileUse, ranks: Sequence[int]) -> float:
     """Return how many of the ranks read each byte that was read, on average.
@@ -68,11 +71,11 @@ class FileCauses(PatternCauses):
         alone = self.serial_rank()
         shared, rows = self._shared()
         if alone is not None:
-            return [self._serial_cause(alone, waiting), self._shared_cause(shared, rows)]
+            return [self._serial_cause(alone, waiting), *self._shared_causes(0.0, rows)]
         most = shared >= 0.25 * mean(self.p.io_s)
         rest = max(mean(self.p.io_s) - sum(spent for _, spent, _ in rows), 0.0)
         return [
-            self._shared_cause(shared + (waiting if most and rows else 0.0), rows),
+            *self._shared_causes(waiting if most and rows else 0.0, rows),
             self._file_cause(rest + (0.0 if most and rows else waiting)),
         ]
 
@@ -95,7 +98,7 @@ class FileCauses(PatternCauses):
                 writing[rank] += use.write_s[i]
         return reading, writing
 
-    def _shared(self) -> tuple[float, list[tuple[float, float, FileUse]]]:
+    def _shared(self) -> tuple[float, list[Shared]]:
         """Return what reading the same bytes on several ranks costs, a rank, and the files.
 
         Those with their loss and all time spent on them, a rank, MPI-IO included; most first.
@@ -231,9 +234,31 @@ class FileCauses(PatternCauses):
             steps=self._steps(use, reads, False),
         )
 
-    def _shared_cause(
-        self, lost: float, rows: Sequence[tuple[float, float, FileUse]]
-    ) -> Cause | None:
+    def _shared_causes(self, waiting: float, rows: Sequence[Shared]) -> list[Cause | None]:
+        """Return what reading data and modules costs; `waiting` belongs to the greater."""
+        data = [row for row in rows if not is_program(row[2])]
+        modules = [row for row in rows if is_program(row[2])]
+        lost = sum(part for part, *_ in data)
+        of_modules = sum(part for part, *_ in modules)
+        greater = lost >= of_modules
+        return [
+            self._shared_cause(lost + (waiting if greater else 0.0), data),
+            self._module_cause(of_modules + (0.0 if greater else waiting), modules),
+        ]
+
+    def _module_cause(self, lost: float, rows: Sequence[Shared]) -> Cause | None:
+        bytes_read = sum(sum(use.read_bytes) for *_, use in rows) / self.n
+        first = f", most of it for {rows[0][2].path}" if rows else ""
+        return self._cause(
+            "modules",
+            "Python modules and libraries: each rank reads the same files at import",
+            lost,
+            [f"{counted(len(rows), 'file')}, {sized(bytes_read)} per rank{first}"],
+            PROGRAM_ADVICE,
+            because="the time is spent reading files, before any collective",
+        )
+
+    def _shared_cause(self, lost: float, rows: Sequence[Shared]) -> Cause | None:
         evidence = []
         listed = [row for row in rows[:3] if row[0] >= SMALL_FILE * self.wall] or rows[:1]
         for part, _, use in listed:
@@ -247,17 +272,13 @@ class FileCauses(PatternCauses):
         rest = rows[len(listed) :]
         if (more := sum(part for part, *_ in rest)) >= SMALL_FILE * self.wall:
             evidence.append(f"and {counted(len(rest), 'more file')}: {seconds(more)}")
-        programs = bool(rows) and is_program(rows[0][2])
-        uses = [] if programs else [use for *_, use in rows if data_path(use)]
-        first = uses[0] if uses else None
+        first = next((use for *_, use in rows if known_path(use)), None)
         return self._cause(
             "shared_read",
             "the same file is read by many ranks: each reads the same bytes",
             lost,
             evidence,
-            PROGRAM_ADVICE
-            if programs
-            else "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
+            "read it on one rank and broadcast it (MPI_Bcast), or with collective MPI-IO "
             "(MPI_File_read_all)",
             self._measure(first, True),
             because="the time is spent reading files, before any collective",
@@ -324,8 +345,8 @@ STRIPES = ((100 << 30, 72), (10 << 30, 24), (1 << 30, 8))
 #: files that a program is made of: no MPI-IO can read them
 PROGRAM = (".py", ".pyc", ".so")
 PROGRAM_ADVICE = (
-    "these are modules and libraries of the program: keep them on a local disk of each node, or "
-    "in a container image"
+    "keep these modules and libraries of the program on the disk or in the memory of each node: "
+    "unpack them to /tmp at the start of the job, or use a container or squashfs image"
 )
 
 

@@ -90,9 +90,9 @@ def pickle_note(profile: Profile) -> str | None:
     rows = [c for c in profile.calls if c.datatype == "MPI_BYTE" and c.communicator in at]
     of_messages = [c for c in received if c.communicator not in at]
     spent = sum(mean(c.time_s) for c in [*sizes, *rows, *probes, *of_messages])
-    if spent < MINOR * max(profile.wall_s):
-        return None
     methods = ["send", "recv"] * bool(received) + ["allreduce", "bcast"] * bool(sizes)
+    if not methods or spent < MINOR * max(profile.wall_s):
+        return None
     first = ", after the size of each object" if sizes else ""
     return (
         f"lower-case methods of mpi4py ({', '.join(methods)}) take {seconds(spent)} per rank, "
