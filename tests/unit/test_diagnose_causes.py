@@ -82,6 +82,8 @@ CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
     (profile([replace(AROUND, graph="torus(2)")], (0.1, 0.1)), "collective", None, True, []),
     (profile([allreduce(1.0)], communicators=[Communicator(0, "MPI_COMM_SELF", 1, 1, 1, 2)]),
      "collective", None, False, []),
+    (profile([allreduce(5.0)], (0.1, 0.1), communicators=[Communicator(0, "inter", 3, 0, 0)]),
+     "collective", None, False, ["leaves these collectives to the MPI"]),
     (profile([allreduce(0.01, typical_s=1e-6)], (0.001, 0.001)), "interruption", None, True,
      ["an interrupted rank is late"]),
     (profile([barriers(1000), barriers(250, "after files")]), "barrier", 0.375, True,

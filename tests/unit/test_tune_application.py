@@ -109,6 +109,9 @@ def test_needs_are_the_costly_classes() -> None:
     assert needs.tunable_s == pytest.approx(1.501)
     assert needs.bound == pytest.approx(0.15, rel=0.01)
     assert needs.chosen[1].span.low == 64 and needs.chosen[1].span.high == 127
+    whole = profile(*rows)
+    inter = dataclasses.replace(whole, communicators=[Communicator(0, "inter", 3, 0, 0)])
+    assert find_needs(inter).chosen == () and find_needs(inter).tunable_s == 0
 
 
 def test_needs_with_unequal_blocks_have_the_recorded_pattern() -> None:

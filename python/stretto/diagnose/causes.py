@@ -240,7 +240,7 @@ class Causes(Numbers):
         names: tuple[str, ...] = TUNABLE
         if call.graph is not None:
             names += NEIGHBORHOODS
-        return ROW_OF.get(name, name) in names and (known is None or known.size > 1)
+        return ROW_OF.get(name, name) in names and (known is None or known.tunable)
 
     def interruption_cause(self, lost: float, calls: list[Call]) -> Cause | None:
         rows = [c for c in calls if c.typical_s and c.transfer_s and c.sampled >= ENOUGH_CALLS]

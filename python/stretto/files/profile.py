@@ -53,7 +53,8 @@ class Node:
 class Communicator:
     """One shape of communicator; `count` communicators had it.
 
-    `nodes` and `ppn` (ranks per node, the largest) are those of its members.
+    `nodes` and `ppn` (ranks per node, the largest) are those of its members; 0 for an
+    intercommunicator, and with ranks of another MPI_COMM_WORLD.
     """
 
     id: int
@@ -62,6 +63,11 @@ class Communicator:
     nodes: int
     ppn: int
     count: int = 1
+
+    @property
+    def tunable(self) -> bool:
+        """Whether its collectives can be tuned: it has several ranks, and a layout."""
+        return self.size > 1 and self.nodes > 0
 
 
 @dataclass

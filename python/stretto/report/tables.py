@@ -62,7 +62,7 @@ def advice(system: System, shape: ShapeSum) -> str:
     if shape.wait is not None and shape.wait > 0.9:
         return "waiting: balance the work"
     name = measured_as(call)
-    if name is None or name not in TUNABLE:
+    if name is None or name not in TUNABLE or (comm is not None and not comm.nodes):
         return "stays native"
     if not system.tables:
         return "can be tuned"

@@ -124,10 +124,13 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
         if name is None or (only is not None and name not in only):
             continue
         assert call.communicator is not None
+        communicator = communicators[call.communicator]
+        if communicator.size > 1 and not communicator.tunable:
+            continue
         transfer, wait, _ = transfer_of(call)
         tunable_s += transfer
         waiting_s += wait or 0.0
-        if communicators[call.communicator].size > 1:
+        if communicator.tunable:
             groups[name, call.communicator].append(call)
     needs = [
         _need(name, communicators[cid].size, communicators[cid].nodes, communicators[cid].ppn, rows)
