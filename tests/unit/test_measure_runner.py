@@ -485,7 +485,11 @@ def test_sizes_and_times_as_typed() -> None:
         parse_counts("0", "--nodes")
     with pytest.raises(UsageError, match="allscatter"):
         parse_collectives("allscatter")
-    for typed, remedy in (("alreduce", "did you mean allreduce?"), ("xyz", "there are allreduce,")):
+    for typed, remedy in (
+        ("alreduce", "did you mean allreduce?"),
+        ("alltoallw", "write alltoallv: "),
+        ("xyz", "there are allreduce,"),
+    ):
         with pytest.raises(UsageError) as caught:
             parse_collectives(typed)
         assert str(caught.value.remedy).startswith(remedy)

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from stretto.measure.stats import Interval
 from stretto.profile import record
 from stretto.report.findings import headline
 from stretto.report.load import System
+from stretto.tune import application
 from stretto.tune.limit import limit_of
 from stretto.tune.needs import Shape, find_needs
 from stretto.tune.place import COPIES, Place, check_copy, fresh
@@ -154,6 +156,19 @@ def test_waiting_is_no_ground_for_tuning() -> None:
     assert no_help(find_needs(profile(call()))) is None
     nothing = no_help(find_needs(profile()))
     assert nothing is not None and "at most" in nothing
+
+
+def test_a_busy_machine_hides_no_gain_of_a_job_without_collectives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for calls, outcome in (([], "same"), ([call(transfer_s=[0.01, 0.01])], "inconclusive")):
+        found = dataclasses.replace(
+            profile(*calls), cpu_s=[1.0, 1.0], core_wait_s=[9.0, 9.0], involuntary=[9000, 9000]
+        )
+        monkeypatch.setattr(application, "profile_of", lambda session, found=found: found)
+        monkeypatch.setattr(application, "_nothing", lambda *words: words[3])
+        session: Any = SimpleNamespace(o=SimpleNamespace(only=None), say=lambda line: None)
+        assert application._steps(session).outcome == outcome
 
 
 def comparison(ratios: list[float]) -> Comparison:

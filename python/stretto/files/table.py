@@ -21,6 +21,8 @@ from stretto.kinds import Family
 from stretto.light import TYPE_CHECKING, later
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from stretto.files import kind
 else:
     kind = later("stretto.files.kind")
@@ -88,6 +90,14 @@ def check_choice(collective: str, choice: str, place: str) -> None:
         raise _wrong(problem, place)
 
 
+def meant_collective(name: str, known: Collection[str]) -> str:
+    """Return a remedy for a collective that is not known here."""
+    row = ROW_OF.get(name)
+    if row in known:
+        return f"write {row}: {name} uses its algorithms and rows"
+    return meant(name, known)
+
+
 def check_choices(text: str, place: str = "--choice") -> None:
     """Check forced choices such as ``allreduce=shm;bcast=knomial(4)``."""
     found = [one for one in re.split(r"[;\s]+", text) if one]  # as in the library's reader
@@ -96,7 +106,7 @@ def check_choices(text: str, place: str = "--choice") -> None:
     for one in found:
         collective, equals, choice = one.partition("=")
         if not equals or collective not in COLLECTIVES:
-            remedy = meant(collective, COLLECTIVES) if equals else _CHOICES_REMEDY
+            remedy = meant_collective(collective, COLLECTIVES) if equals else _CHOICES_REMEDY
             what = f"there is no collective {collective!r}" if equals else (
                 f"{one!r} is not COLLECTIVE=CHOICE, with one of {', '.join(COLLECTIVES)}"
             )  # fmt: skip

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from stretto.errors import UsageError, meant
-from stretto.files.table import NEIGHBORHOODS
+from stretto.errors import UsageError
+from stretto.files.table import NEIGHBORHOODS, meant_collective
 from stretto.files.table import TUNABLE as COLLECTIVES
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.reference import visits
@@ -255,7 +255,7 @@ def parse_collectives(
     for name in names:
         if name not in known + EXTRA:
             raise UsageError(
-                f"there is no collective {name!r} to measure", option, meant(name, known)
+                f"there is no collective {name!r} to measure", option, meant_collective(name, known)
             )
     return list(dict.fromkeys(names))
 

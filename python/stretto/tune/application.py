@@ -68,7 +68,7 @@ def _steps(session: Tuning) -> TuneResult:
     if reason is not None:
         session.end = "nothing"
         found = Verdict("same", reason)
-        if busy is not None:
+        if busy is not None and needs.tunable_s + needs.waiting_s > 0:
             found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
             reason = f"inconclusive: {busy}. {reason}"
         return _nothing(session, profile, reason, found)
