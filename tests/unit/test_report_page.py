@@ -280,7 +280,7 @@ def named(pattern: str, name: str) -> tuple[dict[str, Any], list[str], list[str]
     return {"metric": metric, "conclusion": conclusion}, there, []
 
 
-IN_TURN = "was run native and tuned in turn"
+IN_TURN = "ran alternately native and tuned"
 
 
 @pytest.mark.parametrize(

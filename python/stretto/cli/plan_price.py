@@ -167,7 +167,7 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
     if p.bound is not None and p.bound > 0:
         lines.append(
             f"  lower bound  {microseconds(p.bound)}: {p.bound_why}; "
-            f"this is {p.seconds / p.bound:.2f} times that"
+            f"the time is {p.seconds / p.bound:.2f} times the bound"
             + (
                 "; the bound is for one call that all ranks enter at the same time"
                 * (len(p.took) > 1)
@@ -181,7 +181,7 @@ def _lines(p: Price, nodes: int, ppn: int, nbytes: str) -> list[str]:
                 f"    {name:<11}{microseconds(seconds):>14}  {100 * seconds / total:5.1f} %"
             )
     if any(p.messages.values()):
-        lines.append("  messages of a call:")
+        lines.append("  messages per call:")
         for level, count in p.messages.items():
             if count:
                 lines.append(f"    {level:<11}{count:>14,.0f}  {p.nbytes[level]:,.0f} bytes")

@@ -51,8 +51,8 @@ def idle_warning(share: float | None = None) -> str | None:
         return None
     return (
         f"{100 * found:.0f} {_USED}; "
-        "times will be too high and intervals wide: end them (top lists them), or use an "
-        "exclusive node"
+        "times will be too high and intervals wide: end these processes (top lists them), or use "
+        "an exclusive node"
     )
 
 

@@ -82,7 +82,7 @@ def _messages(collective: str, choice: str, nodes: int, ppn: int, nbytes: int) -
 
 
 def messages_of(cell: SimulatedCell, choice: str) -> float:
-    """Estimate the messages of a call: counted up to 128 ranks, then carried on by their growth."""
+    """Estimate the messages per call: counted up to 128 ranks, then carried on by their growth."""
     if choice == "shm":
         return 0.0  # no message at all
     flat = "+" not in choice

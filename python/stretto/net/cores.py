@@ -204,7 +204,7 @@ def cores_page(node: NodeCores) -> list[str]:
     runs = max(len(pair.flag_ns) for pair in node.pairs)
     out += [
         "",
-        f"Medians of the pairs of a class, {counted(runs, 'run')} each, and the range of all runs.",
+        f"Medians over the pairs of a class, {counted(runs, 'run')} each; range of all runs.",
         "flag: one cache line, one way. copy: one core writes shared memory, the other copies it to"
         " its memory. both ways: the same in both directions at once, summed. GB/s are 10^9 bytes a"
         " second.",

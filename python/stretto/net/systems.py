@@ -472,12 +472,12 @@ def _notes(
     if all(pairs) and pairs[0] != pairs[1]:
         same = len(pairs[0] & pairs[1])
         yield (
-            f"the pairs of hosts differ; compared are {counted(same, 'pair')} of both" if same else
+            f"the pairs of hosts differ; {counted(same, 'common pair')} are compared" if same else
             "the systems have other pairs of hosts: medians over the pairs of each are compared"
         )  # fmt: skip
     cpus = [s.result.host.cpu for s in pair if s.result.cores is not None]
     if len(set(cpus)) > 1:
-        yield "the processors differ: a class of cores need not be the same on both"
+        yield "the processors differ: a class of cores may differ between them"
     settings = [s.result.environment for s in pair if s.result.ranks or s.result.rails]
     if len(settings) == 2 and settings[0] != settings[1]:
         own = [label(found) or "none" for found in differing_settings(settings)]

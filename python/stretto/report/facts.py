@@ -105,12 +105,12 @@ def method(system: System) -> list[str]:
         m = system.verdict.metric
         found = f", found in the output by /{m.pattern}/" if m.pattern else ""
         out.append(
-            "The application was run native and tuned in turn; compared is "
+            "The application ran alternately native and tuned; the metric is "
             f"{metric_name(m)}{found} ({m.better} is better)."
         )
     if system.settings:
         out.append(
-            "Settings: whole runs of the command, each with one setting or native, in turn. A "
+            "Settings: runs of the command, native and with each setting, interleaved. A "
             "difference counts only if a rank test, adjusted for all settings, is significant."
         )
     p = system.profile

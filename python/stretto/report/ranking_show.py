@@ -309,7 +309,7 @@ def lines(rankings: Sequence[Ranking], whole: bool) -> list[str]:
         out += [*forced, ""]
     if whole:
         out.append(
-            "* the MPI's default; x default: time / that of this MPI's default, over launches or "
+            "* default of the MPI; x default: time relative to that default, over launches or "
             "rounds that both have"
         )
         if any(e.few for r in rankings for e in r.entries):

@@ -20,8 +20,8 @@ from stretto.storage.measure import READ, WORDS
 from stretto.storage.show import about, answer, cache_words, change_lines, rows_of, table
 
 METHOD = (
-    "Medians over launches, with 95 % intervals where there are six or more. All methods are "
-    "measured in turn in each launch, in rotating order. A sample lasts until the last rank is "
+    "Medians over launches, with 95 % intervals where there are six or more. Each launch measures "
+    "all methods, in rotating order. A sample lasts until the last rank is "
     "done. A ratio is shown only if the rank test over launches, adjusted for all comparisons of "
     "this page, was made. A difference counts only if it is significant (5 %) and above 3 %."
 )

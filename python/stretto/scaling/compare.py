@@ -86,7 +86,7 @@ class ScaleCompared:
         """Say how the systems differ at the largest point that most of them have."""
         first, *others = (s.name for s in self.systems)
         if not self.rows:
-            return f"No other result has a point with as many cores as one of {first}."
+            return f"No other result has a point with the same number of cores as {first}."
         row = max(self.rows, key=_importance)
         alike = [r for r in self.rows if (r.cores, r.kind) == (row.cores, row.kind)]
         where = f" ({row.words})" if len(alike) > 1 else ""

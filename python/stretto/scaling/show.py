@@ -169,7 +169,7 @@ def sentences(found: Findings, price: float | None) -> list[str]:
     few = [m.value.n for m in found.points if m.value.n < FEWEST]
     if few:
         out.append(
-            f"? inconclusive: fewer than {FEWEST} runs a point, so that no test was made; missing: "
+            f"? inconclusive: fewer than {FEWEST} runs per point, so no test was made; missing: "
             f"{counted(FEWEST - min(few), 'more round')} (--repeats {FEWEST})"
         )
     out += [f"{p.words}, {kind}: no run succeeded: {why}" for p, kind, why in found.failed]

@@ -89,7 +89,7 @@ def _steps(session: Tuning) -> TuneResult:
             more = lacking(session, needs) or "more of --budget"
             missing += f"{', or ' if missing else 'missing: '}{more}"
         found = Verdict("inconclusive", words, missing)
-        return _nothing(session, profile, f"{words}; {text}", found, benches)
+        return _nothing(session, profile, f"{words}. {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
     wall = session.run_s if session.o.metric.pattern is None else None
     predicted = predict(needs, table, comparisons, session.o.seed, wall)
