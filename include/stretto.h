@@ -2,9 +2,9 @@
  * \file
  * \brief Stretto's public C API.
  *
- * An application needs none of this: LD_PRELOAD and a table do the work. It is for programs that
- * choose algorithms themselves or ask which one was used, and for stretto-bench. Look the functions
- * up with dlsym(RTLD_DEFAULT, "stretto_choose") to run with or without the preloaded library.
+ * Applications do not need this API: LD_PRELOAD and a table are enough. It is for programs that
+ * choose algorithms themselves or query which one was used, and for stretto-bench. To run with or
+ * without the preloaded library, look the functions up: dlsym(RTLD_DEFAULT, "stretto_choose").
  *
  * Include mpi.h of the MPI first. No function aborts the program.
  */
@@ -20,7 +20,7 @@ extern "C" {
 /**
  * \brief Choose the algorithm of a collective on a communicator. Collective over comm.
  *
- * Sets the communicator up at once if it was not. Rank 0's strings decide. With
+ * Sets the communicator up for Stretto if needed. The strings of rank 0 are used on all ranks. With
  * STRETTO_REPRODUCIBLE=1 the choice for a reduction is checked and stored, but the reduction keeps
  * its fixed order (stretto_last: "knomial(2): STRETTO_REPRODUCIBLE").
  *
@@ -30,20 +30,22 @@ extern "C" {
  *                        "neighbor_alltoallv".
  * \param[in] choice      "native", "shm", "ring", "shm+bruck_k(8)", ...; "" returns to the table.
  * \param[out] error      The reason of a failure, NUL-terminated, the same on all ranks; may be
- * NULL. \param[in] error_size  Bytes of error. \return 0; -1 on every rank if the choice is unknown
- * or cannot be used on this communicator. The former choice then remains.
+ *                        NULL.
+ * \param[in] error_size  Size of error in bytes.
+ * \return 0; -1 on every rank if the choice is unknown or cannot be used on this communicator. The
+ *         previous choice then remains.
  */
 int stretto_choose(MPI_Comm comm, const char *collective, const char *choice, char *error,
                    size_t error_size);
 
 /**
- * \brief Return how the last call of a collective was done. Local.
+ * \brief Return which algorithm executed the last call of a collective, and why. Local.
  *
  * \param[in] comm        The communicator.
  * \param[in] collective  As in stretto_choose.
  * \param[out] text       "choice: reason", NUL-terminated: "native: no row in FILE", "shm: FILE:7",
  *                        "aggregated: forced; sizes known from before" for a repeated exchange.
- * \param[in] size        Bytes of text.
+ * \param[in] size        Size of text in bytes.
  * \return 0; -1 if there was no call, or the library does not know comm.
  */
 int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t size);
@@ -53,8 +55,8 @@ int stretto_last(MPI_Comm comm, const char *collective, char *text, size_t size)
  *
  * \param[in] comm        The communicator.
  * \param[in] collective  As in stretto_choose. Planned exchanges count as "alltoallv".
- * \param[out] ours       Calls so far that Stretto carried out; may be NULL.
- * \param[out] native     Calls so far that went to the MPI; may be NULL.
+ * \param[out] ours       Number of calls that Stretto executed; may be NULL.
+ * \param[out] native     Number of calls that the MPI executed; may be NULL.
  * \return 0; -1 if the library does not know comm or the collective.
  */
 int stretto_counters(MPI_Comm comm, const char *collective, unsigned long long *ours,
@@ -63,8 +65,8 @@ int stretto_counters(MPI_Comm comm, const char *collective, unsigned long long *
 /**
  * \brief A planned irregular exchange.
  *
- * An exchange as by MPI_Alltoallv that a program repeats with the same counts (a halo, a
- * matrix-vector product). Its algorithm is fixed, and its sizes are exchanged once.
+ * An exchange like MPI_Alltoallv that a program repeats with the same counts (halo exchange,
+ * matrix-vector product). The algorithm is fixed, and the sizes are exchanged only once.
  *
  *     stretto_alltoallv *plan;
  *     stretto_alltoallv_plan(comm, scounts, sdispls, MPI_DOUBLE, rcounts, rdispls, MPI_DOUBLE,
@@ -82,14 +84,14 @@ typedef struct stretto_alltoallv stretto_alltoallv;
  * committed datatypes, and match between ranks as in MPI_Alltoallv. All are copied; datatypes may
  * be freed afterwards.
  *
- * \param[in] choice      As in stretto_choose, and rank 0's; NULL or "": what MPI_Alltoallv on comm
- *                        would use now.
- * \param[out] plan       The plan, or NULL. The caller owns it and frees it before comm and before
+ * \param[in] choice      As in stretto_choose; that of rank 0 is used. NULL or "": the current
+ *                        choice of MPI_Alltoallv on comm.
+ * \param[out] plan       The plan, or NULL. The caller must free it before comm and before
  *                        MPI_Finalize.
  * \param[out] error      The reason of a failure; may be NULL.
- * \param[in] error_size  Bytes of error.
- * \return 0; -1 on every rank if the choice is unknown or cannot be used; -1 on the ranks that can
- *         know of it if a count is negative or a datatype is null: the job must then end.
+ * \param[in] error_size  Size of error in bytes.
+ * \return 0; -1 on every rank if the choice is unknown or cannot be used. A negative count or a
+ *         null datatype gives -1 only on the ranks that detect it: the job must then end.
  */
 int stretto_alltoallv_plan(MPI_Comm comm, const int sendcounts[], const int sdispls[],
                            MPI_Datatype sendtype, const int recvcounts[], const int rdispls[],
@@ -97,13 +99,13 @@ int stretto_alltoallv_plan(MPI_Comm comm, const int sendcounts[], const int sdis
                            char *error, size_t error_size);
 
 /**
- * \brief Carry out a planned exchange. Collective over the plan's communicator, blocking.
+ * \brief Execute a planned exchange. Collective over the plan's communicator, blocking.
  *
  * \param[in] plan      The plan.
  * \param[in] sendbuf   As in MPI_Alltoallv; may differ between calls; not MPI_IN_PLACE.
  * \param[out] recvbuf  Must not overlap with sendbuf.
- * \return MPI_SUCCESS or an MPI error code, for which the communicator's error handler was called:
- *         MPI_ERR_TRUNCATE if a rank has less room than is sent to it.
+ * \return MPI_SUCCESS, or an MPI error code after the error handler of the communicator was called.
+ *         MPI_ERR_TRUNCATE: a rank receives more data than its buffer holds.
  */
 int stretto_alltoallv_run(stretto_alltoallv *plan, const void *sendbuf, void *recvbuf);
 
@@ -112,7 +114,7 @@ int stretto_alltoallv_run(stretto_alltoallv *plan, const void *sendbuf, void *re
  *
  * \param[in] plan   The plan.
  * \param[out] text  "aggregated", "native", ..., NUL-terminated.
- * \param[in] size   Bytes of text.
+ * \param[in] size   Size of text in bytes.
  * \return 0.
  */
 int stretto_alltoallv_choice(const stretto_alltoallv *plan, char *text, size_t size);
@@ -126,7 +128,7 @@ int stretto_alltoallv_choice(const stretto_alltoallv *plan, char *text, size_t s
 int stretto_alltoallv_free(stretto_alltoallv **plan);
 
 /**
- * \brief Return the version.
+ * \brief Return the version of Stretto.
  *
  * \return "major.minor.patch", in static storage.
  */

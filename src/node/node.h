@@ -1,13 +1,12 @@
-/* Node phases: collectives among the ranks of one communicator that share a node, over a piece of
- * shared memory that the caller maps. No MPI here: waiting calls `progress`, which the runtime
- * binds to the MPI's progress engine, and tests to nothing.
+/* Node phases: collectives among the ranks of a communicator on one node, through a piece of shared
+ * memory that the caller maps. This code does not use MPI. While it waits it calls `progress`,
+ * which drives the progress engine of the MPI (in tests it does nothing).
  *
- * Results of a reduction are src_0 op src_1 op ... evaluated by one expression tree that is the
- * same for every element position's owner and every rank, in local order (but see
- * stretto_node_use_domains), so that every rank gets the same bits and non-commutative operations
- * are valid.
+ * A reduction computes src_0 op src_1 op ... in local order (but see stretto_node_use_domains),
+ * with the same expression tree for every element and on every rank. So every rank gets the same
+ * bits, and non-commutative operations are valid.
  *
- * Memory model: C11 atomics with the orderings written out; nothing relies on x86's strong order.
+ * Memory model: C11 atomics with explicit orderings; nothing relies on the strong order of x86.
  */
 #ifndef STRETTO_NODE_H
 #define STRETTO_NODE_H
@@ -23,7 +22,7 @@
 #define STRETTO_LINE 64
 #endif
 
-/* Between two looks at a flag: leaves a little of the core to its other hardware thread. */
+/* Pause between two polls of a flag; leaves execution units to the other hardware thread. */
 static inline void stretto_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -35,106 +34,105 @@ static inline void stretto_relax(void) {
 /* out[i] = left[i] op right[i], n elements; out may equal left or right, no other overlap. */
 typedef void (*stretto_reduce_fn)(const void *left, const void *right, void *out, size_t n);
 
-/* How a rank waits: spins for `spins` polls, then calls progress(progress_arg) between polls, and
- * sched_yield as well when `yield` (more ranks than cores), which is the same on all ranks of a
- * group (stretto_step). progress may not be NULL. */
+/* How a rank waits: it polls `spins` times, then calls progress(progress_arg) between polls. With
+ * `yield` (more ranks than cores) it also calls sched_yield; `yield` is equal on all ranks of a
+ * group (stretto_step). progress must not be NULL. */
 typedef struct {
     int spins;
     bool yield;
     void (*progress)(void *arg);
     void *progress_arg;
-    bool cma; /* process_vm_readv among these ranks was tried and works; equal on all ranks */
+    bool cma; /* process_vm_readv between these ranks was tested and works; equal on all ranks */
 } stretto_wait;
 
 typedef struct stretto_node stretto_node; /* one rank's handle of one node group */
 
-/* Size of each rank's buffer for large messages in a group of nlocal ranks: at most `large` bytes,
- * which stretto_node_ring tells, or a modest one (large: 0) where memory is to be saved (many
- * communicators). To be the same on all ranks of the group. */
+/* Size of the buffer (area) of each rank for large messages in a group of nlocal ranks: at most
+ * `large` bytes (from stretto_node_ring), or with large = 0 a smaller one that saves memory (many
+ * communicators). Must be equal on all ranks of the group. */
 size_t stretto_node_area(int nlocal, size_t large);
-/* The best such size where a core's L2 cache has so many bytes (0: not known). */
+/* The best such size for a core with an L2 cache of `level2` bytes (0: not known). */
 size_t stretto_node_ring(size_t level2);
-/* A short piece, without such buffers: for barriers, and for calls whose blocks of all ranks (or
- * whose vector) have at most SHORT_BYTES together, but for alltoallv. */
+/* The area of a short piece, without such buffers: for barriers, and for calls with at most
+ * SHORT_BYTES in the vector or in the blocks of all ranks together, except alltoallv. */
 enum { STRETTO_NODE_SHORT = 0, STRETTO_NODE_SHORT_BYTES = 56 };
-/* Bytes of shared memory a group of nlocal ranks with such buffers needs; a multiple of 4096,
+/* Shared memory in bytes for a group of nlocal ranks with such buffers; a multiple of 4096,
  * nlocal >= 1. */
 size_t stretto_node_bytes(int nlocal, size_t area);
 
-/* Where in it the part lies that only local rank `rank` writes. */
+/* The part of the piece that only local rank `rank` writes. */
 void stretto_node_part(int rank, size_t area, size_t *offset, size_t *bytes);
 
-/* How far the numbers in a piece of memory have got. */
+/* The last numbers of calls and chunks that were used in a piece of memory. */
 typedef struct {
     uint64_t calls, chunks;
 } stretto_node_past;
 
-/* A handle for local rank `me` of `nlocal`, without memory yet. pids[nlocal] = process ids as seen
- * in this rank's pid namespace (for CMA; may be NULL when !wait->cma). The handle is this rank's
- * own; NULL when out of memory. Like all up to stretto_node_detach it does not communicate. */
+/* A handle for local rank `me` of `nlocal`, still without memory. pids[nlocal] = process ids in the
+ * pid namespace of this rank (for CMA; may be NULL if !wait->cma). The handle is private to this
+ * rank; NULL when out of memory. The functions up to stretto_node_detach do not communicate. */
 stretto_node *stretto_node_new(int nlocal, int me, const int *pids, const stretto_wait *wait);
-/* Before entering a piece that is not short. False when out of memory. */
+/* Call before entering a piece that is not short. False when out of memory. */
 bool stretto_node_reserve(stretto_node *node);
-/* Goes on in `memory`: shared, aligned to 4096, stretto_node_bytes(nlocal, area) long, mapped at
- * any address, and zeroed before the first rank enters (past: zeros), or left by all ranks of a
- * group of as many ranks with the same area; past is then the largest of what they had reached. All
- * ranks of the group change between the same two calls. */
+/* Switches to `memory`, which is shared, aligned to 4096, stretto_node_bytes(nlocal, area) long,
+ * and mapped at any address. Either it was zeroed before the first rank enters (past: zeros), or
+ * all ranks of a group with the same nlocal and area have left it; past is then the maximum of what
+ * they reached. All ranks of the group switch between the same two calls. */
 void stretto_node_enter(stretto_node *node, void *memory, size_t area, stretto_node_past past);
-/* What this rank leaves behind in the piece where it is. */
+/* The numbers that this rank has reached in its current piece. */
 stretto_node_past stretto_node_reached(const stretto_node *node);
-/* All of this at once, in zeroed memory. */
+/* Does all of this at once, in zeroed memory. */
 stretto_node *stretto_node_attach(void *memory, int nlocal, int me, size_t area, const int *pids,
                                   const stretto_wait *wait);
-/* To be called before the first call of the group, on all ranks or none, where XPMEM was found to
- * work (node/xpmem.h): peers[nlocal] = the ranks' numbers there. False when out of memory. */
+/* Call before the first call of the group, on all ranks or none, if XPMEM works (node/xpmem.h):
+ * peers[nlocal] = the numbers of the ranks there. False when out of memory. */
 bool stretto_node_use_xpmem(stretto_node *node, const int *peers);
-/* To be called before the first call of the group, on all ranks or none, where the ranks lie in
- * several domains of the node (memories, sockets): domain_of[nlocal] = any number for each domain,
- * the same on all ranks. Barrier, bcast, reduce and allreduce then go domain by domain, so that a
- * byte crosses to another domain once and not once a rank; small messages only in groups of more
- * than STRETTO_NODE_DOMAIN_RANKS ranks, or always with `any_size`. Nothing changes where there is
- * one domain, or one rank in each. `commutes`: all operations of the group do. Reductions may then
- * take the domains one after another (by their first ranks; in each its ranks in order) instead of
- * all ranks in order. Without it they go by domain only where both orders are the same, i.e. where
- * each domain is a run of consecutive ranks. False when out of memory. */
+/* Call before the first call of the group, on all ranks or none, if the ranks are in several
+ * domains of the node (NUMA domains, sockets): domain_of[nlocal] = any number for each domain,
+ * equal on all ranks. Barrier, bcast, reduce and allreduce then proceed domain by domain, so that a
+ * byte moves to another domain once and not once per rank. Small messages do so only in groups of
+ * more than STRETTO_NODE_DOMAIN_RANKS ranks, or always with `any_size`. Nothing changes with one
+ * domain, or with one rank in each. `commutes`: all operations of the group are commutative.
+ * Reductions may then take the domains one after another (ordered by their first ranks; in each its
+ * ranks in order) instead of all ranks in order. Otherwise they proceed by domain only if both
+ * orders are equal, i.e. if each domain consists of consecutive ranks. False when out of memory. */
 bool stretto_node_use_domains(stretto_node *node, const int *domain_of, bool commutes,
                               bool any_size);
 /* Frees the handle only. */
 void stretto_node_detach(stretto_node *node);
 
-/* Tries process_vm_readv on n processes: reads the 8-byte word at addresses[i] (as process pids[i]
- * sees it) and compares it with `expected`. Local, no communication: the caller exchanges pids and
- * addresses, keeps the word in place until all have looked, and combines the answers by a logical
- * and, as stretto_wait.cma must be equal on all ranks. Should a copy fail later, the collectives go
- * on without CMA by themselves. */
+/* Tests process_vm_readv on n processes: reads the 8-byte word at addresses[i] in the address space
+ * of process pids[i], and compares it with `expected`. Local, no communication. The caller
+ * exchanges pids and addresses, keeps the word in place until all ranks have read it, and combines
+ * the results by a logical and, because stretto_wait.cma must be equal on all ranks. If a copy
+ * fails later, the collectives continue without CMA. */
 bool stretto_node_cma_works(int n, const int *pids, const uintptr_t *addresses, uint64_t expected);
 
-/* Collective over the group, same sizes and root on all ranks; one collective at a time per group.
- * They cannot fail. src may equal dst where a rank's contribution is in place. */
+/* The collectives: called by all ranks of the group with the same sizes and root, one at a time per
+ * group. They cannot fail. src may equal dst if the contribution of a rank is in place. */
 void stretto_node_barrier(stretto_node *node);
 void stretto_node_bcast(stretto_node *node, void *buffer, size_t bytes, int root);
 void stretto_node_reduce(stretto_node *node, const void *src, void *dst, size_t count, size_t size,
                          stretto_reduce_fn reduce, int root); /* dst used on root only */
 void stretto_node_allreduce(stretto_node *node, const void *src, void *dst, size_t count,
                             size_t size, stretto_reduce_fn reduce);
-/* An allreduce of `bytes` > 0, or a barrier (bytes = 0), in two steps that never wait. post: false
- * when this call cannot be had so (too long, too many ranks); nothing was done then. collect, with
- * the same arguments: true when it is over, false when some rank's part was not there at the last
- * of `looks` looks, which follow one another as in a wait. The other ranks may make the whole call
- * instead. Between the two, no other call of the group. */
+/* An allreduce of `bytes` > 0, or a barrier (bytes = 0), in two steps that never wait. post returns
+ * false, and does nothing, if the call is not possible in this way (too long, too many ranks).
+ * collect, with the same arguments, returns true when the call is complete, and false if the part
+ * of some rank was still missing at the last of `looks` polls. Other ranks may call the blocking
+ * function instead. No other call of the group is allowed between the two steps. */
 bool stretto_node_post(stretto_node *node, const void *src, size_t bytes);
-/* Between the two, for who does something else first: the others' parts are asked for. Not at once
- * after post: who is about to write would have to take its line back. */
+/* Prefetches the parts of the other ranks, for a rank that does other work between the two steps.
+ * Do not call it directly after post: a rank about to write would have to fetch its line back. */
 void stretto_node_ask(const stretto_node *node);
 bool stretto_node_collect(stretto_node *node, const void *src, void *dst, size_t count,
                           size_t bytes, stretto_reduce_fn reduce, int looks);
 /* dst = nlocal blocks of `bytes`; src may equal dst + me * bytes. */
 void stretto_node_allgather(stretto_node *node, const void *src, void *dst, size_t bytes);
-/* The same with blocks of bytes[r] at dst + at[r], equal on all ranks; src may equal dst + at[me].
- */
+/* The same with blocks of bytes[r] at dst + at[r], equal on all ranks; src may be dst + at[me]. */
 void stretto_node_allgatherv(stretto_node *node, const void *src, void *dst, const size_t *at,
                              const size_t *bytes);
-/* src and dst = nlocal blocks of `bytes`; src NULL: in place, the blocks lie in dst. */
+/* src and dst = nlocal blocks of `bytes`; src NULL: in place, the blocks are in dst. */
 void stretto_node_alltoall(stretto_node *node, const void *src, void *dst, size_t bytes);
 /* Sends src_bytes[r] bytes at src + src_at[r] to rank r, which receives them at its dst +
  * dst_at[me]. Only these two ranks know the size. If src is NULL the call is in place: src_at and
@@ -148,9 +146,9 @@ bool stretto_node_alltoallv(stretto_node *node, const void *src, const size_t *s
 void stretto_node_gather(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
 /* src = nlocal blocks, used on root only; there dst may equal src + root * bytes. */
 void stretto_node_scatter(stretto_node *node, const void *src, void *dst, size_t bytes, int root);
-/* src = a vector of the sum of counts[r] elements; dst = the counts[me] elements of its reduction
- * that are this rank's. counts are equal on all ranks. src may equal dst: the result is then
- * written over the front of the vector, of which the rest is left as it was. */
+/* src = a vector with the sum of counts[r] elements; dst = the counts[me] elements of its reduction
+ * that belong to this rank. counts are equal on all ranks. src may equal dst: the result then
+ * overwrites the front of the vector, and the rest stays unchanged. */
 void stretto_node_reduce_scatter(stretto_node *node, const void *src, void *dst,
                                  const size_t *counts, size_t size, stretto_reduce_fn reduce);
 /* dst = src_0 op ... op src_me, or without src_me when exclusive (rank 0's dst is then not
@@ -201,10 +199,10 @@ stretto_reduce_fn stretto_reduce_kernel(stretto_op op, stretto_type type);
 /* sizeof the type's C representation (extent: pairs include their padding). */
 size_t stretto_type_extent(stretto_type type);
 
-/* Copies the members of n pairs; what lies in their gaps stays as it is in `to`. */
+/* Copies the members of n pairs; padding bytes in `to` stay unchanged. */
 typedef void (*stretto_store_fn)(void *to, const void *from, size_t n);
-/* NULL for types without a gap. Kernels and copies take whole elements: what a program keeps in the
- * gaps of its buffer is spared by storing a result in this way, from elsewhere. */
+/* NULL for types without padding. Kernels and copies overwrite whole elements. Storing a result
+ * from another buffer with this function preserves what a program keeps in the padding. */
 stretto_store_fn stretto_pair_store(stretto_type type);
 
 #endif
