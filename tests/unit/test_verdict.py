@@ -124,6 +124,15 @@ def test_best_of_results_is_native_only_where_tested(
     assert ("inconclusive: " in printed) == (told is not None)
 
 
+def test_inconclusive_among_several_calls_names_the_call_of_the_reason() -> None:
+    (one,) = compare(timings(results(2, {"native": NATIVE, "shm": NATIVE})))
+    other = replace(one, cell=replace(one.cell, bytes=4096), layout=(8, 4, 2))
+    found = [replace(one, verdict=replace(one.verdict, missing="")), other]
+    words = open_words(found)
+    assert words is not None
+    assert words.startswith("inconclusive at 2 of 2 calls, e.g. bcast of 4 KiB on 4 x 2: 2 l")
+
+
 def test_few_launches_given_up_beside_a_measured_baseline_are_settled() -> None:
     """A campaign drops what loses: there the MPI's own is the best, without more launches."""
     bench = results(6, {"native": NATIVE, "shm": [20.0] * 6})

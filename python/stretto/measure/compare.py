@@ -365,8 +365,8 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
     if not found:
         return None
     c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))
-    one = f", e.g. {c.cell.collective} of {sized(c.cell.bytes)} by {c.candidate}"
-    example = one if calls > 1 else ""
+    nodes = "" if c.layout is None else f" on {c.layout[1]} x {c.layout[2]}"
+    example = f", e.g. {c.cell.collective} of {sized(c.cell.bytes)}{nodes}" if calls > 1 else ""
     return f"inconclusive at {len(found)} of {counted(calls, 'call')}{example}: {c.verdict.words}"
 
 
