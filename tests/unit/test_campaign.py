@@ -180,6 +180,9 @@ def test_a_simulated_table_is_refined_by_what_was_measured(tmp_path: Path) -> No
     for other, message in (("mpich", "is for openmpi"), ("openmpi", "is not simulated")):
         with pytest.raises(UsageError, match=message):
             read_simulated(path if other == "mpich" else outcome.table, other)
+    with pytest.raises(UsageError, match="no such simulated table") as error:
+        read_simulated(tmp_path / "gone", "openmpi")
+    assert "stretto table simulate" in (error.value.remedy or "")
 
 
 def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -141,6 +142,12 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
     `path`: what ``stretto table simulate`` wrote.
     `family`: of the MPI that is measured: choices such as ``native:...`` mean nothing to another.
     """
+    if not path.exists():
+        raise UsageError(
+            "there is no such simulated table (refine)",
+            str(path),
+            f"make one with: stretto table simulate -p PLATFORM -o {shlex.quote(str(path))}",
+        )
     table = read_table(path)
     if table.family != family:
         raise UsageError(
