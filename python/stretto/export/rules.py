@@ -384,7 +384,7 @@ def for_layouts(
         taken = f"{chosen.nranks} ranks are assumed to be on {chosen.nodes} x {chosen.ppn}"
         lost += [
             f"{collective} on {x.words}: the files of this MPI distinguish communicators by their "
-            f"number of ranks {known[1]}, and {taken}"
+            f"number of ranks {known[1]}, and {taken} (--nodes {x.nodes} --ppn {x.ppn}: this one)"
             for x in sorted(layouts - {chosen}, key=lambda x: x.nodes)
         ]
     return [r for r in rules if (r.collective, r.layout) in kept], lost
