@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from stretto.campaign import begun, run
+from stretto.campaign import begun, run, submit
 from stretto.campaign.alone import alone_on
 from stretto.campaign.begun import CAMPAIGN
 from stretto.campaign.command import lines_of
@@ -27,7 +27,7 @@ from stretto.campaign.plan import check_plan
 from stretto.campaign.request import Request
 from stretto.campaign.site import results_of
 from stretto.campaign.status import read_status, status_lines
-from stretto.counted import duration
+from stretto.counted import duration, node_hours
 from stretto.errors import StrettoError
 from stretto.files.identity import Identity, cpu_slug, now
 from stretto.files.locate import find_table
@@ -125,7 +125,9 @@ def test_table_is_found_by_all_users_after_the_printed_command(
     assert Path(found).read_bytes() == outcome.table.read_bytes()
 
 
-def test_pace_of_what_was_measured_scales_all_that_is_left(starts: Starts, tmp_path: Path) -> None:
+def test_pace_of_what_was_measured_scales_all_that_is_left(
+    starts: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = small(tmp_path, mpis=("one", "other"), launches=12)
     slow = starts.backends["one"] = stopped_at(40)
     slow.slow = 7.0
@@ -139,6 +141,11 @@ def test_pace_of_what_was_measured_scales_all_that_is_left(starts: Starts, tmp_p
     system = starts.system(request, "one")
     assert f"about {duration(7 * sum(system.expected_s))}" in " ".join(starts.said)
     assert sum("times are 7.0 times the estimate" in x for x in starts.said) == 2
+    monkeypatch.setattr(submit, "system_of", starts.system)
+    left = begun["left_s"] + missing["left_s"]
+    assert submit.cost_lines(request, starts.said.append)[-1] == (
+        f"earlier starts left about {duration(left)}, {node_hours(left, 1)}, by their pace"
+    )
 
 
 def test_nodes_that_are_held_are_told_once(starts: Starts, tmp_path: Path) -> None:

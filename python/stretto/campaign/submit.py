@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.campaign.begun import earlier
 from stretto.campaign.outlook import budget_lines, plan_lines
 from stretto.campaign.request import Request
 from stretto.campaign.run import system_of
-from stretto.counted import counted
+from stretto.campaign.status import read_status
+from stretto.counted import counted, duration, node_hours
 from stretto.errors import EXIT_AGAIN, StrettoError, UsageError
 from stretto.files.io import write_atomic
 from stretto.measure.settings import parse_duration
@@ -175,6 +177,10 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
             if name is not None and _no_mpi(name):
                 raise
             out.append(f"warning: the cost is not known here: {error}")
+    if earlier(request.out) is not None:
+        needed_s = read_status(request.out)["left_s"]
+        cost = node_hours(needed_s, _nodes(request))
+        out.append(f"earlier starts left about {duration(needed_s)}, {cost}, by their pace")
     return out + budget_lines(request, needed_s)
 
 
