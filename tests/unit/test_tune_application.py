@@ -25,10 +25,12 @@ from stretto.launch.execute import Result
 from stretto.measure.compare import Cell, Comparison
 from stretto.measure.ledger import require_layout
 from stretto.measure.stats import Interval
+from stretto.measure.verdict import judge
 from stretto.profile import record
 from stretto.report.findings import headline
 from stretto.report.load import System
 from stretto.tune import application
+from stretto.tune.application import little, missing_words
 from stretto.tune.limit import limit_of
 from stretto.tune.needs import Shape, find_needs
 from stretto.tune.place import COPIES, Place, check_copy, fresh
@@ -69,6 +71,30 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     assert long[:2] == short and long[2].startswith("stretto learn -- mpirun ./a ")
     found.missing = "missing: 6 pairs of runs, about 9 s more of --budget"
     assert _following(found, options, 60.0) == ["the same command again    # continues", *short]
+    found.missing = "missing: 3 more launches (--launches 9)"
+    again = "the same command with --launches 9    # continues"
+    assert _following(found, options, 60.0) == [again, *short]
+
+
+def test_open_points_name_the_launches_or_the_budget_they_lack() -> None:
+    ratio = Interval(0.5, 0.4, 1.2, 6)
+    few, more = (
+        dataclasses.replace(comparison([0.5]), baseline_launches=n, verdict=judge(ratio, q, n))
+        for n, q in ((3, None), (6, 0.11))
+    )
+    assert missing_words([few], "") == "missing: 3 more launches (--launches 6)"
+    assert missing_words([more], "") == "missing: 4 more launches (--launches 10)"
+    assert missing_words([few], "9 s") == "missing: 3 more launches, or 9 s"
+    assert missing_words([], "9 s") == "missing: 9 s" and missing_words([], "") == ""
+
+
+def test_little_gain_by_a_profile_of_a_busy_machine_is_inconclusive() -> None:
+    gain = GainInterval(1e-5, 2e-5, 3e-5)
+    text, found = little(gain, None)
+    assert text.startswith("little can be gained") and found is None
+    text, found = little(gain, "the machine was busy")
+    assert text.startswith("inconclusive: predicted") and "the machine was busy" in text
+    assert found is not None and "idle machine" in found.missing and "any number" not in text
 
 
 @pytest.mark.parametrize(
@@ -429,8 +455,9 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     ("budget_s", "left_s", "end", "expected"),
     [
         (None, 1e9, "tested", ""),
-        (60.0, 29.0, "open", ""),
-        (60.0, 31.0, "open", "31 s of the budget of 60 s were not used: the rest was reserved for"),
+        (60.0, 29.0, "cut", ""),
+        (60.0, 31.0, "cut", "31 s of the budget of 60 s were not used: the rest was reserved for"),
+        (60.0, 31.0, "open", "--launches makes more"),
         (60.0, 55.0, "nothing", "no call of CMD can become faster, so nothing was measured"),
         (60.0, 40.0, "decided", "nothing is left to measure"),
         (60.0, 40.0, "little", "--pairs 6 runs CMD anyway"),

@@ -33,7 +33,8 @@ def command(
 
     The calls of CMD itself try candidates against the native algorithm, in short blocks. At the
     end the output states the time saved, with an interval. The next run starts with the table.
-    Blocking collectives with more than 200 calls of one size class are learned.
+    Blocking collectives with more than 200 calls of one size class are tried; a choice needs some
+    hundred calls more.
     """
     from stretto.cli.start import start
 

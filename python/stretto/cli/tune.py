@@ -83,6 +83,8 @@ def _following(found: TuneResult, options: Options, run_s: float) -> list[str]:
         out.insert(0, "the same command with --restart    # on an idle machine")
     if "--budget" in found.missing:
         out.insert(0, "the same command again    # continues")
+    if more := re.search(r"--launches \d+", found.missing):
+        out.insert(0, f"the same command with {more[0]}    # continues")
     if run_s > LONG_JOB_S:
         out.append(f"stretto learn {job}    # CMD is long: learns during one run")
     return out

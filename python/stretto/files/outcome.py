@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Outcome = Literal["faster", "slower", "same", "inconclusive"]
@@ -14,13 +14,15 @@ class Verdict:
 
     `outcome`: ``faster`` and ``slower``: a test says so. ``same``: a test was made, and the
     difference is within the threshold. ``inconclusive``: it cannot be told. `missing`: what an
-    inconclusive comparison lacks: launches, budget, a quieter machine; with how many.
+    inconclusive comparison lacks: launches, budget, a quieter machine; with how many. `more`: how
+    many launches or runs that is.
     """
 
     outcome: Outcome
     why: str
     missing: str = ""
     tested: bool = True
+    more: int = field(default=0, compare=False)
 
     @property
     def words(self) -> str:

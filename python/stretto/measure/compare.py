@@ -364,10 +364,15 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
         return "inconclusive: nothing was compared; missing: more launches, or more --budget"
     if not found:
         return None
-    c = max(found, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))
+    c = named_open(found)
     nodes = "" if c.layout is None else f" on {c.layout[1]} x {c.layout[2]}"
     example = f", e.g. {c.cell.collective} of {sized(c.cell.bytes)}{nodes}" if calls > 1 else ""
     return f"inconclusive at {len(found)} of {counted(calls, 'call')}{example}: {c.verdict.words}"
+
+
+def named_open(points: Sequence[Comparison]) -> Comparison:
+    """Return the one of several open points whose reason is named for all."""
+    return max(points, key=lambda c: (not c.verdict.tested, len(c.verdict.missing)))
 
 
 def best_words(comparisons: Sequence[Comparison], label: Callable[[str], str]) -> str:

@@ -38,7 +38,8 @@ def judge(
     if q is None:
         verb = "is" if number == 1 else "are"
         why = f"{counted(number, noun)} {verb} too few for a test (at least {FEWEST})"
-        return Verdict("inconclusive", why, _missing(FEWEST - number, noun, busy), tested=False)
+        few = FEWEST - number
+        return Verdict("inconclusive", why, _missing(few, noun, busy), tested=False, more=few)
     percent = 100 * abs(1 - ratio.median)
     significant = q < ALPHA
     if significant and percent > 100 * least:
@@ -60,7 +61,7 @@ def judge(
     if small:
         why = f"no significant difference (p={q:.2g})"
         more = 0
-    return Verdict("inconclusive", why, _missing(more, noun, busy))
+    return Verdict("inconclusive", why, _missing(more, noun, busy), more=more or 0)
 
 
 def launches_missing(p: float, q: float, number: int) -> int | None:

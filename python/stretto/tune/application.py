@@ -13,9 +13,10 @@ from stretto.files.outcome import Verdict
 from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, table_of, write_table
 from stretto.files.usage import busy_words, usage_of
+from stretto.files.verdict import GainInterval
 from stretto.launch.library import library_for
 from stretto.measure.candidates import refuse_unknown
-from stretto.measure.compare import NATIVE, open_points, open_words
+from stretto.measure.compare import NATIVE, Comparison, named_open, open_points, open_words
 from stretto.tune.limit import limit_of
 from stretto.tune.measured import DRY, lacking, measure_needs, outlook, say_plan, state_cost
 from stretto.tune.needs import find_needs
@@ -80,14 +81,12 @@ def _steps(session: Tuning) -> TuneResult:
     write_table(table, session.path("table"))
     if all(row.choice == NATIVE for row in rows):
         text, words = "CMD keeps native algorithms everywhere", open_words(comparisons)
-        session.end = "decided" if words is None else "open"
+        session.end = "decided" if words is None else "cut" if session.cut else "open"
         if words is None:
             text += "; no measured algorithm was significantly faster than native"
             return _nothing(session, profile, text, Verdict("same", text), benches)
-        missing = next((c.verdict.missing for c in open_points(comparisons)[0]), "")
-        if session.cut:
-            more = lacking(session, needs) or "more of --budget"
-            missing += f"{', or ' if missing else 'missing: '}{more}"
+        budget = (lacking(session, needs) or "more of --budget") if session.cut else ""
+        missing = missing_words(open_points(comparisons)[0], budget)
         found = Verdict("inconclusive", words, missing)
         return _nothing(session, profile, f"{words}. {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
@@ -98,15 +97,41 @@ def _steps(session: Tuning) -> TuneResult:
         session.say(f"stretto: predicted gain in wall time: {gain_words(predicted)}")
     if session.o.pairs is None and predicted is not None and predicted.high < LEAST_GAIN:
         session.end = "little"
-        text = (
-            f"little can be gained on CMD: predicted {gain_words(predicted)} of the wall time, "
-            "too little to prove with any number of runs; the table was written, but CMD was not "
-            "run with it (--pairs 6 does that)"
-        )
+        text, few = little(predicted, busy)
         return write_result(
-            session, profile, text, benches, table=table, helps=True, predicted=predicted
-        )
+            session, profile, text, benches, table=table, helps=True, predicted=predicted,
+            found=few,
+        )  # fmt: skip
     return verify(session, profile, table, predicted, benches, limit)
+
+
+def missing_words(points: Sequence[Comparison], budget: str) -> str:
+    """Return what open points lack; `budget`: how much of it, if it ended the measurements."""
+    named = named_open(points) if points else None
+    missing = "" if named is None else named.verdict.missing
+    if budget:
+        return f"{missing}, or {budget}" if missing else f"missing: {budget}"
+    if named is None or not named.verdict.more:
+        return missing
+    # all launches were made: the same command without this would make no more
+    return f"{missing} (--launches {named.baseline_launches + named.verdict.more})"
+
+
+def little(predicted: GainInterval, busy: str | None) -> tuple[str, Verdict | None]:
+    """Return that too little can be gained to prove it; on a busy machine that is not known.
+
+    The wall time of a busy machine is longer, so that the same time saved is less of it.
+    """
+    rest = "the table was written, but CMD was not run with it (--pairs 6 does that)"
+    share = f"predicted {gain_words(predicted)} of the wall time"
+    if busy is not None:
+        text = f"inconclusive: {share} of the profiled run, in which {busy}; {rest}"
+        return text, Verdict("inconclusive", busy, "missing: a profile on an idle machine")
+    return (
+        f"little can be gained on CMD: {share}, too little to prove with any number of runs; "
+        f"{rest}",
+        None,
+    )
 
 
 def _prepare(session: Tuning) -> None:

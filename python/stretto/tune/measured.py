@@ -46,9 +46,11 @@ class Planned:
     @property
     def words(self) -> str:
         _, nodes, ppn = self.layout
+        kinds = len(self.settings.variants)
         return (
             f"{counted(len(self.settings.cases), 'call shape')} on {nodes} x {ppn} (nodes x ranks),"
             f" {counted(self.settings.launches, 'launch')}"
+            + (f" of each of {kinds} kinds" if kinds > 1 else "")
         )
 
     @property
@@ -205,9 +207,7 @@ def outlook(session: Tuning, needs: Needs, path: Path) -> TuneOutlook:
     plans, (seconds, runs) = planned(session, needs), cost_of(session, needs)
     for plan in plans:
         left = _left_s(session, plan)
-        kinds = len(plan.settings.variants)
-        each = f" of each of {kinds} kinds" if kinds > 1 else ""
-        session.say(f"stretto: would measure {plan.words}{each}: about {duration(left)}")
+        session.say(f"stretto: would measure {plan.words}: about {duration(left)}")
         session.say(f"stretto:   {plan.shapes}")
     _say_cost(session, seconds, runs)
     return TuneOutlook(

@@ -114,8 +114,9 @@ def conclude(
 _REST = {
     "nothing": "by the profile, no call of CMD can become faster, so nothing was measured",
     "decided": "all measured calls are decided, and nothing is left to measure",
-    "open": "the rest was reserved for runs of CMD, but there is no table to try; the same command "
+    "cut": "the rest was reserved for runs of CMD, but there is no table to try; the same command "
     "continues to measure",
+    "open": "all launches were made, but there is no table to try; --launches makes more",
     "little": "the predicted gain is too small to prove; --pairs 6 runs CMD anyway",
     "tested": "all runs of CMD were made; --pairs makes more",
 }
