@@ -168,6 +168,16 @@ def test_unknown_types_are_measured_by_their_like() -> None:
         profile(call(datatype="MPI_INTEGER", bytes_min=4, bytes_max=7, bytes=[400, 400]))
     ).chosen
     assert (need.shapes[0].datatype, need.bytes) == ("MPI_INT", 4)
+    w = call("MPI_Alltoallw", datatype=None, operation=None)
+    (need,) = find_needs(profile(w)).chosen
+    assert (need.collective, need.shapes) == ("alltoallv", (Shape(None, None, "MPI_Alltoallw"),))
+    # on a duplicate of the communicator another type is measured as the same: once
+    both = profile(call(), call(communicator=1, datatype=None, operation=None))
+    again = dataclasses.replace(both.communicators[0], id=1)
+    (need,) = find_needs(
+        dataclasses.replace(both, communicators=[*both.communicators, again])
+    ).chosen
+    assert need.shapes == (Shape("MPI_DOUBLE", "MPI_SUM"),) and need.calls == 200
 
 
 def test_without_joined_samples_there_is_only_a_bound() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stretto.files.profile import Call, Profile
-from stretto.files.table import NEIGHBORHOODS, TUNABLE
+from stretto.files.table import NEIGHBORHOODS, ROW_OF, TUNABLE
 from stretto.measure.blocks import kinds_of_calls, measured_as, pattern_of, whole_pattern
 from stretto.measure.settings import ARITHMETIC, DATATYPES, LOGIC, REDUCTIONS
 from stretto.tune.decide import SizeRange
@@ -205,7 +205,7 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
         out[place] = Need(
             *key,
             SizeRange(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
-            tuple(dict.fromkeys([*old.shapes, *n.shapes]))[:MOST_SHAPES],
+            _distinct([*old.shapes, *n.shapes])[:MOST_SHAPES],
             old.calls + n.calls,
             old.transfer_s + n.transfer_s,
             sum(waits) if waits else None,
@@ -222,7 +222,8 @@ def width_of(shape: Shape) -> int:
 
 def shape_of(call: Call) -> Shape:
     if call.collective not in REDUCTIONS:
-        return Shape(None, None)
+        other = call.collective in ROW_OF
+        return Shape(None, None, call.function if other else None)
     operation = call.operation if call.operation in ARITHMETIC + LOGIC else "MPI_SUM"
     used = call.datatype or ""
     datatype = _SAME.get(used, used)
@@ -242,10 +243,18 @@ def shapes_of(rows: Sequence[Call], parts: Sequence[float]) -> tuple[Shape, ...]
         cost[shape_of(row)] += part
     order = sorted(cost, key=lambda s: -cost[s])
     total, sofar = sum(cost.values()), 0.0
-    out: dict[tuple[str | None, str | None], Shape] = {}
+    out: list[Shape] = []
     for shape in order:
         if out and (sofar >= SHAPES_COVER * total or len(out) >= MOST_SHAPES):
             break
         sofar += cost[shape]
+        out = list(_distinct([*out, shape]))
+    return tuple(out)
+
+
+def _distinct(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Return shapes without those that are measured as an earlier one is."""
+    out: dict[tuple[str | None, str | None], Shape] = {}
+    for shape in shapes:
         out.setdefault((shape.datatype, shape.operation), shape)
     return tuple(out.values())
