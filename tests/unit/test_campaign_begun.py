@@ -117,6 +117,7 @@ def test_table_is_found_by_all_users_after_the_printed_command(
     monkeypatch.setenv("STRETTO_SITE_TABLES", str(tmp_path / "site"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user"))
     (outcome,) = starts(small(tmp_path / "c"))
+    assert "for all users" not in str(lines_of(dataclasses.replace(outcome, complete=False)))
     (line,) = (x for x in lines_of(outcome) if "for all users" in x)
     subprocess.run(shlex.split(line.partition(": ")[2]), check=True)
     mpi = dataclasses.replace(sweeps.MPI, version="4.1.3")

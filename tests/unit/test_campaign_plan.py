@@ -147,6 +147,11 @@ def test_a_job_is_submitted_with_its_cost(
     assert out.startswith("#!/bin/bash") and "2 x 1" in err
     assert re.search(r"expected in all: about [\d.]+ s, [\d.e-]+ node-hours on 2 nodes", err)
 
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text(file.read_text().replace("ring", "bush"))
+    assert cli.main(["campaign", "plan", str(wrong), "--hosts", "a,b"]) == 2
+    assert f"at: candidates, {wrong}" in capsys.readouterr().err
+
     def none(name: str | None) -> None:
         raise StrettoError("no MPI was found")
 

@@ -84,7 +84,8 @@ def lines_of(outcome: Outcome) -> list[str]:
         site = site_tables() / base.parent.name / base.name / "any.table"
         words = ["install", "-Dm644", str(outcome.table), str(site)]
         out.append(f"  table: {outcome.table} (stretto run --table ...)")
-        out.append(f"  for all users: {shlex.join(words)}")
+        if outcome.complete:
+            out.append(f"  for all users: {shlex.join(words)}")
         out.append(f"  results for stretto export: {shlex.quote(str(base))}/*.bench.jsonl")
     return out
 

@@ -111,7 +111,8 @@ def system_of(
         read_simulated(request.refine, installation.family)  # refused before anything is measured
     library("bench", installation.abi)
     named = [c for c in request.candidates if c != OWN]
-    refuse_unknown(request.collectives, named)
+    place = f"candidates, {request.file}" if request.file else "--candidates"
+    refuse_unknown(request.collectives, named, place)
     for sentence in unlisted(installation, named):
         say(f"stretto: warning: {sentence}")
     hosts = find_hosts(request, installation, say, ask_nodes, away)

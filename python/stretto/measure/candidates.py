@@ -230,16 +230,16 @@ def need_interposer(candidates: list[str], abi: Abi) -> None:
         library("interposer", abi)
 
 
-def refuse_unknown(collectives: Sequence[str], candidates: Sequence[str]) -> None:
+def refuse_unknown(
+    collectives: Sequence[str], candidates: Sequence[str], place: str = "--candidates"
+) -> None:
     """Refuse a candidate that is a choice for none of the collectives."""
     for candidate in candidates:
         if candidate.startswith((NATIVE, BARE)):
             continue
         problems = [choice_problem(c, candidate) for c in collectives if c not in EXTRA]
         if problems and all(problems):
-            raise UsageError(
-                str(problems[0]), "--candidates", "stretto plan list names the algorithms"
-            )
+            raise UsageError(str(problems[0]), place, "stretto plan list names the algorithms")
 
 
 def choice_problem(collective: str, choice: str) -> str | None:
