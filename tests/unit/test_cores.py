@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,5 +116,10 @@ def test_bench_says_that_ranks_share_cores(tmp_path: Path, monkeypatch: pytest.M
         settings = Settings(ranks, (case,), ("native",), 6, oversubscribed=place.oversubscribed)
         said: list[str] = []
         announce(settings, "an MPI", tmp_path / "f", said.append, dry_run=True)
+        assert "node-hours" not in str(said)
         told = [s for s in said if "only throughput" in s]
         assert told == ([] if words is None else [f"stretto: warning: {words}"])
+    for wide in (Settings(4, (case,), ("native",), 6, ppn=2), replace(settings, hosts=("a", "b"))):
+        announce(wide, "an MPI", tmp_path / "f", said.append, dry_run=True)
+        assert re.search(r"cost: about .* s, [\d.e-]+ node-hours on 2 nodes; results", str(said))
+        said.clear()

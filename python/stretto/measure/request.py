@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.built import library
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, node_hours
 from stretto.errors import Interrupted, UsageError
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import (
@@ -196,8 +196,10 @@ def announce(
         f"{counted(len(sizes), 'size')} ({size_words(sizes[0])} to {size_words(sizes[-1])}); up to "
         f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
     )
+    nodes = len(settings.hosts) or -(-settings.nranks // (settings.ppn or settings.nranks))
+    held = f", {node_hours(seconds, nodes)}" if nodes > 1 else ""
     say(
-        f"stretto: cost: about {duration(seconds)}{partly}; results are appended to {path} "
+        f"stretto: cost: about {duration(seconds)}{held}{partly}; results are appended to {path} "
         "(Ctrl-C keeps them)"
     )
     if settings.launches < 6:
