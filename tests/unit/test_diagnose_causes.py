@@ -18,7 +18,7 @@ from stretto.counted import seconds, sized
 from stretto.diagnose import MINOR, Network, diagnose
 from stretto.diagnose.causes import Cause
 from stretto.diagnose.judged import part_needless
-from stretto.diagnose.programs import ranks_apart
+from stretto.diagnose.programs import other_program, program_name, ranks_apart
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.profile import Call, Communicator, FileUse, Matrix, Node, Profile, write_profile
 from stretto.launch.execute import Result
@@ -450,6 +450,20 @@ def test_diagnose_of_ranks_that_ran_apart_gives_no_verdict() -> None:
     other = replace(mine, executables=["/x/other"])
     for profiles in ([mine], [mine, profile([])], [script, script], [mine, other]):
         assert ranks_apart(profiles) is None
+
+
+def test_spawned_processes_are_named_as_such() -> None:
+    command = ["mpirun", "-n", "1", "python", "pool.py"]
+    pool = alone(command, ["/x/python3.11"])
+    spawn = row("MPI_Comm_spawn", "comm", calls=[1], bytes=[0], time_s=[0.5])
+    first = replace(pool, calls=[spawn], mpi_s=[0.5])
+    assert ranks_apart([pool, pool]) is not None and ranks_apart([first, pool]) is None
+    found = diagnose(first)
+    assert "only one rank besides the processes that it spawned" in found.verdict
+    assert "-m mpi4py.futures" in found.causes[0].advice and found.program == "pool.py"
+    assert other_program(pool, Path("p"), "", first).name == "pool.py (spawned processes)"
+    assert other_program(pool, Path("p"), "", pool).name == "pool.py"
+    assert program_name(replace(pool, command=["./job.sh"])) == "python3.11"
 
 
 def test_serial_files_explain_the_waiting() -> None:

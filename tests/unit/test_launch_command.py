@@ -208,7 +208,10 @@ def test_launchers_in_scripts(script: str, found: list[str]) -> None:
         ("mpirun -n 2 ./shallow case.nml", "shallow"),
         ("mpirun -n 2 python3 sim.py case.nml", "sim"),
         ("mpirun -n 2 bash job.sh", "job"),
-        ("mpirun -n 2 python3.11 -m solver", "python3.11"),
+        ("mpirun -n 2 python3.11 -m solver", "solver"),
+        ("mpirun -n 2 python3 -u -m pkg.solver case.toml", "pkg.solver"),
+        ("mpirun -n 2 python3 -m mpi4py.futures pool.py 4", "pool"),
+        ("mpirun -n 2 python3 -m mpi4py -m pkg.run in.nml", "pkg.run"),
     ],
 )
 def test_files_are_called_by_the_program(line: str, name: str) -> None:

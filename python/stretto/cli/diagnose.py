@@ -84,7 +84,7 @@ def command(
     rest = zip(recorded.joined[1:], recorded.paths[1:], strict=True)
     for item, path in rest:
         verdict = diagnose(item.profile, path, network).verdict
-        found.others.append(other_program(item.profile, path, verdict))
+        found.others.append(other_program(item.profile, path, verdict, recorded.profile))
     if (apart := ranks_apart([item.profile for item in recorded.joined])) is not None:
         found.verdict, found.can_help, found.next_command = apart, None, "stretto check"
     if failure := failure_of(recorded):

@@ -288,14 +288,21 @@ class Causes(Numbers):
         rows = [c for c in self.p.calls if group_of(c) == "comm"]
         lost = sum(mean(c.time_s) for c in rows)
         calls = sum(c.total_calls for c in rows if c.kind == "comm") / self.n
+        spawning = sum(mean(c.time_s) for c in rows if c.function.startswith("MPI_Comm_spawn"))
+        evidence = [
+            f"{counted(round(calls), 'call')} per rank, {seconds(lost)}, including waiting "
+            "for late ranks"
+        ]
+        if spawning > 0:
+            evidence.append(f"{seconds(spawning)} of this starts processes (MPI_Comm_spawn)")
         return self._cause(
             "communicators",
             "creating and freeing communicators",
             lost,
-            [
-                f"{counted(round(calls), 'call')} per rank, {seconds(lost)}, including waiting "
-                "for late ranks"
-            ],
-            "create communicators once and reuse them",
+            evidence,
+            "start all processes with the launcher instead of MPI_Comm_spawn (mpi4py.futures: "
+            "mpirun -n RANKS python -m mpi4py.futures SCRIPT)"
+            if spawning > lost / 2
+            else "create communicators once and reuse them",
             because="creating a communicator is not a collective that can be tuned",
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from stretto.counted import counted, seconds
 from stretto.diagnose.numbers import MINOR, mean
 from stretto.files.profile import Profile
-from stretto.launch.naming import interpreter
+from stretto.launch.naming import interpreter, program_of
 from stretto.mpi.detect import LAUNCHER_NAMES
 
 #: of the other programs, how many are printed
@@ -42,13 +42,30 @@ class Other:
 
 
 def program_name(profile: Profile) -> str:
-    """Return what the ranks ran in one word, or two: "app", "nemo, xios", "the program"."""
-    return ", ".join(Path(p).name for p in profile.executables or []) or "the program"
+    """Return what the ranks ran in one word, or two: "app", "nemo, xios", "the program".
+
+    Of a Python program it is the script or module, where the command shows it.
+    """
+    names = [Path(p).name for p in profile.executables or []]
+    typed = {interpreter(Path(word).name) for word in profile.command} - {None}
+    if names and {interpreter(name) for name in names} == typed:
+        found = program_of(profile.command)
+        if " " not in found:
+            return Path(found).name
+    return ", ".join(names) or "the program"
 
 
-def other_program(profile: Profile, where: Path, verdict: str) -> Other:
+def spawned(profile: Profile) -> bool:
+    """Return whether ranks started other processes (`MPI_Comm_spawn`)."""
+    return any(c.function.startswith("MPI_Comm_spawn") for c in profile.calls)
+
+
+def other_program(profile: Profile, where: Path, verdict: str, first: Profile) -> Other:
+    """Return a program beside the diagnosed one, whose profile is `first`."""
+    name = program_name(profile)
+    both = spawned(first) and name == program_name(first)
     return Other(
-        program_name(profile),
+        f"{name} (spawned processes)" if both else name,
         profile.nranks,
         max(profile.wall_s),
         sum(profile.wall_s),
@@ -107,6 +124,8 @@ def _launched(profile: Profile) -> bool:
 
 def one_rank(profile: Profile, show_command: str) -> tuple[str, str]:
     base = "tuning cannot help, because there is only one rank"
+    if spawned(profile):
+        return f"{base} besides the processes that it spawned", show_command
     if not profile.command:
         return base, show_command
     if _launched(profile):
@@ -128,7 +147,7 @@ def ranks_apart(profiles: Sequence[Profile]) -> str | None:
     """Return the verdict where each rank of a launched program ran as a job of one rank."""
     first = profiles[0]
     alike = all(p.nranks == 1 and p.executables == first.executables for p in profiles)
-    if len(profiles) < 2 or not alike or not _launched(first):
+    if len(profiles) < 2 or not alike or not _launched(first) or any(map(spawned, profiles)):
         return None
     return (
         f"no diagnosis: {len(profiles)} ranks of {program_name(first)} each ran as a job of one "

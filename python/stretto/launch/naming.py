@@ -17,6 +17,10 @@ else:
     shlex = later("shlex")
 
 
+#: Python modules that run a script or another module, which follows in the command
+RUNNERS = ("mpi4py", "mpi4py.run", "mpi4py.futures", "cProfile")
+
+
 def interpreter(name: str) -> str | None:
     """Return which program runs another one, in its arguments: ``python`` for ``python3.12``."""
     for kind in ("python", "perl", "bash", "sh"):
@@ -43,7 +47,8 @@ def command_name(command: Command) -> str:
     if word is None:
         return "job"  # no command at all (`stretto env --mpi`), or one that shows no program
     at = command.applications[0].program
-    script = at is not None and command.words[at] != word
+    before = command.words[command.words.index(word) - 1]
+    script = at is not None and command.words[at] != word and before != "-m"
     name = Path(word).stem if script else Path(word).name
     # it stands in names of files, in lists of variables and in commands to type
     plain = "".join(c if c.isalnum() or c in "_.-" else " " for c in name)
@@ -53,7 +58,7 @@ def command_name(command: Command) -> str:
 
 
 def program_word(command: Command) -> str | None:
-    """Return the program as typed (``./heat``), or the script that an interpreter runs."""
+    """Return the program as typed (``./heat``), or the script or module that is interpreted."""
     applications = command.applications
     if not applications or applications[0].program is None:
         return None
@@ -62,9 +67,16 @@ def program_word(command: Command) -> str | None:
     words = command.words
     kind = interpreter(Path(words[application.program]).name)
     if kind is not None:
+        before = ""
         for word in words[application.program + 1 : application.end]:
             if _is_text(kind, word):
                 break
+            if kind == "python" and before == "-m":
+                if word not in RUNNERS:
+                    return word
+                before = ""
+                continue
+            before = word
             if not word.startswith("-") and Path(word).suffix:
                 return word
     return words[application.program]

@@ -11,7 +11,6 @@ from stretto.errors import StrettoError
 from stretto.files.forecast import ForecastFile, RecordedRun
 from stretto.files.profile import Profile
 from stretto.files.usage import lacked_cores
-from stretto.launch.naming import interpreter, program_of
 from stretto.model.fit import one_way
 from stretto.model.forecast import ScalingRule, forecast, work_of
 from stretto.model.native import native_choice
@@ -90,8 +89,6 @@ def outlook(
 
     file = name.rsplit("/", 1)[-1].removesuffix(".profile.json")
     program = program_name(profile) if profile.executables else file
-    if interpreter(program):
-        program = program_of(profile.command).rpartition("/")[2]
     run = RecordedRun(work.nranks, work.wall_s, work.compute_s, lacked_cores(profile))
     return ForecastFile(
         __version__, "simulated", platform.name, name, program, profile.command, run,
