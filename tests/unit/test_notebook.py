@@ -15,7 +15,7 @@ from net_samples import SPREAD, TCP, cluster, messages, node, result, tcp
 from report_samples import make
 from stretto.errors import StrettoError
 from stretto.files.net import NetFile, NetImport, write_net
-from stretto.files.profile import FileUse, read_profile, write_profile
+from stretto.files.profile import FileUse, Matrix, read_profile, write_profile
 from stretto.notebook import BenchData, NetData, ProfileData
 
 HOSTS = ["a", "b", "c"]
@@ -217,3 +217,10 @@ def test_error_in_a_notebook_ends_with_what_to_type(bench: BenchData) -> None:
     with pytest.raises(StrettoError, match="there is no chart 'ring'") as caught:
         bench.plot("ring")
     assert "try: give one of: allreduce" in "".join(getattr(caught.value, "__notes__", []))
+
+
+def test_chart_without_data_names_what_is_lacking(profile: ProfileData) -> None:
+    bare = replace(profile, file=replace(profile.file, timeline=None, matrix=Matrix()))
+    for what, words in (("timeline", "no collectives were sampled"), ("messages", "no messages")):
+        with pytest.raises(stretto.StrettoError, match=words):
+            bare.plot(what)

@@ -7,7 +7,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Opened(ABC):
     """One opened file; `path` is where it was read."""
 
     path: Path
+    #: charts that a file may lack, and what it means
+    lacking: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def _about(self) -> Mapping[str, str]:
@@ -84,7 +86,9 @@ class Opened(ABC):
         found = self._charts(package("stretto.notebook.charts"))
         if what not in found and (what or not found):
             raise StrettoError(
-                f"there is no chart {what!r}" if what else "there is nothing to draw",
+                self.lacking.get(what, f"there is no chart {what!r}")
+                if what
+                else "there is nothing to draw",
                 self.path,
                 f"give one of: {', '.join(found)}" if found else None,
             )

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class ProfileData(Opened):
     file
         All that the file holds.
     """
+
+    lacking: ClassVar[Mapping[str, str]] = {
+        "messages": "no messages between ranks were recorded, so there is no chart of them",
+        "timeline": "no collectives were sampled, so there is no timeline",
+    }
 
     path: Path
     file: Profile
