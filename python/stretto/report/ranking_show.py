@@ -247,7 +247,8 @@ def answer(rankings: Sequence[Ranking]) -> str:
     if len(found) == len(every) and not any(g.verdict.outcome == "inconclusive" for g in every):
         return "No default is slower than anything that was measured."
     rivals = [(d.every, d, r) for r in rankings for d in r.distances
-              if not d.every.verdict.tested and d.every.best is not d.default]  # fmt: skip
+              if not d.every.verdict.tested and d.every.best is not d.default
+              and d.every.best.time.median < d.default.time.median]  # fmt: skip
     if rivals:
         gap, d, ranking = max(rivals, key=lambda f: f[0].ratio)
         best = _of_whom(gap, d)
