@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,10 +100,14 @@ def test_check_of_programs_that_cannot_start_says_why(tmp_path: Path) -> None:
     facts = collect_facts(machine(tmp_path / "machine"))
     (tmp_path / "script").write_text("#!/bin/sh\n")
     (tmp_path / "conf").write_text("0 ./a\n")
+    (tmp_path / "here.py").touch()
+    (tmp_path / "python").symlink_to(sys.executable)
     env = {"PATH": f"{tmp_path}:{os.defpath}"}
     for line, kind, words in (
         ("mpirun -n 2 ./gone", "openmpi4", f"there is no program ./gone in {tmp_path}"),
         ("mpirun -wdir /tmp -n 2 ./gone", "mpich", None),
+        ("mpirun -n 2 python gone.py", "openmpi4", f"there is no script gone.py in {tmp_path}"),
+        ("mpirun -n 2 python here.py gone.py", "openmpi4", None),
         ("srun -n 2 --multi-prog ./conf", "slurm", "takes the programs from ./conf"),
     ):
         found = list(judge_job(stand_in(tmp_path, kind, line), facts, None))

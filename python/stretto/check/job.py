@@ -29,6 +29,7 @@ from stretto.launch.ask import ask, before
 from stretto.launch.execute import Result
 from stretto.launch.job import Job
 from stretto.launch.library import library_for
+from stretto.launch.naming import program_word
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import which
 
@@ -118,6 +119,9 @@ def judge_job(job: Job, facts: Facts, started: Started | Finding | None) -> Iter
     yield from judge_settings(job, several)
 
 
+NAME_IT = "check its name and its directory"
+
+
 def _programs(job: Job) -> Iterator[Finding]:
     """Look for programs that are not there, and for what the launcher alone knows of."""
     if job.command.launcher_at is None:
@@ -134,8 +138,12 @@ def _programs(job: Job) -> Iterator[Finding]:
         elif which(word, {**job.environ, **job.command.assignments}, job.cwd) is None:
             place = f"in {job.cwd}" if "/" in word else "in PATH"
             text = f"there is no program {word} {place} on this machine"
-            remedy = "check its name and its directory"
-            yield problem("program-missing", text, remedy)
+            yield problem("program-missing", text, NAME_IT)
+        elif application is job.command.applications[0]:
+            script = program_word(job.command) or word
+            if script.endswith(".py") and script != word and not (job.cwd / script).exists():
+                text = f"there is no script {script} in {job.cwd} on this machine"
+                yield problem("program-missing", text, NAME_IT)
 
 
 def probe(job: Job) -> Started | Finding | None:
