@@ -900,7 +900,8 @@ def test_overlap_is_what_blocking_calls_would_take_less_what_is_seen(
     (found,) = diagnose(profile(calls, (3.0, 3.0))).overlaps
     assert (found.function, found.calls, found.measured) == (function, 1000, measured)
     assert found.reached == (pytest.approx(reached, abs=0.001) if measured else None)
-    assert said in found.words and ("Blocking calls" in found.words) == measured
+    assert found.bytes == 8 and said in found.words
+    assert ("Blocking calls" in found.words) == measured
     assert ("little overlap" in found.words) == ("little" in said)
     assert all(len(sentence.split()) <= 25 for sentence in found.words.split(". "))
 

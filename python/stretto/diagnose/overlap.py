@@ -109,12 +109,13 @@ def _overlap(numbers: Numbers, waits: list[Call]) -> Overlap | None:
     visible = sum(mean(c.time_s) for c in [*starts, *ends])
     if not calls or blocking <= 0:
         return None
+    of = (starts or waits)[0]
     # a call may wait for several requests, and of many requests some are sampled
     shape = numbers.sizes.get(-1 if first.communicator is None else first.communicator)
     joined = sum(max(c.total_calls, c.sampled * (shape.size if shape else n)) for c in waits)
     tested = len(ends) > len(waits) and joined < KNOWN * sum(c.total_calls for c in starts)
     return Overlap(
-        function, calls, volume_of(first) / max(first.total_calls, 1), visible,
+        function, calls, volume_of(of) / max(of.total_calls, 1), visible,
         sum(mean(c.under_way_s or []) for c in waits), blocking, bool(like),
         min(max(1 - visible / blocking, 0.0), 1.0) if like and not tested else None,
     )  # fmt: skip
