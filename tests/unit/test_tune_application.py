@@ -202,9 +202,11 @@ def test_a_busy_machine_hides_no_gain_of_a_job_without_collectives(
             profile(*calls), cpu_s=[1.0, 1.0], core_wait_s=[9.0, 9.0], involuntary=[9000, 9000]
         )
         monkeypatch.setattr(application, "profile_of", lambda session, found=found: found)
-        monkeypatch.setattr(application, "_nothing", lambda *words: words[3])
+        monkeypatch.setattr(application, "_nothing", lambda *words: words[2:])
         session: Any = SimpleNamespace(o=SimpleNamespace(only=None), say=lambda line: None)
-        assert application._steps(session).outcome == outcome
+        said, verdict = application._steps(session)  # type: ignore[misc]
+        assert verdict.outcome == outcome
+        assert ("By this profile, no algorithm can help" in said) == (outcome != "same")
 
 
 def comparison(ratios: list[float]) -> Comparison:

@@ -71,7 +71,7 @@ def _steps(session: Tuning) -> TuneResult:
         found = Verdict("same", reason)
         if busy is not None and needs.tunable_s + needs.waiting_s > 0:
             found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
-            reason = f"inconclusive: {busy}. {reason}"
+            reason = f"inconclusive: {busy}. By this profile, {reason}"
         return _nothing(session, profile, reason, found)
     for line in needs_lines(needs):
         session.say(line)
