@@ -100,6 +100,8 @@ CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
     (messages("MPI_Send", 8 << 30, 1, 1.1), "bandwidth", None, False, []),
     (profile([replace(LATE, function="MPI_Ssend")]), "late_sender", 0.5, False,
      ["receivers", "most of it in MPI_Ssend"]),
+    (profile([LATE], communicators=[Communicator(0, "inter", 3, 0, 0)]), "late_sender", 0.5, False,
+     ["waits, with ranks of another MPI_COMM_WORLD"]),
     # waits for collectives and files are no late senders
     (profile([waits("MPI_Iallreduce", 0.01), waits("MPI_File_iread", 4.0), LATE]), "late_sender",
      0.5, False, ["most of it in MPI_Recv"]),

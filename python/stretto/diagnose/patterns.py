@@ -128,10 +128,15 @@ class PatternCauses(Causes):
             (c for c in self.p.calls if group_of(c) in ("p2p", "p2p wait") and c.total_calls),
             key=lambda c: -sum(c.time_s),
         )
+        apart = not self.p.matrix.messages and any(not c.nodes for c in self.p.communicators)
         evidence = [
-            f"{seconds(spent)} per rank in sends, receives and their waits, where "
-            f"{self.messages_words()}, sent and received, should take {seconds(cost)} (assumed: "
-            f"{self.assumed_words()})"
+            f"{seconds(spent)} per rank in sends, receives and their waits, "
+            + (
+                "with ranks of another MPI_COMM_WORLD"
+                if apart
+                else f"where {self.messages_words()}, sent and received, should take "
+                f"{seconds(cost)} (assumed: {self.assumed_words()})"
+            )
         ]
         if rows:
             rank = max(range(self.n), key=lambda r: rows[0].time_s[r])
