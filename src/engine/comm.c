@@ -32,6 +32,8 @@ static int keyval = 0;
 static _Atomic int holding; /* communicators with resources */
 STRETTO_TLS int setting_up; /* an MPI may call MPI_* of its own inside; those go straight through */
 
+_Thread_local __attribute__((tls_model("initial-exec"))) stretto_comm *stretto_counting;
+
 static inline uint64_t key_of(MPI_Comm comm) {
     uint64_t key = 0;
     memcpy(&key, &comm, sizeof comm);
@@ -155,6 +157,8 @@ static stretto_comm *take_out(MPI_Comm comm) {
 
 /* What was issued on it is completed first: freeing is collective, so every rank has issued it. */
 static void discard(stretto_comm *c, bool free_shadow) {
+    if (stretto_counting == c)
+        stretto_counting = NULL;
     if (stretto_the_world.nonblocking) {
         stretto_outstanding_drain(c);
         /* the helper may still be about to take c off its list; who comes later finds it gone */
@@ -231,11 +235,23 @@ STRETTO_COLD stretto_comm *stretto_comm_seen(MPI_Comm comm) {
     setting_up++;
     if (!c)
         c = create(comm);
-    if (c && c->status == STRETTO_COMM_NEW && ++c->seen >= stretto_config.after) {
-        set_up(c);
+    if (stretto_counting)
+        stretto_comm_counted(MPI_COMM_NULL, MPI_SUCCESS);
+    if (c && c->status == STRETTO_COMM_NEW) {
+        if (++c->seen >= stretto_config.after)
+            set_up(c);
+        else
+            stretto_counting = c;
     }
     setting_up--;
     return c;
+}
+
+void stretto_comm_counted(MPI_Comm comm, int rc) {
+    stretto_comm *c = stretto_counting;
+    stretto_counting = NULL;
+    if (c->comm != comm || stretto_is_refusal(rc))
+        c->seen--;
 }
 
 stretto_comm *stretto_comm_ready(MPI_Comm comm) {

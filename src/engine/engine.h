@@ -271,6 +271,11 @@ stretto_comm *stretto_comm_find(MPI_Comm comm);
  * counts, and sets it up at the N-th call (collective). NULL: comm is not a communicator, or the
  * MPI is calling itself. Ends the job when out of memory. */
 stretto_comm *stretto_comm_seen(MPI_Comm comm);
+/* While a call counts towards the set-up of a communicator: that one. At the end of a call of this
+ * thread on comm: what was refused does not count, for the other ranks know nothing of it, nor does
+ * what an error handler of the application left for good. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) stretto_comm *stretto_counting;
+void stretto_comm_counted(MPI_Comm comm, int rc);
 /* Sets comm up immediately (collective over comm). */
 stretto_comm *stretto_comm_ready(MPI_Comm comm);
 /* The MPI has just created comm (MPI_COMM_NULL: not for this rank) in a call that is collective

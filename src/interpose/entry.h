@@ -91,9 +91,11 @@ static inline void stretto_count_passed(stretto_comm *c, const stretto_decision 
     c->coll[d->collective].native++;
 }
 
-/* The end of a call on comm that learning may count; c was its state, or NULL. An error handler of
- * the application may have freed it. */
+/* The end of a call on comm that learning or the set-up may count; c was its state, or NULL. An
+ * error handler of the application may have freed it. */
 static inline int stretto_through(MPI_Comm comm, stretto_comm *c, int rc) {
+    if (__builtin_expect(stretto_counting != NULL, 0))
+        stretto_comm_counted(comm, rc);
     if (__builtin_expect(stretto_config.learn != 0, 0) &&
         (rc == MPI_SUCCESS || stretto_comm_find(comm) == c))
         stretto_learn_call_ended(c, rc);

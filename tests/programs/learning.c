@@ -4,6 +4,7 @@
  */
 #include <mpi.h>
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,26 @@ static void refused(MPI_Comm comm, const int *blocks, int *two, int root) {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     wrong += MPI_Scatter(blocks, 2, MPI_INT, two, 2, MPI_DATATYPE_NULL, root, comm) == MPI_SUCCESS;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+}
+
+static jmp_buf back;
+
+static void leave(MPI_Comm *comm, int *code, ...) {
+    (void)comm, (void)code;
+    longjmp(back, 1);
+}
+
+/* The same on a communicator that is not set up yet: the calls until then are counted. By turns
+ * with an error handler that never returns. */
+static void refused_early(MPI_Comm comm, int leaves) {
+    MPI_Errhandler handler;
+    int value = 0;
+    MPI_Comm_create_errhandler(leave, &handler);
+    MPI_Comm_set_errhandler(comm, leaves ? handler : MPI_ERRORS_RETURN);
+    if (!setjmp(back))
+        wrong += MPI_Bcast(&value, 1, MPI_INT, size, comm) == MPI_SUCCESS || leaves;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
 }
 
 /* By roots in turn: the others hurry on in two of them, the root in the other two. */
@@ -161,6 +182,8 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&brief);
     for (int k = argc > 2 ? atoi(argv[2]) : 0; k > 0; k--) {
         MPI_Comm_dup(MPI_COMM_WORLD, &brief);
+        if (rank == 0 && k % 10 == 0)
+            refused_early(brief, k % 20 == 0);
         for (long i = 1; i <= 20; i++)
             calls(brief, 2 * i - 1);
         MPI_Comm_free(&brief);
