@@ -83,7 +83,9 @@ int MPI_Finalize(void) {
 }
 
 int MPI_Comm_free(MPI_Comm *comm) {
-    if (stretto_the_world.active && comm)
+    if (!comm || *comm == MPI_COMM_NULL) /* an error, whose handler may never return */
+        return PMPI_Comm_free(comm);
+    if (stretto_the_world.active)
         stretto_comm_release(*comm);
     stretto_comms_closing(true);
     int rc = STRETTO_NATIVE(PMPI_Comm_free(comm));
@@ -92,7 +94,9 @@ int MPI_Comm_free(MPI_Comm *comm) {
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
-    if (stretto_the_world.active && comm)
+    if (!comm || *comm == MPI_COMM_NULL) /* an error, whose handler may never return */
+        return PMPI_Comm_disconnect(comm);
+    if (stretto_the_world.active)
         stretto_comm_release(*comm);
     stretto_comms_closing(true);
     int rc = STRETTO_NATIVE(PMPI_Comm_disconnect(comm));

@@ -35,7 +35,12 @@ static void refused_early(MPI_Comm comm, int leaves) {
     MPI_Comm_set_errhandler(comm, leaves ? handler : MPI_ERRORS_RETURN);
     if (!setjmp(back))
         wrong += MPI_Bcast(&value, 1, MPI_INT, size, comm) == MPI_SUCCESS || leaves;
+    MPI_Comm none = MPI_COMM_NULL;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    if (leaves && !setjmp(back))
+        wrong += 1 + MPI_Comm_free(&none);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);
 }
 
