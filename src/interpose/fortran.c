@@ -60,51 +60,6 @@
 #define STRETTO_FORTRAN_Waitall ~, 2
 #define STRETTO_FORTRAN_Waitany ~, 2
 #define STRETTO_FORTRAN_Waitsome ~, 2
-/* as in collectives.c */
-#ifndef STRETTO_ABI_OPENMPI
-#define STRETTO_FORTRAN_Allgather_c ~, 1
-#define STRETTO_FORTRAN_Allgatherv_c ~, 1
-#define STRETTO_FORTRAN_Allreduce_c ~, 1
-#define STRETTO_FORTRAN_Alltoall_c ~, 1
-#define STRETTO_FORTRAN_Alltoallv_c ~, 1
-#define STRETTO_FORTRAN_Alltoallw_c ~, 1
-#define STRETTO_FORTRAN_Bcast_c ~, 1
-#define STRETTO_FORTRAN_Exscan_c ~, 1
-#define STRETTO_FORTRAN_Gather_c ~, 1
-#define STRETTO_FORTRAN_Gatherv_c ~, 1
-#define STRETTO_FORTRAN_Iallgather_c ~, 1
-#define STRETTO_FORTRAN_Iallgatherv_c ~, 1
-#define STRETTO_FORTRAN_Iallreduce_c ~, 1
-#define STRETTO_FORTRAN_Ialltoall_c ~, 1
-#define STRETTO_FORTRAN_Ialltoallv_c ~, 1
-#define STRETTO_FORTRAN_Ialltoallw_c ~, 1
-#define STRETTO_FORTRAN_Ibcast_c ~, 1
-#define STRETTO_FORTRAN_Iexscan_c ~, 1
-#define STRETTO_FORTRAN_Igather_c ~, 1
-#define STRETTO_FORTRAN_Igatherv_c ~, 1
-#define STRETTO_FORTRAN_Ineighbor_allgather_c ~, 1
-#define STRETTO_FORTRAN_Ineighbor_allgatherv_c ~, 1
-#define STRETTO_FORTRAN_Ineighbor_alltoall_c ~, 1
-#define STRETTO_FORTRAN_Ineighbor_alltoallv_c ~, 1
-#define STRETTO_FORTRAN_Ineighbor_alltoallw_c ~, 1
-#define STRETTO_FORTRAN_Ireduce_c ~, 1
-#define STRETTO_FORTRAN_Ireduce_scatter_block_c ~, 1
-#define STRETTO_FORTRAN_Ireduce_scatter_c ~, 1
-#define STRETTO_FORTRAN_Iscan_c ~, 1
-#define STRETTO_FORTRAN_Iscatter_c ~, 1
-#define STRETTO_FORTRAN_Iscatterv_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_allgather_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_allgatherv_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoall_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoallv_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoallw_c ~, 1
-#define STRETTO_FORTRAN_Reduce_c ~, 1
-#define STRETTO_FORTRAN_Reduce_scatter_block_c ~, 1
-#define STRETTO_FORTRAN_Reduce_scatter_c ~, 1
-#define STRETTO_FORTRAN_Scan_c ~, 1
-#define STRETTO_FORTRAN_Scatter_c ~, 1
-#define STRETTO_FORTRAN_Scatterv_c ~, 1
-#endif
 /* as in persistent.c */
 #if !defined(STRETTO_ABI_OPENMPI) || defined(STRETTO_OPENMPI5)
 #define STRETTO_FORTRAN_Allgather_init ~, 1
@@ -131,27 +86,6 @@
 #define STRETTO_FORTRAN_Scatterv_init ~, 1
 #endif
 #ifndef STRETTO_ABI_OPENMPI
-#define STRETTO_FORTRAN_Allgather_init_c ~, 1
-#define STRETTO_FORTRAN_Allgatherv_init_c ~, 1
-#define STRETTO_FORTRAN_Allreduce_init_c ~, 1
-#define STRETTO_FORTRAN_Alltoall_init_c ~, 1
-#define STRETTO_FORTRAN_Alltoallv_init_c ~, 1
-#define STRETTO_FORTRAN_Alltoallw_init_c ~, 1
-#define STRETTO_FORTRAN_Bcast_init_c ~, 1
-#define STRETTO_FORTRAN_Exscan_init_c ~, 1
-#define STRETTO_FORTRAN_Gather_init_c ~, 1
-#define STRETTO_FORTRAN_Gatherv_init_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_allgather_init_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_allgatherv_init_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoall_init_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoallv_init_c ~, 1
-#define STRETTO_FORTRAN_Neighbor_alltoallw_init_c ~, 1
-#define STRETTO_FORTRAN_Reduce_init_c ~, 1
-#define STRETTO_FORTRAN_Reduce_scatter_init_c ~, 1
-#define STRETTO_FORTRAN_Reduce_scatter_block_init_c ~, 1
-#define STRETTO_FORTRAN_Scan_init_c ~, 1
-#define STRETTO_FORTRAN_Scatter_init_c ~, 1
-#define STRETTO_FORTRAN_Scatterv_init_c ~, 1
 #define STRETTO_FORTRAN_Request_get_status_all ~, 2
 #define STRETTO_FORTRAN_Request_get_status_any ~, 2
 #define STRETTO_FORTRAN_Request_get_status_some ~, 2
@@ -173,4 +107,11 @@
  * ours have to go on. */
 #define STRETTO_ENTRY_IF_2(type, name, parameters, arguments)                                      \
     STRETTO_ENTRY_OR(stretto_requests_live, type, name, parameters, arguments)
+/* The large-count form of what is marked, too, as in collectives.c. */
+#ifdef STRETTO_ABI_OPENMPI
+#define L(kind, name, parameters, arguments)
+#else
+#define L(kind, name, parameters, arguments)                                                       \
+    STRETTO_ENTRY_IF(STRETTO_MARKED(STRETTO_FORTRAN_##name))(int, name##_c, parameters, arguments)
+#endif
 #include "abi/fortran_entries.h"

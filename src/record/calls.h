@@ -1,6 +1,7 @@
 /* How each recorded function is to be understood: ROW(function, what is done, what is measured).
  * The words are the DO_ and OF_ macros of wrap.c, which use the parameter names of functions.def.
- * HAND: written out there. A function without a row is not recorded. */
+ * HAND: written out there. A function without a row is not recorded; a large-count form has that of
+ * the plain function. */
 #ifndef STRETTO_RECORD_CALLS_H
 #define STRETTO_RECORD_CALLS_H
 
@@ -237,133 +238,6 @@
 #define REC_Comm_create_from_group ROW(Comm_create_from_group, MAKE, MADE_FROM_NONE(MPI_COMM_SELF, newcomm, CREATE))
 #define REC_Intercomm_create_from_groups ROW(Intercomm_create_from_groups, MAKE, MADE_FROM_NONE(MPI_COMM_SELF, newintercomm, INTER))
 #define REC_Comm_idup_with_info ROW(Comm_idup_with_info, COPY, NOTHING)
-#endif
-
-/* ---- large-count forms, booked under the plain function's name; Open MPI 4 and 5 have none ------ */
-#ifndef STRETTO_ABI_OPENMPI
-#define REC_Bcast_c REC_Bcast
-#define REC_Reduce_c REC_Reduce
-#define REC_Allreduce_c REC_Allreduce
-#define REC_Scan_c REC_Scan
-#define REC_Exscan_c REC_Exscan
-#define REC_Gather_c REC_Gather
-#define REC_Gatherv_c REC_Gatherv
-#define REC_Scatter_c REC_Scatter
-#define REC_Scatterv_c REC_Scatterv
-#define REC_Allgather_c REC_Allgather
-#define REC_Allgatherv_c REC_Allgatherv
-#define REC_Alltoall_c REC_Alltoall
-#define REC_Alltoallv_c REC_Alltoallv
-#define REC_Alltoallw_c REC_Alltoallw
-#define REC_Reduce_scatter_c REC_Reduce_scatter
-#define REC_Reduce_scatter_block_c REC_Reduce_scatter_block
-#define REC_Ibcast_c REC_Ibcast
-#define REC_Ireduce_c REC_Ireduce
-#define REC_Iallreduce_c REC_Iallreduce
-#define REC_Iscan_c REC_Iscan
-#define REC_Iexscan_c REC_Iexscan
-#define REC_Igather_c REC_Igather
-#define REC_Igatherv_c REC_Igatherv
-#define REC_Iscatter_c REC_Iscatter
-#define REC_Iscatterv_c REC_Iscatterv
-#define REC_Iallgather_c REC_Iallgather
-#define REC_Iallgatherv_c REC_Iallgatherv
-#define REC_Ialltoall_c REC_Ialltoall
-#define REC_Ialltoallv_c REC_Ialltoallv
-#define REC_Ialltoallw_c REC_Ialltoallw
-#define REC_Ireduce_scatter_c REC_Ireduce_scatter
-#define REC_Ireduce_scatter_block_c REC_Ireduce_scatter_block
-#define REC_Neighbor_allgather_c REC_Neighbor_allgather
-#define REC_Neighbor_allgatherv_c REC_Neighbor_allgatherv
-#define REC_Neighbor_alltoall_c REC_Neighbor_alltoall
-#define REC_Neighbor_alltoallv_c REC_Neighbor_alltoallv
-#define REC_Neighbor_alltoallw_c REC_Neighbor_alltoallw
-#define REC_Ineighbor_allgather_c REC_Ineighbor_allgather
-#define REC_Ineighbor_allgatherv_c REC_Ineighbor_allgatherv
-#define REC_Ineighbor_alltoall_c REC_Ineighbor_alltoall
-#define REC_Ineighbor_alltoallv_c REC_Ineighbor_alltoallv
-#define REC_Ineighbor_alltoallw_c REC_Ineighbor_alltoallw
-#define REC_Bcast_init_c REC_Bcast_init
-#define REC_Reduce_init_c REC_Reduce_init
-#define REC_Allreduce_init_c REC_Allreduce_init
-#define REC_Scan_init_c REC_Scan_init
-#define REC_Exscan_init_c REC_Exscan_init
-#define REC_Gather_init_c REC_Gather_init
-#define REC_Gatherv_init_c REC_Gatherv_init
-#define REC_Scatter_init_c REC_Scatter_init
-#define REC_Scatterv_init_c REC_Scatterv_init
-#define REC_Allgather_init_c REC_Allgather_init
-#define REC_Allgatherv_init_c REC_Allgatherv_init
-#define REC_Alltoall_init_c REC_Alltoall_init
-#define REC_Alltoallv_init_c REC_Alltoallv_init
-#define REC_Alltoallw_init_c REC_Alltoallw_init
-#define REC_Reduce_scatter_init_c REC_Reduce_scatter_init
-#define REC_Reduce_scatter_block_init_c REC_Reduce_scatter_block_init
-#define REC_Neighbor_allgather_init_c REC_Neighbor_allgather_init
-#define REC_Neighbor_allgatherv_init_c REC_Neighbor_allgatherv_init
-#define REC_Neighbor_alltoall_init_c REC_Neighbor_alltoall_init
-#define REC_Neighbor_alltoallv_init_c REC_Neighbor_alltoallv_init
-#define REC_Neighbor_alltoallw_init_c REC_Neighbor_alltoallw_init
-#define REC_Send_c REC_Send
-#define REC_Bsend_c REC_Bsend
-#define REC_Ssend_c REC_Ssend
-#define REC_Rsend_c REC_Rsend
-#define REC_Isend_c REC_Isend
-#define REC_Ibsend_c REC_Ibsend
-#define REC_Issend_c REC_Issend
-#define REC_Irsend_c REC_Irsend
-#define REC_Send_init_c REC_Send_init
-#define REC_Bsend_init_c REC_Bsend_init
-#define REC_Ssend_init_c REC_Ssend_init
-#define REC_Rsend_init_c REC_Rsend_init
-#define REC_Recv_c REC_Recv
-#define REC_Mrecv_c REC_Mrecv
-#define REC_Irecv_c REC_Irecv
-#define REC_Imrecv_c REC_Imrecv
-#define REC_Recv_init_c REC_Recv_init
-#define REC_Sendrecv_c REC_Sendrecv
-#define REC_Sendrecv_replace_c REC_Sendrecv_replace
-#define REC_Isendrecv_c REC_Isendrecv
-#define REC_Isendrecv_replace_c REC_Isendrecv_replace
-#define REC_Put_c REC_Put
-#define REC_Get_c REC_Get
-#define REC_Accumulate_c REC_Accumulate
-#define REC_Get_accumulate_c REC_Get_accumulate
-#define REC_Rput_c REC_Rput
-#define REC_Rget_c REC_Rget
-#define REC_Raccumulate_c REC_Raccumulate
-#define REC_Rget_accumulate_c REC_Rget_accumulate
-#define REC_Win_create_c REC_Win_create
-#define REC_Win_allocate_c REC_Win_allocate
-#define REC_Win_allocate_shared_c REC_Win_allocate_shared
-#define REC_File_read_c REC_File_read
-#define REC_File_read_all_c REC_File_read_all
-#define REC_File_read_at_c REC_File_read_at
-#define REC_File_read_at_all_c REC_File_read_at_all
-#define REC_File_read_shared_c REC_File_read_shared
-#define REC_File_read_ordered_c REC_File_read_ordered
-#define REC_File_iread_c REC_File_iread
-#define REC_File_iread_at_c REC_File_iread_at
-#define REC_File_iread_shared_c REC_File_iread_shared
-#define REC_File_iread_all_c REC_File_iread_all
-#define REC_File_iread_at_all_c REC_File_iread_at_all
-#define REC_File_read_all_begin_c REC_File_read_all_begin
-#define REC_File_read_at_all_begin_c REC_File_read_at_all_begin
-#define REC_File_read_ordered_begin_c REC_File_read_ordered_begin
-#define REC_File_write_c REC_File_write
-#define REC_File_write_all_c REC_File_write_all
-#define REC_File_write_at_c REC_File_write_at
-#define REC_File_write_at_all_c REC_File_write_at_all
-#define REC_File_write_shared_c REC_File_write_shared
-#define REC_File_write_ordered_c REC_File_write_ordered
-#define REC_File_iwrite_c REC_File_iwrite
-#define REC_File_iwrite_at_c REC_File_iwrite_at
-#define REC_File_iwrite_shared_c REC_File_iwrite_shared
-#define REC_File_iwrite_all_c REC_File_iwrite_all
-#define REC_File_iwrite_at_all_c REC_File_iwrite_at_all
-#define REC_File_write_all_begin_c REC_File_write_all_begin
-#define REC_File_write_at_all_begin_c REC_File_write_at_all_begin
-#define REC_File_write_ordered_begin_c REC_File_write_ordered_begin
 #endif
 
 #endif

@@ -19,4 +19,9 @@
 #define ENTRY__(has, name, parameters, arguments) ENTRY_##has(name, parameters, arguments)
 #define ENTRY_(has, name, parameters, arguments) ENTRY__(has, name, parameters, arguments)
 #define F(kind, name, parameters, arguments) ENTRY_(HAS_ROW(name), name, parameters, arguments)
+#ifdef STRETTO_ABI_OPENMPI /* as in wrap.c */
+#define L(kind, name, parameters, arguments)
+#else
+#define L(kind, name, parameters, arguments) ENTRY_(HAS_ROW(name), name##_c, parameters, arguments)
+#endif
 #include "abi/functions.def"

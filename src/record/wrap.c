@@ -246,6 +246,12 @@ static void received(stretto_measure *m, const MPI_Status *status) {
 #define WRAP(name, parameters, arguments)                                                          \
     WRAP_(ACTION(name), MEASURE(name), BASE(name), name, parameters, arguments)
 #define F(kind, name, parameters, arguments) WRAP(name, parameters, arguments)
+#ifdef STRETTO_ABI_OPENMPI /* 4 and 5 have no large-count forms */
+#define L(kind, name, parameters, arguments)
+#else
+#define L(kind, name, parameters, arguments)                                                       \
+    WRAP_(ACTION(name), MEASURE(name), BASE(name), name##_c, parameters, arguments)
+#endif
 #define WRAP_OF(action, of, base, name, parameters, arguments)                                     \
     WRAPPER(name, parameters, arguments, base, PRE_##action, DO_##action(of), )
 /* Of those that are counted in a communicator's sequence. Not stretto_comm_of(): the handle may be

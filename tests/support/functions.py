@@ -43,6 +43,7 @@ def functions() -> dict[str, Function]:
         row = _ROW.match(line)
         assert row, f"functions.def:{number}: not a row: {line}"
         kind, treated, kind_type, name, parameters, arguments = row.groups()
+        name += "_c" * (kind == "L")
         assert (kind == "R") == (kind_type is not None), f"functions.def:{number}"
         assert name not in found, f"functions.def:{number}: {name} occurs twice"
         found[name] = Function(kind, treated, kind_type or "int", name, parameters, arguments)
