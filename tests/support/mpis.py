@@ -231,6 +231,19 @@ class Mpi:
             words += ["--bind-to", "none"]
         return [*words, "-n", str(ranks)]
 
+    def python(self) -> list[str]:
+        """Return the words that start a Python whose mpi4py uses this MPI."""
+        try:
+            import mpi4py
+        except ImportError:
+            missing("mpi4py is not installed")
+        # the wheels of mpi4py hold one module for each ABI and are told which
+        abis = {p.name.split(".")[1] for p in Path(mpi4py.__path__[0]).glob("MPI.*.so")}
+        if self.family not in abis:
+            missing(f"this mpi4py was not built for {self.family}: it is not the one from PyPI")
+        words = ["env", f"MPI4PY_MPIABI={self.family}", f"MPI4PY_LIBMPI={self.libmpi}"]
+        return [*words, sys.executable]
+
     def alone(
         self, command: Sequence[str], env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
