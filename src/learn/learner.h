@@ -51,7 +51,7 @@ typedef struct {
     long long length, left; /* calls at hand, and how many are to come before _ended */
     bool timed;             /* they are measured */
     int chosen;
-    bool native_won; /* the last verdict; it stands while candidates are tried again */
+    bool native_won;         /* the last verdict; it stands while candidates are tried again */
     int given_up;            /* the choice before */
     int learned_anew;        /* times that a choice was followed by another */
     double resolution;       /* seconds by which what is measured may be wrong; of this rank */
