@@ -14,6 +14,7 @@ from stretto.files.identity import MPIIdentity
 from stretto.files.net import Messages, RailBytes, Ranks, read_net
 from stretto.launch.execute import Result
 from stretto.measure.request import Where
+from stretto.net.compared import compared
 from stretto.net.p2p import (
     LEVELS,
     Point,
@@ -25,7 +26,7 @@ from stretto.net.p2p import (
     read_launch,
 )
 from stretto.net.p2p_show import mpi_page, osu_lines, progress_answer, value
-from stretto.net.systems import compared, systems
+from stretto.net.systems import systems
 
 HEAD = (
     '{"kind":"launch","ranks":4,"asked":"single","level":"multiple","library":"MPI 1",'

@@ -12,7 +12,8 @@ from net_samples import MPI, SPREAD, TCP, Key, messages, node, result, scaled, s
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.net import NetImport, Ranks, write_net
-from stretto.net.systems import compared, lines, systems
+from stretto.net.compared import compared, lines
+from stretto.net.systems import systems
 
 Out = pytest.CaptureFixture[str]
 

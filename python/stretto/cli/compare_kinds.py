@@ -12,6 +12,7 @@ from stretto.errors import UsageError
 from stretto.output import print_json, say
 
 with lazily():
+    from stretto.net import compared as net_compared
     from stretto.net import systems as net
     from stretto.scaling import compare as scaling
     from stretto.storage import compare as storage
@@ -56,14 +57,14 @@ def _net(paths: Sequence[Path], pictures: Pictures, as_json: bool) -> None:
             "name two, each a file or a directory with the files of its launches; one chart of "
             "all: stretto report A.net.json B.net.json ...",
         )
-    found = net.compared(*net.systems(paths))
+    found = net_compared.compared(*net.systems(paths))
 
     def page(to: Any) -> dict[str, Any]:
         from stretto.report import network
 
         return network.written(network.compared(found), to)
 
-    _show(found, page, net.lines, _net_json, pictures, as_json)
+    _show(found, page, net_compared.lines, _net_json, pictures, as_json)
 
 
 def _scale(paths: Sequence[Path], pictures: Pictures, as_json: bool) -> None:
@@ -114,7 +115,7 @@ def _show(
         print("\n".join(lines(found)))
 
 
-def _net_json(found: net.NetCompared) -> dict[str, Any]:
+def _net_json(found: net_compared.NetCompared) -> dict[str, Any]:
     return {
         "answer": found.answer,
         "systems": [{"name": s.name, "about": s.about, "files": [str(p) for p in s.paths]}

@@ -16,6 +16,8 @@ from stretto.files.net import NetFile, Ranks
 from stretto.measure.idle import says_busy
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
+from stretto.net.compared import NetCompared
+from stretto.net.compared import compared as compared_systems
 from stretto.net.cores import cores_answer, cores_findings
 from stretto.net.judge import answer, fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES, hosts_known, million
@@ -86,7 +88,7 @@ def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
     if len(found) == 1:
         return written(alone(found[0]), to)
     if len(found) == 2 and net.alike(*found):
-        return written(compared(net.compared(*found)), to)
+        return written(compared(compared_systems(*found)), to)
     return written(several(found), to)
 
 
@@ -126,7 +128,7 @@ def _about(system: net.NetSystem) -> tuple[str, str, list[str]]:
     return system.name, system.about, files
 
 
-def compared(found: net.NetCompared) -> NetPage:
+def compared(found: NetCompared) -> NetPage:
     a, b = found.systems
     rows = [["measurement", "size", "unit", a.name, b.name, f"{b.name} against {a.name}"]]
     for r in found.rows:
