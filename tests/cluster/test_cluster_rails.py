@@ -118,7 +118,7 @@ def test_net_rails_where_each_connection_is_capped_multiplies_the_cap(name: str)
         assert plain["sockets"] == {1} and plain["dropped"]
         assert spread["sockets"] == {links}
         assert spread["rate"] / native["rate"] == pytest.approx(links, rel=0.15)
-    assert "btl_tcp_links=4 (spread) moves most" in found["answer"]["text"]
+    assert "btl_tcp_links=4 (spread) is fastest" in found["answer"]["text"]
     ignored = [f["text"] for f in found["findings"] if "is ignored" in f["text"]]
     assert [text.split(" ")[0] for text in ignored] == ["btl_tcp_links=2", "btl_tcp_links=4"]
 

@@ -208,8 +208,8 @@ def test_commands_on_a_truncated_bench_file_say_so(
     head = text.index("\n") + 1
     for kept, code, words in (
         (text[:-9], 0, f"{path}: the last line is cut off and left out"),
-        (text[: head + 40], 1, "hold no measurement: its last line is cut off"),
-        (text[:head], 1, "these results hold no measurement"),
+        (text[: head + 40], 1, "contain no measurement: its last line is cut off"),
+        (text[:head], 1, "these results contain no measurement"),
         (text[:20], 1, "the first line is cut off"),
     ):
         path.write_text(kept, encoding="utf-8")

@@ -212,7 +212,7 @@ def test_the_report_shows_a_forecast(recorded: list[str], tmp_path: Path) -> Non
     assert len(list(pictures.glob("forecast-app-hpc7g-*.svg"))) == 2
     alone = tmp_path / "alone.html"
     assert main(["report", str(tmp_path / "weak.forecast.json"), "-o", str(alone)]) == 0
-    assert "By the model, app on hpc7g is fastest on" in alone.read_text()
+    assert "In the model, app on hpc7g is fastest on" in alone.read_text()
 
 
 def test_a_damaged_forecast_is_refused(tmp_path: Path) -> None:

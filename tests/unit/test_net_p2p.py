@@ -98,7 +98,7 @@ def test_page_has_latency_by_thread_level_and_its_answer() -> None:
     for us, launches, words in (
         (1.0, 6, "no significant difference in latency."),
         (0.5, 6, "lower latency at 1 of 1 size (most: 8 B 1.00 -> 0.501 us)."),
-        (1.5, 5, "not tested, which takes 6 launches or more."),
+        (1.5, 5, "not tested; a test needs 6 launches or more."),
     ):
         text = page(of(8, "single", 1.0, launches), of(8, "multiple", us, launches))
         assert any(line.endswith(f"MPI_THREAD_SINGLE: {words}") for line in text), text
@@ -220,8 +220,8 @@ def test_page_answers_whether_a_progress_thread_pays() -> None:
     slow = replace(PINGS, launches=[[3.0 + n / 100] for n in range(6)])
     with_thread = {"progress_thread": "X=1", "with_thread": [slow, hidden]}
     assert answer(**with_thread) == (
-        "  Progress thread (X=1): it helps some transfers. Time of a transfer that a computation "
-        "does not hide:\n    less: message of 1 MiB 97.5 -> 1.00 us\n"
+        "  Progress thread (X=1): it helps some transfers. Transfer time that is not hidden by a "
+        "computation:\n    less: message of 1 MiB 97.5 -> 1.00 us\n"
         "    more: latency of 8 B 0.425 -> 3.02 us"
     )
     assert ": it speeds up transfers. " in answer(
@@ -230,7 +230,7 @@ def test_page_answers_whether_a_progress_thread_pays() -> None:
     assert ": it slows transfers. " in answer(progress_thread="X=1", with_thread=[slow, OVERLAP])
     assert "no measured value" in answer(progress_thread="X=1", with_thread=[PINGS, OVERLAP])
     few = replace(hidden, overall_us=hidden.overall_us[:5], pure_us=hidden.pure_us[:5])
-    assert "not tested, which takes 6" in answer(progress_thread="X=1", with_thread=[few])
+    assert "not tested; a test needs 6" in answer(progress_thread="X=1", with_thread=[few])
     page = mpi_page(replace(ranks, progress_thread="X=1", with_thread=[slow, hidden]))
     row = next(line for line in page if line.startswith("  message"))
     assert row.split() == [

@@ -68,7 +68,7 @@ def test_points_that_failed_are_no_proof_that_it_scales() -> None:
     assert "scaling has not stopped" in told(*good)
     text = told(*good, (RunPoint(1, 4), None))
     assert "has not stopped" not in text
-    assert "the most cores on which a run succeeded (1 x 4 failed)" in text
+    assert "the largest number of cores with a successful run (1 x 4 failed)" in text
     assert "stop" not in told((RunPoint(1, 2), 5.0)) and "fastest" not in told(
         (RunPoint(1, 2), 5.0)
     )

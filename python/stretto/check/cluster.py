@@ -146,8 +146,8 @@ def judge_cards(nodes: Mapping[str, Facts], placed: Sequence[Placed]) -> Iterato
             cpus = ",".join(str(c) for c in _first_threads(facts, near))
             yield note(
                 "far-card",
-                f"{far} of {counted(len(ranks), 'rank')} on the other socket than "
-                f"{', '.join(cards[near])}, and that socket has {_cores(facts, near)} cores",
+                f"{far} of {counted(len(ranks), 'rank')} are not on the socket of "
+                f"{', '.join(cards[near])}, which has {_cores(facts, near)} cores",
                 f"put the ranks on socket {near}: Open MPI --cpu-set {cpus} --bind-to core; Intel "
                 f"MPI I_MPI_PIN_PROCESSOR_LIST={cpus}; Slurm --cpu-bind=map_cpu:{cpus}",
                 nodes=where,

@@ -41,7 +41,7 @@ def need_baseline(bench: Bench, path: Path) -> None:
     if not bench.samples:
         cut = ": its last line is cut off" if bench.truncated else ""
         raise StrettoError(
-            f"these results hold no measurement{cut}", path,
+            f"these results contain no measurement{cut}", path,
             "repeat the stretto bench command; it continues where it stopped",
         )  # fmt: skip
     if not {s.candidate for s in bench.samples} & {NATIVE, BARE}:

@@ -25,7 +25,7 @@ def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
     elif hostfile is not None:
         found = [name for name, _ in read_hostfile(hostfile)]
         if not found:
-            raise StrettoError("no host is named in this file", hostfile, "write a host a line")
+            raise StrettoError("no host is named in this file", hostfile, "write one host per line")
     else:
         found = list(allocated(os.environ)) or [
             name for name, _ in (read_hostfile(Path(batch)) if batch else [])

@@ -496,7 +496,7 @@ def _scaling(title: str, by_streams: dict[int, list[Streams]], result: NetFile) 
     if kept and max(kept) == max(others):
         why += "; the total limit was not reached"
         wider = f"{fewest},{enough},{4 * enough}"
-        following = f"{_again(result, '--streams', wider)}   (where it ends); {application}"
+        following = f"{_again(result, '--streams', wider)}   (to find the limit); {application}"
     return NetAnswer(
         f"{first}{more} ({found[enough].ratio.median:.1f}x): {why}.",
         f"Use more connections per pair; Open MPI over TCP: --mca btl_tcp_links {enough} "

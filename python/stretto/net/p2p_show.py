@@ -73,7 +73,7 @@ def level_answer(ranks: Ranks) -> list[str]:
     compared = compare(pairs)
     name = f"  {high} against {low}"
     if not compared or not all(found.tested for found in compared):
-        return [f"{name}: not tested, which takes {FEWEST} launches or more."]
+        return [f"{name}: not tested; a test needs {FEWEST} launches or more."]
     out = []
     for word, sign in (("higher", -1), ("lower", 1)):
         changed = [
@@ -231,7 +231,7 @@ def progress_answer(ranks: Ranks) -> list[str]:
     name = f"  Progress thread ({ranks.progress_thread})"
     compared = compare([(before, after) for _, before, after in changes])
     if not compared or not all(found.tested for found in compared):
-        return [f"{name}: not tested, which takes {FEWEST} launches or more."]
+        return [f"{name}: not tested; a test needs {FEWEST} launches or more."]
     words = [
         (what, f"{what} {three(median(before))} -> {three(median(after))} us", found.ratio.median)
         for (what, before, after), found in zip(changes, compared, strict=True)
@@ -246,7 +246,7 @@ def progress_answer(ranks: Ranks) -> list[str]:
         if less
         else "it slows transfers"
     )
-    out = [f"{name}: {pays}. Time of a transfer that a computation does not hide:"]
+    out = [f"{name}: {pays}. Transfer time that is not hidden by a computation:"]
     out += [f"    less: {', '.join(less)}"] if less else []
     out += [f"    more: {', '.join(more)}"] if more else []
     return out if less or more else [f"{name}: it changes no measured value."]

@@ -213,7 +213,7 @@ def _remedy(setting: RailSetting) -> str:
 
 
 def rails_answer(rails: Rails) -> NetAnswer:
-    """Return which setting moves most, by how much, over which rails, and what to type."""
+    """Return which setting is fastest, by how much, over which rails, and what to type."""
     native, *others = rails.settings
     verdicts = compared(rails)
     size = sized(bandwidth(native).bytes)
@@ -240,7 +240,7 @@ def rails_answer(rails: Rails) -> NetAnswer:
     ratio = verdicts[best.name].ratio.median
     candidate = shlex.quote(label(best.environment))
     return NetAnswer(
-        f"{title}: {best.name} moves most, {ratio:.2f}x the default ({three(rate[best.name])} and "
+        f"{title}: {best.name} is fastest, {ratio:.2f}x the default ({three(rate[best.name])} and "
         f"{three(base)} MB/s). {_rails_words(shares_of(rails, best))}. Type: "
         f"{shlex.join(options(rails.mpi.family, best.environment))} ...",
         "A setting that helps this test may not help an application, which may already have many "

@@ -54,7 +54,9 @@ def page(result: NetFile) -> list[str]:
     by_interface = [] if one_machine(result) else traffic_lines(result.traffic)
     if by_interface:
         out += ["", "Bytes by interface during the measurement", *by_interface]
-        out.append("  --interface NAME measures another; stretto net rails: what an MPI uses")
+        out.append(
+            "  --interface NAME selects another; stretto net rails shows which of them an MPI uses"
+        )
     out += ["", *_notes(result)]
     return out
 

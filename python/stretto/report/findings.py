@@ -78,18 +78,18 @@ def fastest_cores(f: ForecastFile) -> str:
         (one,) = f.scales
         native, tuned_s = (fmt.seconds(t.total_s) for t in (one.native, one.tuned))
         return (
-            f"By the model, {f.program} on {f.platform} takes {native} on {fmt.count(one.ranks)} "
+            f"In the model, {f.program} on {f.platform} takes {native} on {fmt.count(one.ranks)} "
             f"cores, and {tuned_s} tuned."
         )
     words = {}
     for what, tuned in ((NATIVE, False), ("tuned", True)):
         turn = f.turning_point(tuned)
         ranks = fmt.count((turn or f.scales[-1]).ranks)
-        words[what] = f"{ranks} cores" if turn else f"{ranks} cores, the most that were simulated"
+        words[what] = f"{ranks} cores" if turn else f"{ranks} cores, the largest number simulated"
     where = f"{words[NATIVE]}, native and tuned"
     if words[NATIVE] != words["tuned"]:
         where = f"{words[NATIVE]} native, and on {words['tuned']} tuned"
-    return f"By the model, {f.program} on {f.platform} is fastest on {where}."
+    return f"In the model, {f.program} on {f.platform} is fastest on {where}."
 
 
 def settings_sentence(found: SettingsFile) -> str:
@@ -387,7 +387,7 @@ def gain_facts(system: System) -> list[tuple[str, str]]:
     ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
     calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
     if ranks and calls:
-        words = f"{fmt.count(calls[0])} a tuned run at least, on {fmt.plural(min(ranks), 'rank')}"
+        words = f"at least {fmt.count(calls[0])} per tuned run, on {fmt.plural(min(ranks), 'rank')}"
         out.append(("calls executed by Stretto", words))
     return out
 

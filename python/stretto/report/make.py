@@ -99,7 +99,7 @@ def one_picture(paths: Sequence[Path], output: Path) -> dict[str, Any]:
     systems = load(paths)
     if len(systems) > 1:
         raise UsageError(
-            "--picture is of one system", ", ".join(map(str, paths)), "name one of the two"
+            "--picture shows only one system", ", ".join(map(str, paths)), "name one of the two"
         )
     figure = picture.picture(systems[0])
     written = render.write_to(figure, output)

@@ -63,7 +63,7 @@ def answer(found: Findings, program: str) -> str:
         why = turn.slower[0][1].words
         text = f"Inconclusive for {program}: fastest on {counted(best.cores, 'core')}, but {why}"
     else:
-        text = f"{program} is fastest on {best.words}, the most cores that were measured"
+        text = f"{program} is fastest on {best.words}, the largest number of cores measured"
         if turn.best.point.cores < max(m.point.cores for m in found.of(turn.kind)):
             text = f"{program} is fastest on {best.words}; more cores are no faster"
     if gains:
@@ -222,8 +222,8 @@ def turn_words(turn: Turn, found: Findings) -> str:
     if cores == max(m.point.cores for m in found.of(turn.kind)):
         if failed:
             return (
-                f"{where}, the most cores on which a run succeeded ({', '.join(failed)} failed): "
-                f"where scaling stops is unknown{_enough_words(turn)}"
+                f"{where}, the largest number of cores with a successful run "
+                f"({', '.join(failed)} failed): where scaling stops is unknown{_enough_words(turn)}"
             )
         if len(found.of(turn.kind)) == 1:
             return ""
@@ -232,8 +232,8 @@ def turn_words(turn: Turn, found: Findings) -> str:
             note = "" if tested else " (not tested)"
             return f"{turn.kind}: fastest on {turn.best.point.words}{note}; {'; '.join(rest)}"
         if turn.enough is not None:
-            return f"{where}, the most cores that were measured{_enough_words(turn)}"
-        return f"{where}, the most cores that were measured: scaling has not stopped"
+            return f"{where}, the largest number of cores measured{_enough_words(turn)}"
+        return f"{where}, the largest number of cores measured: scaling has not stopped"
     where += _enough_words(turn)
     if not turn.slower:
         return f"{where}; more cores are no faster"

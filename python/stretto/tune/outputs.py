@@ -209,7 +209,9 @@ class Outputs:
         whole = [[t for t in side if t is not None] for side in texts]
         if len(whole[0]) < len(native) or len(whole[1]) < len(tuned):
             if len(set(native)) > 1:
-                return Compared(name, "varies", "native runs differ, and it is not a short text")
+                return Compared(
+                    name, "varies", "native runs differ, and the file is not a short text"
+                )
             return Compared(name, "differs", "not a text file, so the position is unknown")
         return _judge(name, whole[0], whole[1], ordered=True)
 
