@@ -26,11 +26,11 @@ HEAD = f"""# Commands
 
 ## Conventions
 
-An option means the same in every command that has it.
+An option has the same meaning in every command.
 
 | option | meaning |
 |---|---|
-| `-- CMD` | the command as you would type it, launcher included, after all options |
+| `-- CMD` | your usual command with its launcher, after all options |
 | `-o`, `--out` | file or directory to write; when measuring, its parent must exist |
 | `-n`, `--ranks` | number of MPI ranks in all; `--ppn` ranks per node, `--nodes` number of nodes |
 | numbers | `64`, `2,4,8`, or `2:128` (doubling, ends included) |
@@ -42,7 +42,7 @@ An option means the same in every command that has it.
 | `--dry-run` | print the cost, run nothing |
 | `--restart` | begin again instead of continuing earlier work |
 | `-y`, `--yes` | do not ask for confirmation |
-| `--json` | print one JSON document on standard output; all other words go to standard error |
+| `--json` | print one JSON document on standard output; all other output goes to standard error |
 | `--seed` | random seed; the same seed gives the same order |
 
 `stretto completion bash` (`zsh`, `fish`) prints a script that completes commands, options,
@@ -50,12 +50,12 @@ collectives, algorithms, platforms and files.
 
 | exit code | meaning |
 |---|---|
-| 0 | done; also where the result is "no gain" or "inconclusive" |
+| 0 | done; also if the result is "no gain" or "inconclusive" |
 | 1 | an error, e.g. in a file, in the MPI or on this machine; `check`: a problem was found |
 | 2 | wrong arguments |
 | 3 | CMD failed |
 | 4 | `check`: a warning, but no problem |
-| 75 | a temporary fault: a file server did not respond; repeat the command later |
+| 75 | a temporary failure: a file server did not respond; repeat the command later |
 | 130 | interrupted (Ctrl-C) |
 
 `run` and `learn` replace themselves with CMD, so their exit code is that of CMD.

@@ -44,7 +44,7 @@ HEAD = """# Environment variables
 
 <!-- Made by tools/make_environment_doc.py from src/engine/env.def; do not edit. -->
 
-`stretto run`, `profile` and `tune` set the variables that they need, and pass all `STRETTO_*`
+`stretto run`, `profile` and `tune` set the variables that they need. They pass all `STRETTO_*`
 variables of your environment to every rank on every node. For a job script without Python,
 `stretto env` prints them as shell lines. `bool` is 0 or 1.
 

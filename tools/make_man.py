@@ -71,7 +71,7 @@ def overview() -> str:
     """Return the page of all commands."""
     text = f'.TH STRETTO 1 {DATE} "stretto {__version__}" "User Commands"\n'
     text += (
-        ".SH NAME\nstretto \\- makes MPI collectives fast in applications that you cannot change\n"
+        ".SH NAME\nstretto \\- makes MPI collectives faster, without changes to the application\n"
     )
     text += ".SH SYNOPSIS\n.B stretto\nCOMMAND [options] ...\n.SH COMMANDS\n"
     for name, summary in COMMANDS:
