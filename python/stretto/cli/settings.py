@@ -18,7 +18,7 @@ with lazily():
     from stretto.tune.settings import PlannedSettings, lines, tune_settings
     from stretto.tune.settings_runs import SettingRuns
 
-EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # what is tried, at most how often
+EXAMPLE = """stretto settings --dry-run -- mpirun -n 64 ./app     # settings to try, number of runs
 stretto settings --budget 1h --metric 'steps/s: ([\\d.]+)' --metric-better higher -- mpirun ./app
 stretto settings --candidates 'btl_tcp_links=8;btl_tcp_eager_limit=1000000' -- mpirun -n 64 ./app"""
 

@@ -138,7 +138,7 @@ def decide(
         ),
     ],
     out: Annotated[
-        Path | None, o.out_file("The table (default: beside the first results).")
+        Path | None, o.out_file("Table to write (default: next to the first results).")
     ] = None,
     as_json: o.Json = False,
 ) -> None:
