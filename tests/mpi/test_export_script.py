@@ -214,7 +214,7 @@ def test_file_that_was_changed_is_wrong_whatever_it_says(
     capsys.readouterr()
     assert main(call) == 1
     said = capsys.readouterr()
-    assert "1 wrong beside them" in said.out and "write the export again" in said.err
+    assert "1 wrong outside them" in said.out and "write the export again" in said.err
     assert f"was changed after the export [{out / name}]" in said.out
 
 
@@ -500,7 +500,7 @@ def test_check_joins_what_reading_and_running_found(
     capsys.readouterr()
     assert main(["export", "--check", "--out", str(out)]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith("rows: 1 proven, 0 unproven, 2 wrong; 1 wrong beside them")
+    assert last.endswith("rows: 1 proven, 0 unproven, 2 wrong; 1 wrong outside them")
 
 
 def test_directory_where_nothing_can_be_written_is_checked_from_elsewhere(

@@ -203,7 +203,7 @@ def test_submit_job_has_its_nodes_alone_and_a_core_for_each_rank(tmp_path: Path)
         *((x, "what Stretto asks for itself") for x in (
             "--nodes=2", "-N2", "-N 2-4", "--array=0-3", "-a0-3", "--time=2:00", "-t 30",
             "--time-min=9", "--tim=1", "--partition=p --time=1")),
-        *((x, "is no option") for x in ("partition=all", "--a=b\n--c")),
+        *((x, "is not an option") for x in ("partition=all", "--a=b\n--c")),
         *((x, None) for x in ("--nodelist=n1", "-p hpc", "--comment=-N1", "--nodes=3", "-N 4")),
     ],
 )  # fmt: skip
@@ -255,7 +255,7 @@ def test_submit_short_time_is_refused_before_anything_is_written(
     file.write_text('ppn = [2]\ncollectives = ["bcast"]\ncandidates = ["own"]\nbytes = "8"\n')
     for wrong, words in (
         (["--time", "2"], "'2' is too short"),
-        (["--sbatch", "partition=all"], "is no option"),
+        (["--sbatch", "partition=all"], "is not an option"),
     ):
         assert cli.main(["campaign", "submit", str(file), *wrong]) == 2
         said = capsys.readouterr()

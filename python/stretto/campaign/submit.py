@@ -80,7 +80,7 @@ _OURS = re.compile(r"-[tNa]|--(t|ti|tim|time|time-min|nodes|ar|arr|arra|array)(=
 def refuse_job(request: Request, job: SlurmJob) -> None:
     for text in job.options:
         if not text.startswith("-") or "\n" in text:
-            raise UsageError(f"{text!r} is no option", "--sbatch", "write '--partition=hpc'")
+            raise UsageError(f"{text!r} is not an option", "--sbatch", "write '--partition=hpc'")
         more = re.fullmatch(r"(?:-N *|--nodes[= ])([0-9]{1,6})", text)
         enough = more is not None and int(more[1]) >= _nodes(request)
         if not enough and any(_OURS.match(word) for word in shlex.split(text)):
@@ -96,7 +96,7 @@ def refuse_job(request: Request, job: SlurmJob) -> None:
         raise UsageError(
             f"{jobs} {counted(needed, 'node')}, and hosts names {have}",
             "hosts",
-            "leave hosts out, so that the nodes are taken that Slurm gives, or name as many as "
+            "leave hosts out to use the nodes that Slurm gives, or name as many as "
             "all jobs have together" + (", or take fewer --jobs" if job.jobs > 1 else ""),
         )
 

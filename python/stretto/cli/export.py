@@ -379,7 +379,7 @@ def _counted(verdicts: list[RowCheck]) -> str:
     rows = list(worst.values())
     words = ", ".join(f"{rows.count(s)} {s}" for s in ("proven", "unproven", "wrong"))
     beside = sum(v.row is None and v.status == "wrong" for v in verdicts)
-    return f"rows: {words}" + (f"; {beside} wrong beside them" if beside else "")
+    return f"rows: {words}" + (f"; {beside} wrong outside them" if beside else "")
 
 
 def _of_the_job() -> str:

@@ -212,7 +212,7 @@ def announce(plan: TimingPlan, name: str, say: Callable[[str], None], restart: b
         beside = len(timing.calls) - inside
         say(
             f"stretto: {name} with the files and without, {timing.layout.words}: "
-            f"{counted(inside, 'call')} of rows, {beside} beside them; "
+            f"{counted(inside, 'call')} of rows, {beside} outside them; "
             f"{counted(settings.launches, 'launch')} of each, "
             f"{counted(settings.total(), 'start')}; results are appended to {timing.path}"
         )
@@ -273,7 +273,7 @@ def untouched(beside: Sequence[CallGain]) -> str:
         words = "not tested"
     missing = sum(f.comparison is None and f.failed is None for f in beside)
     more = f" ({missing} without a time)" if missing else ""
-    return f"untouched: {counted(len(beside), 'call')} beside the rows, {words}{more}"
+    return f"untouched: {counted(len(beside), 'call')} outside the rows, {words}{more}"
 
 
 def _line(f: CallGain) -> tuple[str, ...]:
