@@ -152,6 +152,15 @@ def test_runs_that_failed_are_counted_apart(systems: Path, tmp_path: Path) -> No
     failed = next(r.kind for r in runs if r.exit)
     words = f"{kinds.count('native')} native, {kinds.count('tuned')} tuned; failed: 1 {failed}"
     assert ("runs", words) in facts_of(load([path])[0])
+    for text, said in (
+        ("inconclusive at 2 of 2 calls: 2 launches", " at 2 of 2 calls: 2 launches."),
+        ("inconclusive: the budget ended", ": the budget ended."),
+    ):
+        other = replace(verdict, measured=None, outcome="inconclusive", conclusion=text)
+        write_verdict(other, path)
+        words = headline(load([path])[0])[0]
+        assert words.startswith("Inconclusive for ") and words.endswith(said)
+        assert ": at" not in words
 
 
 @pytest.mark.parametrize(

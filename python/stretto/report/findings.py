@@ -113,7 +113,8 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
         why = re.sub(r"^Inconclusive:? ", "", text)
         why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
         why = _BUSY.sub("", why)
-        return f"Inconclusive for {program}: {why}.", "none"
+        colon = "" if why.startswith("at ") else ":"  # "at 2 of 2 calls: ..."
+        return f"Inconclusive for {program}{colon} {why}.", "none"
     if v.measured is None or v.outcome == "same":
         return f"Other algorithms cannot make {program} faster.", "none"
     word = "less" if v.metric.better == "lower" else "more"
