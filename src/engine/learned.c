@@ -163,8 +163,9 @@ static void say_result(const stretto_learned *r) {
         snprintf(sizes, sizeof sizes, " of %zu to %zu bytes", r->low, r->high);
     const char *name = stretto_collective_name(r->collective);
     if (r->open)
-        stretto_say("learned: %s%s on %d x %d: %llu calls are too few for a choice", name, sizes,
-                    r->nodes, r->ppn, r->calls);
+        stretto_say("learned: %s%s on %d x %d: %llu calls after the first %d are too few for a "
+                    "choice",
+                    name, sizes, r->nodes, r->ppn, r->calls, stretto_config.learn_after);
     else if (!r->chosen)
         stretto_say("learned: %s%s on %d x %d: native is kept; no tried algorithm is faster", name,
                     sizes, r->nodes, r->ppn);
@@ -185,6 +186,7 @@ STRETTO_COLD void stretto_learned_end(void) {
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
     const stretto_learned_list rs = all_now();
+    char interval[64] = "unknown: no choice was compared with native";
     double saved = 0, spread = 0;
     bool other_order = false;
     for (int i = 0; i < rs.n; i++) {
@@ -194,14 +196,16 @@ STRETTO_COLD void stretto_learned_end(void) {
         other_order |= rs.all[i].other_order;
     }
     const char *table = stretto_learned_table_name();
+    if (saved < 0 || saved > 0 || spread > 0)
+        snprintf(interval, sizeof interval, "%.3g to %.3g", saved - spread, saved + spread);
     if (rs.n == 0)
         stretto_say("nothing was learned: no size of a collective was called more than "
-                    "%d times",
+                    "%d times on a communicator that Stretto handles",
                     stretto_config.learn_after);
     else
-        stretto_say("learned: %.3g s saved in this run (%.3g to %.3g); exploring cost %.2g s%s%s",
-                    saved, saved - spread, saved + spread, total_lost,
-                    table ? "; table for the next run: " : "", table ? table : "");
+        stretto_say("learned: %.3g s saved in this run (%s); exploring cost %.2g s%s%s", saved,
+                    interval, total_lost, table ? "; table for the next run: " : "",
+                    table ? table : "");
     if (other_order)
         stretto_say("learned: the order of the sums in reductions changed during the run "
                     "(STRETTO_REPRODUCIBLE=1 keeps one)");

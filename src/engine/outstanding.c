@@ -329,7 +329,7 @@ void stretto_outstanding_begin(void) {
     if (w->rank == 0)
         stretto_say("nonblocking collectives stay with the MPI: %s",
                     unsafe                       ? "Intel MPI fails if two threads call it"
-                    : multiple                   ? "the application uses MPI_THREAD_MULTIPLE"
+                    : multiple                   ? "the application requested MPI_THREAD_MULTIPLE"
                     : stretto_config.check_calls ? "STRETTO_CHECK_CALLS compares blocking ones only"
                     : mine                       ? "not available on all ranks"
                            : "the MPI gave no MPI_THREAD_MULTIPLE, or no memory");
