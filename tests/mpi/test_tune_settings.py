@@ -217,16 +217,15 @@ def test_settings_apply_to_the_program_that_they_were_tried_on(
     """Files are found by the program's last name, which several may share."""
     monkeypatch.chdir(tmp_path)
     start = [launcher("openmpi4"), "-n", "2"]
-    for name in ("a/app", "b/app", "python3"):
+    for name in ("a/app", "b/app", "python3", "solver"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         executable(tmp_path / name, "#!/bin/sh\n")
     mpi = find_installation(start[0]).identity
 
-    def keep(*program: str) -> None:
+    def keep(name: str, *program: str) -> None:
         tried = Tried("s", "w", {"OMPI_MCA_btl_tcp_links": "1"}, "faster")
         file = SettingsFile("0", "t", Host("h", "c", 2, "k", 1), mpi, [*start, *program], Metric(),
                             1, 2, [tried], [], {"OMPI_MCA_btl_tcp_links": "1"}, "s")  # fmt: skip
-        name = Path(program[0]).name
         write_settings(file, tmp_path / f"stretto-{name}" / f"{name}.settings.json")
 
     def applied(*program: str) -> bool:
@@ -235,13 +234,13 @@ def test_settings_apply_to_the_program_that_they_were_tried_on(
         assert ("OMPI_MCA_btl_tcp_links" in out.out) != ("another program" in out.err)
         return "OMPI_MCA_btl_tcp_links" in out.out
 
-    keep("a/app", "input")
+    keep("app", "a/app", "input")
     assert main(["env", "--", *start, "a/app"]) == 0
     assert "it was made on c, and this machine has" in capsys.readouterr().err
     assert applied("a/app") and applied(f"{tmp_path}/a/app", "other input")
     assert not applied("b/app", "input")
-    keep("./python3", "-m", "solver")
-    assert applied("./python3", "-m", "solver") and not applied("./python3", "-m", "mesher")
+    keep("solver", "./python3", "-m", "solver")
+    assert applied("./python3", "-m", "solver") and not applied("./solver")
 
 
 @pytest.mark.mpi
