@@ -114,12 +114,7 @@ def adjust(
 
 def numbered(rule: Rule) -> Rule:
     """Return a rule with its presets as clauses have them, without zeros in front."""
-
-    def plainly(settings: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        return tuple((n, str(int(v)) if v.isdecimal() else v) for n, v in settings)
-
-    instead = None if rule.instead is None else plainly(rule.instead)
-    return replace(rule, settings=plainly(rule.settings), instead=instead)
+    return rule.with_values(lambda _, value: str(int(value)) if value.isdecimal() else value)
 
 
 def unsaid(rule: Rule) -> str | None:

@@ -95,10 +95,7 @@ def read_file(text: str, place: str, leaves: frozenset[str]) -> Tree:
             place,
             REMEDY,
         )
-    try:
-        tree = placed_json(text)
-    except ValueError as error:
-        raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
+    tree = placed_json(text, place, REMEDY)
     _validate(tree, place, "", leaves)
     return dict(tree)
 

@@ -79,11 +79,9 @@ def lacking(row: NativeRow, reader: Reader) -> str | None:
     if not row.settings or row.settings[0][0] in ("component", "algorithm", "composition"):
         return None
     name, value = row.settings[0]
-    if reader.known and name.endswith("_algorithm"):  # of Open MPI, which lists all values
-        missing = f"{name}={value}" not in reader.known
-        return f"{reader.words} has no algorithm {value} for {row.collective}" if missing else None
     if reader.known:
-        named = any(k.startswith(f"{name}=") for k in reader.known)
+        # Open MPI lists all values
+        named = name.endswith("_algorithm") or any(k.startswith(f"{name}=") for k in reader.known)
         missing = named and f"{name}={value}" not in reader.known
         return f"{reader.words} has no algorithm {value} for {row.collective}" if missing else None
     if name == f"coll_tuned_{row.collective}_algorithm" and value.isdecimal():

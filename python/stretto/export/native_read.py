@@ -16,7 +16,7 @@ from stretto.export.native_rows import NativeFile, NativeRow
 from stretto.export.openmpi import read_classic
 from stretto.export.openmpi_json import read_json
 from stretto.files.export import REMEDY as OF_EXPORT
-from stretto.files.placed import PlacedObject, placed_json
+from stretto.files.placed import PlacedObject, object_of, placed_json
 from stretto.kinds import Family
 from stretto.mpi.algorithms.forced import OFF
 
@@ -103,14 +103,14 @@ def _mpich(text: str, path: str, library: Trees | None) -> NativeFile:
     rows: list[NativeRow] = []
     faults: list[tuple[str, str]] = []
     own = _layer_of(tree, library)
+    missing = [k.partition("=")[2] for k in own if k not in tree]
+    there = [k.partition("=")[2] for k in tree]
     for key in list(tree):
         if own.get(key) == tree[key]:
             del tree[key]
     _walk(tree, _Way(own=own), path, rows, faults)
     notes = []
-    missing = [k.partition("=")[2] for k in own if k not in placed_json(text)]
     if missing:
-        there = [k.partition("=")[2] for k in placed_json(text)]
         words = ", ".join(missing)
         if len(there) < len(missing):
             words = f"any collective but {', '.join(there)}"
@@ -194,19 +194,15 @@ _INTEL_KEY = re.compile(r"(coll|ppn|comm_size|comm_id|msg_size)=(-?\w+)|([A-Z_]+
 
 def _intel_tree(text: str, path: str) -> NativeFile:
     """Read what ``mpitune -m analyze`` writes: sizes are upper bounds, -1 is any."""
-    try:
-        tree = placed_json(text)
-    except ValueError as error:
-        raise StrettoError(f"it is not JSON: {error}", path) from error
+    tree = placed_json(text, path, REMEDY)
     rows: list[NativeRow] = []
     faults: list[tuple[str, str]] = []
 
     def walk(node: object, way: _Way, place: str) -> None:
-        if not isinstance(node, PlacedObject):
-            raise StrettoError("it should be an object: {...}", place)
         low: int | None = 0
-        for key, below in node.items():
-            here = f"{path}:{node.line_of(key)}"
+        branch = object_of(node, "it", place, REMEDY)
+        for key, below in branch.items():
+            here = f"{path}:{branch.line_of(key)}"
             found = _INTEL_KEY.fullmatch(key)
             if not found:
                 raise StrettoError(f"{key!r} is not a key of Intel MPI's tuner", here)

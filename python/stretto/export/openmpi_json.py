@@ -24,7 +24,7 @@ from stretto.export.openmpi_words import number_of, tuned_settings
 from stretto.export.output import HERE, Export
 from stretto.export.rules import Rule
 from stretto.files.export import REMEDY
-from stretto.files.placed import PlacedObject, placed_json
+from stretto.files.placed import PlacedObject, object_of, placed_json
 
 JSON_FILE = "stretto-openmpi.json"
 #: the fan-out that forcing passes on when nobody sets one
@@ -116,11 +116,7 @@ _ONLY = {SINGLE: ("on one node",), ONE_PER_NODE: ("one rank a node",)}
 
 def read_json(text: str, place: str) -> tuple[list[NativeRow], list[tuple[str, str]]]:
     """Return rows in the order in which the MPI looks; place and reason of what never applies."""
-    try:
-        document = placed_json(text)
-    except ValueError as error:
-        raise StrettoError(f"it is not JSON: {error}", place, REMEDY) from error
-    top = _object(document, "the rules", place)
+    top = _object(placed_json(text, place, REMEDY), "the rules", place)
     if top.get("rule_file_version") != 3 or top.get("module") != "tuned":
         raise StrettoError("it is not of rule_file_version 3, for module tuned", place, REMEDY)
     rows: list[NativeRow] = []
@@ -146,12 +142,11 @@ def read_json(text: str, place: str) -> tuple[list[NativeRow], list[tuple[str, s
 
 
 def _object(value: object, what: str, place: str) -> PlacedObject:
-    if not isinstance(value, PlacedObject):
-        raise StrettoError(f"{what} should be an object: {{...}}", place, REMEDY)
-    if value.twice:
-        where = f"{place.partition(':')[0]}:{value.line_of(value.twice)}"
-        raise StrettoError(f"the key {value.twice!r} occurs twice", where, REMEDY)
-    return value
+    found = object_of(value, what, place, REMEDY)
+    if found.twice:
+        where = f"{place.partition(':')[0]}:{found.line_of(found.twice)}"
+        raise StrettoError(f"the key {found.twice!r} occurs twice", where, REMEDY)
+    return found
 
 
 def _read_entry(

@@ -59,9 +59,7 @@ def numbered(rule: Rule) -> Rule:
     `rule`: as it was measured. What is neither a number nor a name that is known stays as it is,
     for `unsaid` to name.
     """
-    settings = tuple((n, number_of(n, v)) for n, v in rule.settings)
-    instead = None if rule.instead is None else tuple((n, number_of(n, v)) for n, v in rule.instead)
-    return replace(rule, settings=settings, instead=instead)
+    return rule.with_values(number_of)
 
 
 def number_of(name: str, value: str) -> str:

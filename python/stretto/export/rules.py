@@ -73,6 +73,12 @@ class Rule:
     def setting(self, name: str) -> str | None:
         return dict(self.settings).get(name)
 
+    def with_values(self, value_of: Callable[[str, str], str]) -> Rule:
+        """Return the rule with other values of its settings; `value_of`: takes name and value."""
+        settings = tuple((n, value_of(n, v)) for n, v in self.settings)
+        instead = self.instead and tuple((n, value_of(n, v)) for n, v in self.instead)
+        return replace(self, settings=settings, instead=instead)
+
 
 @dataclass(frozen=True)
 class MeasuredRules:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from stretto.errors import StrettoError
 from stretto.files.parse import json_value
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}]')
@@ -27,8 +28,8 @@ class PlacedObject(dict[str, Any]):
         return self._lines.get(key, self.line)
 
 
-def placed_json(text: str) -> Any:
-    """Return the value of a JSON text; raise `ValueError` where it is none."""
+def placed_json(text: str, place: str, remedy: str) -> Any:
+    """Return the value of a JSON text; `remedy`: where it is none."""
     opened: list[tuple[int, list[int]]] = []
     closed: list[tuple[int, list[int]]] = []  # in the order in which the parser returns objects
     line, at = 1, 0
@@ -42,6 +43,16 @@ def placed_json(text: str) -> Any:
         elif token[1] and opened:
             opened[-1][1].append(line)
     order = iter(closed)
-    return json_value(
-        text, object_pairs_hook=lambda pairs: PlacedObject(pairs, *next(order, (0, [])))
-    )
+    try:
+        return json_value(
+            text, object_pairs_hook=lambda pairs: PlacedObject(pairs, *next(order, (0, [])))
+        )
+    except ValueError as error:
+        raise StrettoError(f"it is not JSON: {error}", place, remedy) from error
+
+
+def object_of(value: object, what: str, place: str, remedy: str) -> PlacedObject:
+    """Return a value that must be an object."""
+    if not isinstance(value, PlacedObject):
+        raise StrettoError(f"{what} should be an object: {{...}}", place, remedy)
+    return value
