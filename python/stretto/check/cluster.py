@@ -13,6 +13,7 @@ from stretto.check.machine import cards_of, fast, stream_limit_gbps
 from stretto.check.nodes import Survey
 from stretto.check.transport import Transports
 from stretto.counted import counted
+from stretto.grouped import grouped
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.settings.nodes import INTERNAL
 
@@ -261,9 +262,7 @@ def judge_placement(
 
     `here`: this machine; nodes that are not known are taken to be like it.
     """
-    by_node: dict[str, list[tuple[int, ...]]] = {}
-    for rank in placed:
-        by_node.setdefault(rank.node, []).append(rank.cpus)
+    by_node = grouped((rank.node, rank.cpus) for rank in placed)
     most = max(len(v) for v in by_node.values())
     unequal = len({len(v) for v in by_node.values()}) > 1
     words = (

@@ -17,7 +17,6 @@ were measured, or on the one that was asked for.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +29,7 @@ from stretto.export.sizes import intel_bytes
 from stretto.files.export import REMEDY
 from stretto.files.layout import RankLayout
 from stretto.files.table import WITHOUT_SIZE
+from stretto.grouped import grouped
 from stretto.tune.decide import GAP
 
 #: ranks and bytes without end, as the documentation of the MPI writes them
@@ -47,10 +47,7 @@ def adjust(
     node that the variables are to be best for; None: all that there are.
     """
     export = Export(bounded=False)
-    by_collective: dict[str, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_collective[rule.collective].append(numbered(rule))
-    for collective, found in by_collective.items():
+    for collective, found in grouped((r.collective, numbered(r)) for r in rules).items():
         mine = _asked_for(found, prefer, export)
         if all(r.default for r in mine):
             continue
@@ -157,17 +154,13 @@ def _largest(rules: Sequence[Rule], layout: RankLayout) -> int:
 
 def _measured_to(rules: Sequence[Rule]) -> int | None:
     """Return the largest size that was measured on all layouts; None: sizes do not count."""
-    by_layout: dict[RankLayout, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_layout[rule.layout].append(rule)
+    by_layout = grouped((r.layout, r) for r in rules)
     last = [max(mine, key=lambda r: r.low).high for mine in by_layout.values()]
     return min((high for high in last if high is not None), default=None)
 
 
 def _clauses(name: str, rules: Sequence[Rule], export: Export) -> str:
-    by_ranks: dict[int, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_ranks[rule.layout.nranks].append(rule)
+    by_ranks = grouped((r.layout.nranks, r) for r in rules)
     bounds = {ranks: _bounds(name, by_ranks[ranks], export) for ranks in sorted(by_ranks)}
     if len(bounds) > 1 and all(len(one) == 1 for one in bounds.values()):
         out, before = [], 0

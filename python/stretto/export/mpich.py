@@ -32,6 +32,7 @@ from stretto.export.sizes import MPICH_TOTAL as TOTAL
 from stretto.files.export import ExportRow
 from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
+from stretto.grouped import grouped
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.variables import Variable, control_variables
 
@@ -59,11 +60,8 @@ def trees(
     library = read_library(installation.libmpi)
     variables = control_variables(installation)
     export = Export()
-    wanted: dict[str, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        wanted[rule.collective].append(rule)
     new = dict(library.trees)
-    for collective, mine in wanted.items():
+    for collective, mine in grouped((r.collective, r) for r in rules).items():
         if any(not r.default for r in mine):
             put_in(collective, mine, library, variables, prefer, new, export)
     export.lost += on_other_nodes(export.rows)
@@ -121,12 +119,9 @@ def put_in(
 ) -> None:
     kept, lost = for_layouts(rules, *prefer, PER_NODE)
     export.lost += lost
-    by_layout: dict[RankLayout, list[Rule]] = defaultdict(list)
-    for rule in kept:
-        by_layout[rule.layout].append(rule)
     leaves: dict[str, dict[tuple[RankLayout, int], Tree]] = defaultdict(dict)
     sized: dict[RankLayout, list[Rule]] = {}
-    for layout, mine in by_layout.items():
+    for layout, mine in grouped((r.layout, r) for r in kept).items():
         sized[layout] = _sized(mine, export)
         for rule in sized[layout]:
             found = {} if rule.default else leaves_of(rule, library, variables)
@@ -208,10 +203,11 @@ def _by_ranks(
     places: Mapping[tuple[RankLayout, int], Tree],
 ) -> Tree:
     out: Tree = {}
-    by_ranks: dict[int, list[RankLayout]] = defaultdict(list)
-    for layout, rules in sized.items():
-        if any((layout, r.low) in places for r in rules):
-            by_ranks[layout.nranks].append(layout)
+    by_ranks = grouped(
+        (layout.nranks, layout)
+        for layout, rules in sized.items()
+        if any((layout, r.low) in places for r in rules)
+    )
     for ranks in sorted(by_ranks):
         if ranks > 1 and f"comm_size<={ranks - 1}" not in out:
             out[f"comm_size<={ranks - 1}"] = default

@@ -13,6 +13,7 @@ from stretto.export.native_rows import NativeFile, NativeRow, exact
 from stretto.export.openmpi_words import BESIDE, number_of
 from stretto.export.rules import Results, natives_of, settings_of
 from stretto.files.layout import RankLayout
+from stretto.grouped import grouped
 from stretto.measure.compare import Comparison, compare, decisive
 from stretto.tune.decide import one_shape_each
 
@@ -59,9 +60,8 @@ def evidence(file: NativeFile, results: Results) -> list[RowEvidence]:
     out = [RowEvidence() for _ in file.rows]
     for layout, bench in results.benches:
         times, base = natives_of(bench)
-        by_point: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
-        for c in decisive(compare(times, base), times):
-            by_point[c.cell.collective, c.cell.bytes].append(c)
+        compared = decisive(compare(times, base), times)
+        by_point = grouped(((c.cell.collective, c.cell.bytes), c) for c in compared)
         for (collective, size), found in by_point.items():
             at = file.row_for(collective, size, layout)
             if at is not None:

@@ -6,11 +6,12 @@ for a range of ranks and in the MPI's bytes. The writers' own text functions mak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stretto.export.sizes import BLOCKS, MPICH_AVERAGE, intel_bytes, openmpi_bytes
 from stretto.files.layout import RankLayout
+from stretto.grouped import grouped
 from stretto.kinds import Family
 from stretto.mpi.algorithms.intel import PRESETS
 from stretto.mpi.algorithms.openmpi_names import HAN, LOOKED_AT, TUNED
@@ -223,10 +224,10 @@ def flattened(rows: Sequence[NativeRow]) -> list[NativeRow]:
     one.
     """
     out: list[NativeRow] = []
-    for collective, mine in _by_collective(rows).items():
-        for first, last in _spans([(r.first, r.last) for r in mine], 0):
+    for collective, mine in grouped((r.collective, r) for r in rows).items():
+        for first, last in _spans([(r.first, r.last) for r in mine]):
             here = [r for r in mine if r.holds(first, None)]
-            for low, high in _spans([(r.low, r.high) for r in here], 0):
+            for low, high in _spans([(r.low, r.high) for r in here]):
                 found = next((r for r in here if r.holds(first, low)), None)
                 row = found or NativeRow("", collective, first, last, low, high, ())
                 row = replace(row, first=first, last=last, low=low, high=high)
@@ -240,17 +241,10 @@ def flattened(rows: Sequence[NativeRow]) -> list[NativeRow]:
     return out
 
 
-def _by_collective(rows: Iterable[NativeRow]) -> Mapping[str, list[NativeRow]]:
-    out: dict[str, list[NativeRow]] = {}
-    for row in rows:
-        out.setdefault(row.collective, []).append(row)
-    return out
-
-
-def _spans(bounds: Sequence[tuple[int, int | None]], first: int) -> list[tuple[int, int | None]]:
-    """Return neighbouring spans between all bounds, the last without end."""
+def _spans(bounds: Sequence[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    """Return neighbouring spans from 0 on between all bounds, the last without end."""
     ends = {high + 1 for _, high in bounds if high is not None}
-    ordered = sorted({first, *(low for low, _ in bounds), *ends})
+    ordered = sorted({0, *(low for low, _ in bounds), *ends})
     return list(zip(ordered, [s - 1 for s in ordered[1:]] + [None], strict=True))
 
 
@@ -260,14 +254,14 @@ def shadowed(rows: Sequence[NativeRow]) -> list[tuple[NativeRow, NativeRow]]:
     Of rows of one collective, the first for a call counts.
     """
     out = []
-    for mine in _by_collective(rows).values():
+    for mine in grouped((r.collective, r) for r in rows).values():
         for i, row in enumerate(mine):
             before = [r for r in mine[:i] if not r.only or r.only == row.only]
-            spans = _spans([(r.first, r.last) for r in [*before, row]], 0)
+            spans = _spans([(r.first, r.last) for r in [*before, row]])
             left = [
                 (first, low)
                 for first, _ in spans
-                for low, _ in _spans([(r.low, r.high) for r in [*before, row]], 0)
+                for low, _ in _spans([(r.low, r.high) for r in [*before, row]])
                 if row.holds(first, low) and not any(r.holds(first, low) for r in before)
             ]
             if not left:

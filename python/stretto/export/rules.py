@@ -18,6 +18,7 @@ from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.layout import RankLayout
 from stretto.files.results import results_in
 from stretto.files.table import WITHOUT_SIZE
+from stretto.grouped import grouped
 from stretto.kinds import Family
 from stretto.measure.baseline import need_baseline
 from stretto.measure.compare import (
@@ -120,10 +121,8 @@ class Results:
         for layout, bench in self.benches:
             times, base = natives_of(bench)
             compared = decisive(compare(times, base), times)
-            here: dict[tuple[RankLayout, str], list[TestedPoint]] = defaultdict(list)
-            for point in points_in(bench, times, compared):
-                here[layout, point.collective].append(point)
-            points |= here
+            tested = points_in(bench, times, compared)
+            points |= grouped(((layout, p.collective), p) for p in tested)
             by_collective = complete(compared, calls_of(times, None, (base,)))
             found = _rules(by_collective, layout, {*WITHOUT_SIZE, *sizeless}, reason)
             for collective, sentence in _alone(times, base, layout).items():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stretto.counted import counted
 from stretto.files.bench import Bench
+from stretto.grouped import grouped
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing
 from stretto.measure.stats import FEWEST
 from stretto.tune.decide import one_shape_each
@@ -36,9 +36,7 @@ def points_in(
     A campaign gives up candidates that lose after a few launches: there a point was tested where
     the baseline has the launches for it.
     """
-    by_point: dict[tuple[str, int], list[Comparison]] = defaultdict(list)
-    for c in comparisons:
-        by_point[c.cell.collective, c.cell.bytes].append(c)
+    by_point = grouped(((c.cell.collective, c.cell.bytes), c) for c in comparisons)
     campaign = "node_cpu" in bench.header.settings
     remedy = f"repeat the measuring command (--launches {FEWEST} or more)"
     if "imported" in bench.header.settings:

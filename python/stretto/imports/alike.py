@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from stretto.errors import StrettoError
+from stretto.grouped import grouped
 from stretto.imports.evidence import Context, Said
 from stretto.imports.pattern import FileFacts
 from stretto.imports.placing import Item
@@ -26,26 +27,21 @@ _SAME = (
 
 def refuse_unlike(items: Sequence[Item]) -> None:
     """Refuse tables that would be launches of one candidate although the log says otherwise."""
-    layouts: dict[object, list[Item]] = defaultdict(list)
-    groups: dict[object, list[Item]] = defaultdict(list)
     for item in items:
         _check_size(item)
-        t = item.table
-        layouts[item.layout].append(item)
-        groups[item.layout, item.collective, item.candidate, t.datatype, t.mode].append(item)
-    for group in layouts.values():
+    for group in grouped((i.layout, i) for i in items).values():
         _check("the size of the job", group, lambda c: c.size, _SIZES)
-    for group in groups.values():
+    alike = (
+        ((i.layout, i.collective, i.candidate, i.table.datatype, i.table.mode), i) for i in items
+    )
+    for group in grouped(alike).values():
         free = [i for i in group if not i.said]
         _check("the algorithm", [i for i in group if not i.named], lambda c: c.algorithm,
                f"--setting '{default_for(group[0].layout.mpi)}' gives the setting that selected "
                "it; if all are native: --algorithm default", alone=True)  # fmt: skip
         _check("the set of the launcher's options", free, _options, _SAME)
         _check("the launcher's or the program's directory", free, _paths, _SAME)
-        by_file: dict[str, list[Item]] = defaultdict(list)
-        for item in free:
-            by_file[file_of(item.table.place)].append(item)
-        for one in by_file.values():
+        for one in grouped((file_of(i.table.place), i) for i in free).values():
             _check_lines(one)
 
 

@@ -7,7 +7,6 @@ before the table, and the options that hold for all files.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import Host, MPIIdentity, product
+from stretto.grouped import grouped
 from stretto.imports.chosen import Chosen, chosen_by
 from stretto.imports.evidence import DEFAULT_WORDS, Said
 from stretto.imports.mpis import (
@@ -153,9 +153,7 @@ class Placing:
                 f"give the setting that selected it: --setting '{setting}', or --algorithm "
                 "default"
             )
-        around: dict[MPIIdentity, list[set[tuple[str, str]]]] = defaultdict(list)
-        for item in self._items:
-            around[item.layout.mpi].append(set(item.around))
+        around = grouped((i.layout.mpi, set(i.around)) for i in self._items)
         same = {mpi: set.intersection(*sets) for mpi, sets in around.items()}
         for mpi, pairs in same.items():
             if pairs:
