@@ -340,5 +340,5 @@ def test_a_row_is_as_good_as_the_worst_of_its_calls() -> None:
     rows = [OfRow(0, want, *gained._of_row(found), found) for want, found in of.items()]
     assert [r.status for r in rows] == list(of)
     beside = tuple(replace(f, call=replace(call, row=None)) for f in (good, none, ended, bad))
-    worse = [words for _, words, _ in ExportGain(tuple(rows), beside).worse]
+    worse = [words for _, words, _ in ExportGain(tuple(rows), beside, ()).worse]
     assert worse[:2] == ["slower", "failed"] and len(worse) == 4, "which ends in an error"

@@ -252,11 +252,6 @@ def instances() -> dict[str, Instance]:
     }
 
 
-def instance_of(facts: Facts) -> Instance | None:
-    """Return the type of the instance that a machine is, None where it is none that is known."""
-    return instances().get(facts.product.rpartition(" ")[2])
-
-
 def known_instance(name: str) -> Instance:
     """Return an instance type by its name, or raise an error with the names that are known."""
     try:
@@ -334,7 +329,7 @@ def _buffers(f: Facts) -> Iterator[Finding]:
 
 
 def _instance(f: Facts) -> Iterator[Finding]:
-    known = instance_of(f)
+    known = instances().get(f.product.rpartition(" ")[2])
     if known is None:
         return
     words = f"{known.name}: {known.gbps} Gb/s over {counted(known.cards, 'network card')}"

@@ -72,7 +72,7 @@ def _place(case: CheckCase) -> tuple[str, int, int]:
 def _of_row(manifest: ExportManifest, index: int, row: ExportRow) -> Iterator[CheckCase]:
     for size in inside(row):
         yield CheckCase(row.collective, size, row.nranks, index, True, row.nodes)
-    unit = 4 if row.collective in REDUCTIONS else 1
+    unit = unit_of(row.collective)
     beside = [row.low - unit if row.low > unit else 0]
     beside += [] if row.high is None else [_up(row.high + 1, unit)]
     for size in beside:
@@ -91,7 +91,7 @@ def inside(row: ExportRow) -> Sequence[int]:
     """Return the sizes at which a row is looked at: its ends."""
     if row.collective == "barrier":
         return [0]
-    unit = 4 if row.collective in REDUCTIONS else 1
+    unit = unit_of(row.collective)
     limit = MOST_BYTES // row.nranks // unit * unit
     low = _up(max(row.low, unit), unit)
     high = max(low * 16, 1 << 16) if row.high is None else row.high // unit * unit
@@ -99,6 +99,11 @@ def inside(row: ExportRow) -> Sequence[int]:
     if row.high is not None and row.high < low:
         return []  # no call has such a size
     return sorted({s for s in (low, high) if low <= s <= high})
+
+
+def unit_of(collective: str) -> int:
+    """Return the bytes of an element: reductions are of floats."""
+    return 4 if collective in REDUCTIONS else 1
 
 
 def _up(size: int, unit: int) -> int:

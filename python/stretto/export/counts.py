@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from stretto.errors import StrettoError
 from stretto.export.native_rows import NativeRow
@@ -16,6 +17,15 @@ IDS = {
     "reduce_scatter": 12, "reduce_scatter_block": 13, "scan": 14, "scatter": 15, "scatterv": 16,
 }  # fmt: skip
 NUMBERED = {str(number): name for name, number in IDS.items()}
+
+
+_Row = TypeVar("_Row")
+
+
+def bounded(tables: Mapping[int, list[_Row]], native: _Row) -> dict[int, list[_Row]]:
+    """Return tables by communicator size, a lower bound, and the native row for all other sizes."""
+    others = dict.fromkeys([1, *(ranks + 1 for ranks in tables)])
+    return {ranks: [native] for ranks in others} | dict(tables)
 
 
 class CountFile:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.export import examine
-from stretto.export.cases import MOST_BYTES, OTHERS, cases_of
+from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, unit_of
 from stretto.export.check import read
 from stretto.files.bench import read_bench
 from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
@@ -147,17 +147,13 @@ def calls_of(manifest: ExportManifest, layout: RankLayout) -> tuple[TimedCall, .
     # where other communicators are not left alone, a row of another layout may hold here
     named = {r.collective for r in (manifest.rows if not manifest.bounded else dict(rows).values())}
     for collective in (c for c in OTHERS if c not in named):
-        ends = {_whole(collective, n) for n in (min(sizes), max(sizes))} if sizes else ()
-        for size in sorted(ends):
+        unit = unit_of(collective)
+        ends = (max(unit, n // unit * unit) for n in (min(sizes), max(sizes))) if sizes else ()
+        for size in sorted(set(ends)):
             if size * layout.nranks <= MOST_BYTES:
                 case = s.make_case(collective, size, CANDIDATES)
                 out.setdefault(case, TimedCall(case, None))
     return tuple(out.values())
-
-
-def _whole(collective: str, size: int) -> int:
-    unit = 4 if collective in s.REDUCTIONS else 1
-    return max(unit, size // unit * unit)
 
 
 def refuse_others(timings: Sequence[LayoutTiming]) -> None:

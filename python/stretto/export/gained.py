@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,7 +81,7 @@ class OfRow:
 class ExportGain:
     rows: tuple[OfRow, ...]
     beside: tuple[CallGain, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
 
     @property
     def worse(self) -> list[tuple[str, str, str]]:
@@ -112,7 +112,7 @@ class ExportGain:
         return geometric_mean([m for m, _ in both]), geometric_mean([p for _, p in both]), len(both)
 
 
-def gained(plan: TimingPlan, benches: Sequence[Bench], notes: Sequence[str] = ()) -> ExportGain:
+def gained(plan: TimingPlan, benches: Sequence[Bench], notes: Sequence[str]) -> ExportGain:
     """Return what is said of all rows."""
     found = _found(plan.timings, benches)
     rows = []

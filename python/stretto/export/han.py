@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stretto.export.counts import IDS, NUMBERED, CountFile
+from stretto.export.counts import IDS, NUMBERED, CountFile, bounded
 from stretto.export.native_rows import NativeRow
 from stretto.export.rules import Rule, merged
+from stretto.grouped import grouped
 
 RULES_FILE = "stretto-openmpi-han.rules"
 #: what HAN has in 5.0. Its file takes rows for allgatherv, too, by the largest block, and nobody
@@ -60,13 +61,8 @@ def rules_file(by_collective: Mapping[str, Sequence[Rule]]) -> str:
     """
     lines = [str(len(by_collective))]
     for collective, rules in by_collective.items():
-        tables: dict[int, list[tuple[int, str]]] = {}
-        for ranks in sorted({r.layout.nranks for r in rules}):
-            mine = sorted((r for r in rules if r.layout.nranks == ranks), key=lambda r: r.low)
-            tables[ranks] = _rows(mine)
-            tables.setdefault(ranks + 1, [(0, "han")])  # replaced where the next is measured, too
-        if min(tables) > 1:
-            tables[1] = [(0, "han")]
+        by_ranks = grouped((r.layout.nranks, r) for r in sorted(rules, key=lambda r: r.low))
+        tables = bounded({ranks: _rows(mine) for ranks, mine in by_ranks.items()}, (0, "han"))
         lines += [str(IDS[collective]), "1", f"{GLOBAL} {len(tables)}"]
         for ranks in sorted(tables):
             lines += [f"{ranks} {len(tables[ranks])}"]

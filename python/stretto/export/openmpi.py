@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from stretto.counted import counted
 from stretto.export import han, unsafe
-from stretto.export.counts import IDS, NUMBERED, CountFile
+from stretto.export.counts import IDS, NUMBERED, CountFile, bounded
 from stretto.export.native_rows import VERSION_2, NativeRow
 from stretto.export.openmpi_words import (
     as_forced,
@@ -84,13 +84,8 @@ def _tables(
     by_ranks: Mapping[int, Sequence[Rule]], export: Export
 ) -> dict[int, list[tuple[int, ...]]]:
     """Return message rows by the communicator size from which on they hold."""
-    tables: dict[int, list[tuple[int, ...]]] = {}
-    for ranks in sorted(by_ranks):
-        tables[ranks] = message_rows(by_ranks[ranks], export)
-        tables.setdefault(ranks + 1, [_NO_RULE])  # replaced where the next is measured, too
-    if min(tables) > 1:
-        tables[1] = [_NO_RULE]
-    return tables
+    measured = {ranks: message_rows(by_ranks[ranks], export) for ranks in sorted(by_ranks)}
+    return bounded(measured, _NO_RULE)
 
 
 def classic(rules: Sequence[Rule], release: str) -> Export:

@@ -75,9 +75,6 @@ class Naming:
             f"it has {has or 'none'}; or give the settings: --setting '{default_for(mpi)}'",
         )
 
-    def has_settings(self, mpi: MPIIdentity, called: str | None) -> bool:
-        return chosen(self.templates, mpi, called) is not None
-
     def refuse_unused(self) -> None:
         """Refuse settings that are of no result: their files would be counted as something else."""
         if self.templates and not self.named:

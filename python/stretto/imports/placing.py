@@ -30,6 +30,7 @@ from stretto.imports.mpis import (
 from stretto.imports.natives import Naming
 from stretto.imports.pattern import FileFacts, Pattern
 from stretto.imports.printed import Printed, file_of
+from stretto.imports.templates import chosen as template_for
 from stretto.imports.templates import default_for
 from stretto.mpi.algorithms.base import PREFIX
 
@@ -191,7 +192,7 @@ class Placing:
                     f"gives {said.value}: the log does not show which applied", said.place, _APART,
                 )  # fmt: skip
             return chosen.candidate, chosen.around, False
-        named = self._naming.has_settings(mpi, facts.mpi)
+        named = template_for(self._naming.templates, mpi, facts.mpi) is not None
         word = said.value if said is not None and named else None
         if not named and said is not None and said.value not in (*DEFAULT_WORDS, "0"):
             self._uncounted.append((said, default_for(mpi)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -111,12 +110,8 @@ def _walk(one: Xml.Element, package: int | None, nodes: frozenset[int], found: _
             found.siblings.append((number,))  # a machine without cores
     elif kind == "OSDev":
         _card(one, next(iter(nodes)) if len(nodes) == 1 else None, found)
-    for below in _objects(one):
+    for below in one.findall("object"):
         _walk(below, package, nodes, found)
-
-
-def _objects(one: Xml.Element) -> Iterator[Xml.Element]:
-    return (o for o in one if o.tag == "object")
 
 
 def _card(one: Xml.Element, numa: int | None, found: _Objects) -> None:

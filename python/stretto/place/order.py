@@ -70,10 +70,6 @@ class Cost:
     caches: float
     priced_s: float | None = None
 
-    @property
-    def rank(self) -> tuple[float, float, float]:
-        return (self.nodes, self.sockets, self.caches)
-
 
 def traffic_of(profile: Profile) -> RankTraffic:
     """Return the messages of a recorded run; refuse one without any."""

@@ -100,14 +100,10 @@ def cost_rows(costs: Sequence[Cost]) -> list[tuple[str, ...]]:
     return rows
 
 
-def cost_lines(costs: Sequence[Cost]) -> list[str]:
-    rows = cost_rows(costs)
-    return in_columns(rows, len(rows[0]))
-
-
 def order_lines(found: Ordering) -> list[str]:
     zeros = not any(c.nodes or c.sockets or c.caches for c in found.costs)
-    table = [] if zeros else ["", *cost_lines(found.costs)]
+    rows = cost_rows(found.costs)
+    table = [] if zeros else ["", *in_columns(rows, len(rows[0]))]
     return [answer(found, len(found.best.node)), *table]
 
 

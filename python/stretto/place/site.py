@@ -12,6 +12,7 @@ from stretto.check.machine import cards_of
 from stretto.counted import counted
 from stretto.errors import UsageError
 from stretto.files.profile import Profile
+from stretto.grouped import grouped
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,15 @@ def bound_as_started(
 
     No seat is known where a node's facts are missing or other ranks were started than `sizes`.
     """
-    masks: dict[str, list[tuple[int, tuple[int, ...]]]] = {name: [] for name in names}
-    for rank in placed:
-        masks.setdefault(rank.node, []).append((rank.rank, rank.cpus))
+    masks = grouped((rank.node, (rank.rank, rank.cpus)) for rank in placed)
     every: list[tuple[Seat | None, ...]] = []
     for name, size in zip(names, sizes, strict=True):
-        node = facts.get(name)
-        if node is None or len(masks[name]) != size:
+        node, mine = facts.get(name), sorted(masks.get(name, []))
+        if node is None or len(mine) != size:
             every.append((None,) * size)
             continue
         cores = cores_of(node)
-        every.append(tuple(_seat(node, cores, set(mask)) for _, mask in sorted(masks[name])))
+        every.append(tuple(_seat(node, cores, set(mask)) for _, mask in mine))
     loose = bool(placed) and all(
         set(rank.cpus) >= set(rank.inherited or facts[rank.node].allowed)
         for rank in placed
@@ -265,9 +264,14 @@ def seats(facts: Facts, ranks: int, width: int = 1) -> list[Seat]:
     }  # fmt: skip
     chosen = _spread(cores, ranks, width, near)
     if len(chosen) < ranks:  # what shares a cache has room for no further rank: cross caches
-        starts = [i * len(cores) // ranks for i in range(ranks)]
-        chosen = [tuple(cores[at : at + width]) for at in starts]
+        chosen = _at_distances(cores, ranks, width)
     return _with_cards(facts, chosen)
+
+
+def _at_distances(cores: Sequence[Core], ranks: int, width: int) -> list[tuple[Core, ...]]:
+    """Return the cores of each rank, whose first ones are at equal distances."""
+    starts = (i * len(cores) // ranks for i in range(ranks))
+    return [tuple(cores[at : at + width]) for at in starts]
 
 
 def _spread(
@@ -281,9 +285,7 @@ def _spread(
     if len(groups) == 1:
         return _spread(cores, ranks, width, near, level + 1)
     if not groups or max(map(len, groups.values())) < width:
-        ranks = min(ranks, len(cores) // width)
-        starts = [i * len(cores) // max(ranks, 1) for i in range(ranks)]
-        return [tuple(cores[at : at + width]) for at in starts]
+        return _at_distances(cores, min(ranks, len(cores) // width), width)
     close = [g for g, mine in groups.items() if any(c.threads[0] in near for c in mine)]
     away = [g for g in groups if g not in close]
     first = _evenly(close, ranks) + _evenly(away, ranks - len(close))
