@@ -15,7 +15,6 @@ from stretto.report.ranking import rank
 from stretto.report.sources import sources
 
 RING = "native:coll_tuned_allreduce_algorithm=4,coll_tuned_use_dynamic_rules=1"
-SIMPLE = "native:coll_han_use_allreduce_algorithm=2,coll_han_priority=100"
 BINOMIAL = "native:coll_tuned_bcast_algorithm=6"
 TYPES = {"MPI_CHAR": 1.0, "MPI_INT": 1.5, "MPI_FLOAT": 2.2}
 

@@ -22,6 +22,7 @@ from sweeps import Fake, worker_of
 Out = pytest.CaptureFixture[str]
 OWN = ["export", "--to", "stretto", "--out"]
 NAME = "openmpi-4.1.4"
+TIMES = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
 SIMULATED = Row(
     "allgather", 1, 8, 0, None, "ring", {"ratio": "0.5", "source": "simulated", "sizes": "8"}
 )
@@ -131,9 +132,8 @@ def test_a_campaigns_table_that_is_damaged_is_refused(campaign: Path, capsys: Ou
 
 
 def test_results_of_several_places_are_not_a_campaigns(campaign: Path, capsys: Out) -> None:
-    times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
     more = result_file(
-        campaign.parent / "1x5.bench.jsonl", times, mpi=sweeps.MPI, cpu=sweeps.HOST.cpu
+        campaign.parent / "1x5.bench.jsonl", TIMES, mpi=sweeps.MPI, cpu=sweeps.HOST.cpu
     )
     assert main([*OWN, str(campaign.parent / "out"), str(campaign), str(more)]) == 0
     said = capsys.readouterr().err
@@ -144,16 +144,14 @@ def test_results_that_lie_beside_their_table_are_no_campaigns(tmp_path: Path, ca
     """`tune` keeps them like this: DIR/MPI/CPU/LAYOUT."""
     place = tmp_path / "openmpi-5.0.11" / "one"
     place.mkdir(parents=True)
-    times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
-    path = result_file(place / "1x5.bench.jsonl", times)
+    path = result_file(place / "1x5.bench.jsonl", TIMES)
     assert main([*OWN, str(tmp_path / "out"), str(path)]) == 0
     said = capsys.readouterr()
     assert "campaign" not in said.err and "1 row in" in said.out
 
 
 def test_a_directory_is_for_one_target(tmp_path: Path, capsys: Out) -> None:
-    times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
-    path = str(result_file(tmp_path / "r.bench.jsonl", times))
+    path = str(result_file(tmp_path / "r.bench.jsonl", TIMES))
     targets = ("stretto", "openmpi-5")
     for first, second in (targets, targets[::-1]):
         out = tmp_path / first
@@ -195,8 +193,7 @@ def test_what_natives_need_is_refused(tmp_path: Path, capsys: Out, option: str) 
 
 def test_a_table_where_results_belong_is_told(tmp_path: Path, capsys: Out) -> None:
     """It was "not valid JSON ... the file is damaged or of another kind; make it again"."""
-    times = {("allgather", 8): {"native": 9.0, "bare": 9.0, "ring": 3.0}}
-    _, table = decide_from([result_file(tmp_path / "r.bench.jsonl", times)], None)
+    _, table = decide_from([result_file(tmp_path / "r.bench.jsonl", TIMES)], None)
     for words in ([*OWN, str(tmp_path / "o")], ["compare"], ["table", "decide"]):
         assert main([*words, str(table)]) == 1
         said = capsys.readouterr().err

@@ -78,17 +78,10 @@ BY_ARRIVALS: dict[str, tuple[Shown, str, str]] = {
 }  # fmt: skip
 
 
-def judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
-) -> RowCheck:
-    """The verdict on a row where launches show this, by settings, size, and ranks held or not."""
-    return verdicts(tmp_path, monkeypatch, show)[0]
-
-
 def verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, show: Callable[[str, int, bool], Print]
 ) -> dict[int | None, RowCheck]:
-    """The verdicts on that row, and on calls without one."""
+    """The verdicts on a row where launches show this, by settings, size, and ranks held or not."""
     export = intel.adjust([Rule("reduce", FOUR, 0, None, preset("reduce", 2))])
     write(export, tmp_path, "test", "intel", MPIIdentity("intel", "mpich", "2021.18", ""))
     manifest, environment = read(tmp_path)
@@ -139,7 +132,7 @@ def test_equal_sums_prove_nothing(
         sums, arrivals = shown[which]
         return Print({"sums": sums} | ({TIMED: arrivals} if held else {}))
 
-    found = judged(tmp_path, monkeypatch, show)
+    found = verdicts(tmp_path, monkeypatch, show)[0]
     assert found.status == status and why in found.why, found
 
 
@@ -168,7 +161,7 @@ def test_one_end_of_a_row_does_not_prove_the_other(
         arrivals = ("x", "y") if busy else OTHER if which == "own" else STEADY
         return Print({"sums": STEADY} | ({TIMED: arrivals} if held else {}))
 
-    found = judged(tmp_path, monkeypatch, show)
+    found = verdicts(tmp_path, monkeypatch, show)[0]
     assert found.status == "unproven" and found.why.startswith("reduce of 65536 bytes"), found
 
 
@@ -251,7 +244,7 @@ def test_calls_with_doubtful_arrivals_are_looked_at_again(
         looks[which, size] += 1
         return Print({**sums, TIMED: arrivals(which, looks[which, size])})
 
-    assert judged(tmp_path, monkeypatch, show).status == status
+    assert verdicts(tmp_path, monkeypatch, show)[0].status == status
 
 
 CALLS = [CheckCase("bcast", size, 4, 0, True) for size in range(1, 8)]

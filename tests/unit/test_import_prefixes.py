@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
-from stretto.imports import imb, osu
+from stretto.imports import osu
 from stretto.imports.printed import TableLine
 
 TITLE = (
@@ -89,9 +88,6 @@ def test_tags_in_the_midst_of_lines(seed: int) -> None:
     reading = osu.read(in_pieces(OSU, "[3] ", seed), "f")
     assert {t.collective: t.lines for t in reading.tables} == lines_of(OSU)
     assert not reading.problems
-
-
-READERS: dict[str, Callable[[str, str], object]] = {"osu": osu.read, "imb": imb.read}
 
 
 LOGS = {

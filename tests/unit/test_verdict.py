@@ -10,7 +10,6 @@ from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.usage import Usage, busy_words
 from stretto.measure.compare import (
-    Cell,
     best_words,
     compare,
     open_words,
@@ -22,7 +21,6 @@ from stretto.measure.stats import Interval
 from stretto.measure.verdict import judge, launches_missing
 
 HEADER = Header("0", "t", Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4"), [])
-CELL = Cell("bcast", 8, "MPI_BYTE", "", 0, "latency")
 #: what ranks had on a quiet machine, and on LAMMPS' at load 18
 QUIET = Usage(1.0, 0.99, 0.005, 20, 0.4, 2)
 BUSY = Usage(1.0, 0.095, 0.9, 300, 18.0, 2)

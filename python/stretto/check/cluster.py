@@ -200,7 +200,8 @@ def judge_differences(survey: Survey, took_s: float) -> Iterator[Finding]:
         for node, facts in nodes.items():
             kept = tuple(i for i in facts.interfaces if what != "MTU" or i.name in shared)
             groups.setdefault(value(replace(facts, interfaces=kept)), []).append(node)
-        if what == "memory" and _alike([f.memory_bytes for f in nodes.values()]):
+        memory = [f.memory_bytes for f in nodes.values()]
+        if what == "memory" and max(memory) - min(memory) < 0.04 * max(memory):
             continue  # two values that are rounded apart
         if len(groups) > 1:
             words = "; ".join(f"{v} on {_some(names)}" for v, names in sorted(groups.items()))
@@ -244,10 +245,6 @@ _COMPARED: dict[str, Callable[[Facts], str]] = {
     ),
     "kernel": lambda f: f.kernel,
 }
-
-
-def _alike(memory: Sequence[int]) -> bool:
-    return max(memory) - min(memory) < 0.04 * max(memory)
 
 
 def _some(names: Sequence[str]) -> str:

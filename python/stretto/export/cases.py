@@ -48,7 +48,8 @@ def cases_of(manifest: ExportManifest) -> list[CheckCase]:
 
     def elsewhere(case: CheckCase) -> bool:
         return any(
-            r.covers(*_place(case)) and (r.nodes == case.nodes or not manifest.knows_nodes)
+            r.covers(case.collective, case.ranks, case.bytes)
+            and (r.nodes == case.nodes or not manifest.knows_nodes)
             for r in manifest.rows
         )
 
@@ -63,10 +64,6 @@ def cases_of(manifest: ExportManifest) -> list[CheckCase]:
         case = CheckCase(collective, 1024, ranks, None, False, nodes)
         found.setdefault((*case.call, nodes), case)
     return list(found.values())
-
-
-def _place(case: CheckCase) -> tuple[str, int, int]:
-    return case.collective, case.ranks, case.bytes
 
 
 def _of_row(manifest: ExportManifest, index: int, row: ExportRow) -> Iterator[CheckCase]:

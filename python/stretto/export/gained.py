@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,6 @@ from stretto.measure.compare import (
     shape_of_cell,
     timings,
 )
-from stretto.measure.compare import Timing as Times
 from stretto.measure.idle import crowd_words, threads
 from stretto.measure.ledger import time_left
 from stretto.measure.show import columns, comparison_json, size_words, us
@@ -138,13 +137,12 @@ def _found(plans: Sequence[LayoutTiming], benches: Sequence[Bench]) -> list[Call
             key = Cell(case.collective, case.bytes, case.datatype, case.operation, case.root, "")
             c = chosen.get(key)
             failed = _failure(gone.get((case.collective, FILES)), case.bytes)
-            medians = None if c is None else _us(measured[c.cell])
+            medians = None
+            if c is not None:
+                times_of = measured[c.cell]
+                medians = times_of[BARE].interval.median, times_of[FILES].interval.median
             out.append(CallGain(call, plan.layout, medians, c, failed))
     return out
-
-
-def _us(measured: Mapping[str, Times]) -> tuple[float, float]:
-    return measured[BARE].interval.median, measured[FILES].interval.median
 
 
 def _failure(excluded: Excluded | None, size: int) -> str | None:

@@ -87,7 +87,8 @@ def _add(
 def _is(row: NativeRow, settings: Sequence[tuple[str, str]]) -> bool:
     """Return whether settings that were measured are what a row sets."""
     mine = dict(row.settings)
-    given = {n: number_of(n, v) for n, v in settings if n not in BESIDE and not _enables(n)}
+    device = ("DEVICE_COLLECTIVES", "_DEVICE_COLLECTIVE")
+    given = {n: number_of(n, v) for n, v in settings if n not in BESIDE and not n.endswith(device)}
     if "algorithm" not in mine:
         return given == mine
     names: Mapping[str, str] = PARAMETERS.get(f"{row.collective} {mine['algorithm']}", {})
@@ -95,7 +96,3 @@ def _is(row: NativeRow, settings: Sequence[tuple[str, str]]) -> bool:
     parameters = {f"{upper}{end}": mine[key] for key, end in names.items() if key in mine}
     algorithm = given.pop(f"{upper}INTRA_ALGORITHM", None)
     return algorithm == mine["algorithm"] and given.items() <= parameters.items()
-
-
-def _enables(name: str) -> bool:
-    return name.endswith(("DEVICE_COLLECTIVES", "_DEVICE_COLLECTIVE"))

@@ -80,14 +80,6 @@ def message_rows(
     return rows
 
 
-def _tables(
-    by_ranks: Mapping[int, Sequence[Rule]], export: Export
-) -> dict[int, list[tuple[int, ...]]]:
-    """Return message rows by the communicator size from which on they hold."""
-    measured = {ranks: message_rows(by_ranks[ranks], export) for ranks in sorted(by_ranks)}
-    return bounded(measured, _NO_RULE)
-
-
 def classic(rules: Sequence[Rule], release: str) -> Export:
     """Return rules for Open MPI 4 and 5.
 
@@ -95,7 +87,10 @@ def classic(rules: Sequence[Rule], release: str) -> Export:
     """
     export = Export()
     found = usable(rules, release)
-    tables = {c: _tables(by_ranks, export) for c, by_ranks in found.items()}
+    tables = {
+        c: bounded({n: message_rows(by_ranks[n], export) for n in sorted(by_ranks)}, _NO_RULE)
+        for c, by_ranks in found.items()
+    }
     tables = {c: t for c, t in tables.items() if any(row[1] for rows in t.values() for row in rows)}
     parameters = han_file(found, export, release)
     if tables:  # without, dynamic rules would bring forced algorithms of the user's to life

@@ -92,12 +92,13 @@ def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
     path = next((t for p in results if (t := _table_of(p)) is not None), None)
     if path is None:
         return None, []
+    made = path.stat().st_mtime + _COPIED_S if path.exists() else None
     why = ""
     if len({p.parent.resolve() for p in results}) > 1:
         why = "the results are from several campaigns, MPIs or kinds of nodes"
-    elif not path.exists():
+    elif made is None:
         why = f"there is no {path}"
-    elif late := [p.name for p in results if _older(path, p)]:
+    elif late := [p.name for p in results if made < p.stat().st_mtime]:
         why = f"{path} is older than {late[0]}"
     if not why:
         return path, []
@@ -114,10 +115,6 @@ def _table_of(results: Path) -> Path | None:
         return None
     path = table_place(base, head.mpi, str(head.settings.get("node_cpu") or head.host.cpu))
     return path if path.exists() or (base / CAMPAIGN).exists() else None
-
-
-def _older(table: Path, results: Path) -> bool:
-    return table.stat().st_mtime + _COPIED_S < results.stat().st_mtime
 
 
 def _kinds(rows: Sequence[Row]) -> str:

@@ -86,9 +86,9 @@ def place_command(
         return None
     with alone_in(session.o.out):
         profile = profile_of(session)
-        nodes = applicable(
-            session.job.command, session.job.mpi.major, _nodes_of(session, profile, width)
-        )
+        names, sizes = [n.name for n in profile.nodes], [len(n.ranks) for n in profile.nodes]
+        nodes = nodes_of_job(session.job, names, sizes, width)
+        nodes = applicable(session.job.command, session.job.mpi.major, nodes)
         found = find_order(traffic_of(profile), nodes, recorded(profile, nodes), platform,
                            session.o.seed)  # fmt: skip
         directory = (session.o.out / "order").resolve()
@@ -127,12 +127,6 @@ def _refuse(job: Job) -> None:
             command.launcher,
             "use MPICH 5.0 or newer; stretto place --profile FILE -o DIR writes files for Slurm",
         )
-
-
-def _nodes_of(session: Tuning, profile: Profile, width: int | None) -> JobNodes:
-    """Return the recorded nodes, as `nodes_of_job` does."""
-    names = [node.name for node in profile.nodes]
-    return nodes_of_job(session.job, names, [len(n.ranks) for n in profile.nodes], width)
 
 
 def nodes_of_job(
