@@ -41,7 +41,7 @@ from stretto.tune.place import alone_in, keep_input
 from stretto.tune.profiled import has_profile, profile_of
 from stretto.tune.session import Tuning
 from stretto.tune.trials import Kind
-from stretto.tune.verify import both_ways, finished, outputs_of, write_result
+from stretto.tune.verify import TuneResult, both_ways, finished, outputs_of, write_result
 
 #: a line of shell: the first rank of each node prints what its cards have sent
 _SENT = r"""
@@ -69,7 +69,6 @@ class PlacedCommand:
     ordering: Ordering
     nodes: JobNodes
     conclusion: str
-    directory: Path
     command: str = ""
     helps: bool = True
 
@@ -95,14 +94,19 @@ def place_command(
         first = answer(found, profile.nranks)
         if not found.gain:
             write_result(session, profile, first, [], found=Verdict("same", first))
-            return PlacedCommand(found, nodes, first, directory)
+            return PlacedCommand(found, nodes, first)
         write_order(directory, nodes, found.best)
         write_picture(traffic_of(profile), found, directory / "matrix.html")
+        command = session.job.command
+        assert command.kind is not None
+        given = launch(command.kind, session.job.mpi.major, directory, nodes, found.best)
+        typed = shlex.join(_changing(session.job, given)(list(command.words))).replace(
+            rankmap_of(found.best), f'"$(cat {directory / "rankmap"})"'
+        )
         if session.o.dry_run:
-            typed = _typed(session, found, nodes, directory)
-            tried = "dry run: the order was not tried"
-            return PlacedCommand(found, nodes, tried, directory, typed)
-        return _both_ways(session, profile, found, nodes, directory)
+            return PlacedCommand(found, nodes, "dry run: the order was not tried", typed)
+        result = _both_ways(session, profile, found, nodes, given, directory)
+        return PlacedCommand(found, nodes, result.conclusion, typed, result.helps)
 
 
 def _refuse(job: Job) -> None:
@@ -151,11 +155,10 @@ def nodes_of_job(
 
 
 def _both_ways(
-    session: Tuning, profile: Profile, found: Ordering, nodes: JobNodes, directory: Path
-) -> PlacedCommand:
-    command, job = session.job.command, session.job
-    assert command.kind is not None
-    given = launch(command.kind, job.mpi.major, directory, nodes, found.best)
+    session: Tuning, profile: Profile, found: Ordering, nodes: JobNodes, given: LaunchOptions,
+    directory: Path,
+) -> TuneResult:  # fmt: skip
+    job = session.job
     applied = f"{nodes.names} {found.best.node.tolist()} {found.best.seat.tolist()}\n"
     sent: dict[Kind, float] = {}
 
@@ -183,18 +186,7 @@ def _both_ways(
             )
         return text
 
-    result = both_ways(session, profile, applied, one, words)
-    typed = _typed(session, found, nodes, directory)
-    return PlacedCommand(found, nodes, result.conclusion, directory, typed, result.helps)
-
-
-def _typed(session: Tuning, found: Ordering, nodes: JobNodes, directory: Path) -> str:
-    """Return the command in the best order, as it is typed."""
-    job = session.job
-    assert job.command.kind is not None
-    given = launch(job.command.kind, job.mpi.major, directory, nodes, found.best)
-    text = shlex.join(_changing(job, given)(list(job.command.words)))
-    return text.replace(rankmap_of(found.best), f'"$(cat {directory / "rankmap"})"')
+    return both_ways(session, profile, applied, one, words)
 
 
 def _changing(job: Job, given: LaunchOptions) -> Callable[[list[str]], list[str]]:
