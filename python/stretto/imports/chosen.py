@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 from stretto.errors import StrettoError
 from stretto.files.identity import TITLES, MPIIdentity, product
+from stretto.files.table import TUNABLE
 from stretto.imports.evidence import DEFAULT_WORDS, Said
 from stretto.mpi.algorithms.base import PREFIX
 
-_COLLECTIVES = (
-    "reduce_scatter_block", "reduce_scatter", "allgatherv", "allgather", "allreduce", "alltoallv",
-    "alltoallw", "alltoall", "barrier", "bcast", "exscan", "gatherv", "gather", "reduce", "scan",
-    "scatterv", "scatter",
-)  # fmt: skip
+#: the longest first: a name may begin like another
+_COLLECTIVES = sorted((*TUNABLE, "alltoallw"), key=len, reverse=True)
 _OF_ONE = re.compile(rf"(?:^|_)[iI]?({'|'.join(_COLLECTIVES)})(?=_|$)", re.IGNORECASE)
 #: what decides for collectives of all kinds
 _OF_ALL = re.compile(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stretto.counted import counted
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.identity import now
+from stretto.grouped import grouped
 from stretto.imports.placing import Asked, FileLayout, Item, Which, refuse_two_builds
 from stretto.imports.printed import REDUCTIONS, TableLine, file_of
 from stretto.measure.compare import cell_of
@@ -78,10 +79,7 @@ def collect(
     items: Sequence[Item], asked: Asked, value: Which, form: str, command: Sequence[str]
 ) -> dict[FileLayout, Bench]:
     """Return the results of each MPI and layout, in the order of their names."""
-    groups: dict[FileLayout, list[Item]] = defaultdict(list)
-    for item in items:
-        if _samples(0, item, value):
-            groups[item.layout].append(item)
+    groups = grouped((i.layout, i) for i in items if _samples(0, i, value))
     if items and not groups:
         raise StrettoError(
             "there was nothing to import: all sizes are 0 bytes", items[0].table.place,

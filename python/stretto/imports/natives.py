@@ -35,10 +35,8 @@ class Naming:
     templates: Sequence[Template]
     note: Callable[[str], None]
     named: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self._known: dict[MPIIdentity, list[NativeAlgorithm]] = {}
-        self._used: dict[Template, str | None] = {}
+    _known: dict[MPIIdentity, list[NativeAlgorithm]] = field(default_factory=dict, init=False)
+    _used: dict[Template, str | None] = field(default_factory=dict, init=False)
 
     def candidate(
         self, mpi: MPIIdentity, collective: str, algorithm: str | None, called: str | None = None
