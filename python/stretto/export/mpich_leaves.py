@@ -169,12 +169,8 @@ def leaves_of(
             return f"{variable}={value} is not a number, as the files require"
         parameters[f"{key}={number}"] = {}
     out: dict[str, Tree] = {MPIR: {f"algorithm={MPIR}{title}_intra_{name}": parameters}}
-    help_ = (
-        variables[f"{_CVAR}{upper}_COMPOSITION"].help
-        if (f"{_CVAR}{upper}_COMPOSITION" in variables)
-        else ""
-    )
-    found = re.search(r"(\d)\s+NM only", help_)
+    composition = variables.get(f"{_CVAR}{upper}_COMPOSITION")
+    found = re.search(r"(\d)\s+NM only", composition.help if composition else "")
     if found:
         out[CH4] = _composition(title, int(found.group(1)))
     known = _known(out, rule, library)

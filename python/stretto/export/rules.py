@@ -83,12 +83,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class MeasuredRules:
-    """Rules, and the MPI that they were measured with; `lost`: what is faster and has no words.
+    """Rules; `lost`: what is faster and has no words.
 
     `points` are those where an algorithm of the MPI's was compared with its own decision.
     """
 
-    mpi: MPIIdentity
     rules: tuple[Rule, ...]
     lost: tuple[str, ...] = ()
     points: tuple[TestedPoint, ...] = ()
@@ -137,7 +136,6 @@ class Results:
                     ]
                 by_place[layout, collective], lost[layout, collective] = rules, sentences
         return MeasuredRules(
-            self.mpi,
             tuple(r for rules in by_place.values() for r in rules),
             tuple(x for sentences in lost.values() for x in sentences),
             tuple(p for found in points.values() for p in found),
