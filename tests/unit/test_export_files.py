@@ -303,7 +303,7 @@ def test_a_row_that_nobody_has_run_is_unproven_and_a_changed_file_is_wrong(tmp_p
 def test_a_row_of_no_collective_is_explained(tmp_path: Path, collective: str) -> None:
     """A list that was edited by hand, or is of another Stretto."""
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4")
-    row = ExportRow(collective, 2, 1, 2, 0, None, [["a", "1"]])
+    row = ExportRow(collective, 2, 1, 2, 0, None, [("a", "1")])
     manifest = ExportManifest("openmpi-4", "2026-11-22T00:00:00Z", mpi, {}, [], [row])
     (tmp_path / NAME).write_text(EXPORT.format(manifest))
     with pytest.raises(StrettoError, match="there is no rule for") as caught:
@@ -314,10 +314,9 @@ def test_a_row_of_no_collective_is_explained(tmp_path: Path, collective: str) ->
 def test_a_row_is_looked_at_at_its_ends_and_just_beside_them() -> None:
     """And on one rank more and less; where another row holds, that is not beside it."""
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
-    ring = [list(pair) for pair in RING]
 
     def calls(low: int, high: int | None, *more: ExportRow) -> set[tuple[int, int, bool]]:
-        rows = [ExportRow("allreduce", 5, 1, 5, low, high, ring), *more]
+        rows = [ExportRow("allreduce", 5, 1, 5, low, high, list(RING)), *more]
         cases = cases_of(ExportManifest("openmpi-4", "", mpi, {}, [], rows))
         return {(c.bytes, c.ranks, c.inside) for c in cases if c.row == 0}
 
@@ -325,7 +324,7 @@ def test_a_row_is_looked_at_at_its_ends_and_just_beside_them() -> None:
     others = {(1004, 4, False), (1004, 6, False)}
     assert calls(1004, 100003) == ends | beside | others
     assert calls(1001, 100000) == ends | {(996, 5, False), (100004, 5, False)} | others
-    next_one = ExportRow("allreduce", 5, 1, 5, 100004, None, ring)
+    next_one = ExportRow("allreduce", 5, 1, 5, 100004, None, list(RING))
     assert calls(1004, 100003, next_one) == ends | {(1000, 5, False)} | others
 
 

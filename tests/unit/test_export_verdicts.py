@@ -138,7 +138,7 @@ def test_equal_sums_prove_nothing(
 
 def test_files_with_which_a_call_ends_the_job_are_wrong() -> None:
     """Where the MPI by itself gets through, inside a row or beside it."""
-    rows = [ExportRow("allreduce", 4, 1, 4, 1024, None, [list(x) for x in tuned("allreduce", 3)])]
+    rows = [ExportRow("allreduce", 4, 1, 4, 1024, None, list(tuned("allreduce", 3)))]
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
     manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)
     cases = [CheckCase("allreduce", n, 4, 0, inside) for n, inside in ((1024, True), (1020, False))]
@@ -169,15 +169,9 @@ def test_a_row_that_runs_otherwise_at_one_end_is_not_proven() -> None:
     """Its algorithm calls a collective with a row of its own there; or it fails when forced."""
     rows = [
         ExportRow(
-            "reduce_scatter_block",
-            4,
-            1,
-            4,
-            1024,
-            4096,
-            [list(x) for x in tuned("reduce_scatter_block", 1)],
+            "reduce_scatter_block", 4, 1, 4, 1024, 4096, list(tuned("reduce_scatter_block", 1))
         ),
-        ExportRow("reduce", 4, 1, 4, 16384, None, [list(x) for x in tuned("reduce", 1)]),
+        ExportRow("reduce", 4, 1, 4, 16384, None, list(tuned("reduce", 1))),
     ]
     mpi = MPIIdentity("openmpi", "openmpi", "4.1.4", "")
     manifest = ExportManifest("openmpi-4", "", mpi, {}, [], rows)

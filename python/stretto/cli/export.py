@@ -33,8 +33,7 @@ with lazily():
     from stretto.export.check import CheckPlan, check
     from stretto.export.gain import TimingPlace
     from stretto.export.installed import for_mvapich, of_another_mpich, places_of, take
-    from stretto.export.mpich import as_rule
-    from stretto.export.output import SCRIPT, write
+    from stretto.export.output import SCRIPT, as_rule, write
     from stretto.export.own import write_own
     from stretto.export.rules import ONE_NODE, RANKS, chosen_results, for_layouts, read_results
     from stretto.export.targets import Wishes, withheld, writer_for

@@ -80,8 +80,7 @@ def _unknown(
     reader = Reader(installation.family, installation.version, known_of(installation))
     out = []
     for index, row in enumerate(manifest.rows):
-        settings = tuple((name, value) for name, value in row.settings)
-        native = NativeRow("", row.collective, 0, None, 0, None, settings)
+        native = NativeRow("", row.collective, 0, None, 0, None, tuple(row.settings))
         missing = lacking(native, reader)
         if missing:
             out.append(RowCheck(index, row.words, "wrong", missing, REMEDY, str(directory)))

@@ -16,8 +16,9 @@ from stretto.errors import StrettoError
 from stretto.export import examine
 from stretto.export.cases import MOST_BYTES, OTHERS, cases_of, unit_of
 from stretto.export.check import read
+from stretto.export.output import layout_of
 from stretto.files.bench import read_bench
-from stretto.files.export import REMEDY, ExportManifest, ExportRow, filled
+from stretto.files.export import REMEDY, ExportManifest, filled
 from stretto.files.layout import RankLayout
 from stretto.measure import settings as s
 from stretto.measure.compare import BARE
@@ -72,10 +73,6 @@ class TimingPlan:
     manifest: ExportManifest
     timings: list[LayoutTiming] = field(default_factory=list)
     left: dict[RankLayout, str] = field(default_factory=dict)
-
-
-def layout_of(row: ExportRow) -> RankLayout:
-    return RankLayout(row.nodes, row.ppn, row.nranks)
 
 
 def plan(directory: Path, place: TimingPlace) -> TimingPlan:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from stretto.counted import counted, duration
-from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan, layout_of
+from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan
+from stretto.export.output import layout_of
 from stretto.files.bench import Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
 from stretto.measure.compare import (

@@ -29,7 +29,6 @@ from stretto.export.rules import AVERAGE as PER_NODE
 from stretto.export.rules import Rule, for_layouts, merged
 from stretto.export.sizes import MPICH_AVERAGE as AVERAGE
 from stretto.export.sizes import MPICH_TOTAL as TOTAL
-from stretto.files.export import ExportRow
 from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
 from stretto.grouped import grouped
@@ -250,10 +249,3 @@ def _for_layout(
     if collective in _IN_PLACE:  # there what is sent is not told, either
         return {"is_sendbuf_inplace=no": tree, "is_sendbuf_inplace=yes": default}
     return tree
-
-
-def as_rule(row: ExportRow) -> Rule:
-    """Return a row of an export as the rule that it was."""
-    settings = tuple((name, value) for name, value in row.settings)
-    layout = RankLayout(row.nodes, row.ppn, row.nranks)
-    return Rule(row.collective, layout, row.low, row.high, settings)

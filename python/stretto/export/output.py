@@ -17,6 +17,7 @@ from stretto.export.users import beating, family_of, least, waking
 from stretto.files.export import EXPORT, NAME, ExportManifest, ExportRow
 from stretto.files.identity import MPIIdentity, now
 from stretto.files.io import write_together
+from stretto.files.layout import RankLayout
 from stretto.mpi.algorithms.forced import MARKS, mark_of, settable
 
 #: in a file's text and in settings: the absolute path of the directory that the files are in
@@ -130,13 +131,20 @@ def _digest(text: str) -> str:
 
 def _row(rule: Rule) -> ExportRow:
     layout = rule.layout
-    settings = [list(pair) for pair in rule.settings]
-    row = ExportRow(
-        rule.collective, layout.nranks, layout.nodes, layout.ppn, rule.low, rule.high, settings
-    )
+    sizes = (layout.nranks, layout.nodes, layout.ppn, rule.low, rule.high)
+    row = ExportRow(rule.collective, *sizes, list(rule.settings))
     # some files end a row before what was measured
     row.measured = [p for p in rule.points if row.covers(row.collective, row.nranks, p.bytes)]
     return row
+
+
+def layout_of(row: ExportRow) -> RankLayout:
+    return RankLayout(row.nodes, row.ppn, row.nranks)
+
+
+def as_rule(row: ExportRow) -> Rule:
+    """Return a row of an export as the rule that it was."""
+    return Rule(row.collective, layout_of(row), row.low, row.high, tuple(row.settings))
 
 
 def _one_line(text: str) -> str:

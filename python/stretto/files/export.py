@@ -57,7 +57,7 @@ class ExportRow:
     ppn: int
     low: int
     high: int | None
-    settings: list[list[str]]
+    settings: list[tuple[str, str]]
     measured: list[ExportPoint] = field(default_factory=list)
 
     @property
@@ -126,8 +126,6 @@ def _problems(value: ExportManifest) -> Iterator[str]:
         high = row.low if row.high is None else row.high
         if min(row.nranks, row.nodes, row.ppn) < 1 or not 0 <= row.low <= high:
             yield f"a row makes no sense: {row.words}"
-        if any(len(pair) != 2 for pair in row.settings):
-            yield f"settings are names and values: {row.words}"
         for point in row.measured:
             inside = row.covers(row.collective, row.nranks, point.bytes)
             if not inside or point.root < 0 or (point.ratio is not None and point.ratio <= 0):
