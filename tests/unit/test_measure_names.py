@@ -14,8 +14,8 @@ from stretto import cli
 from stretto.campaign.command import request_of
 from stretto.campaign.hosts import Hosts, find_hosts
 from stretto.campaign.placement import RankPlace, StartError
-from stretto.campaign.slurm import allocated
 from stretto.errors import StrettoError
+from stretto.measure.names import allocated
 from stretto.mpi.openmpi import OpenMPI
 from test_campaign_kills import small
 
@@ -60,11 +60,9 @@ def test_names_in_other_forms_are_refused_in_a_dry_run(capsys: pytest.CaptureFix
         assert said in text and "at: the options: hosts" in text and "try: " in text, typed
 
 
-def test_names_of_an_allocation_are_written_out_by_slurm_alone(
+def test_names_of_an_allocation_are_written_out_without_slurms_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executable(tmp_path / "scontrol", '#!/bin/sh\n[ "$3" = "n[1-2]" ] && printf "n1\\nn2\\n"\n')
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
     assert allocated({"SLURM_JOB_NODELIST": "n[1-2]"}) == ("n1", "n2")

@@ -12,7 +12,6 @@ from stretto.campaign.layout import Layout
 from stretto.campaign.placement import RankPlace, StartError, one_by_one, probe
 from stretto.campaign.request import Request
 from stretto.campaign.slurm import (
-    allocated,
     cores_of_job,
     cpus_of_job,
     find_mpi_type,
@@ -21,6 +20,7 @@ from stretto.campaign.slurm import (
 from stretto.errors import StrettoError
 from stretto.measure.commandline import Starter
 from stretto.measure.idle import cores, threads
+from stretto.measure.names import allocated
 from stretto.mpi.base import MPIInstallation
 
 
@@ -53,10 +53,7 @@ def named_here(names: tuple[str, ...], say: Callable[[str], None]) -> tuple[str,
 
     An array of jobs on one campaign would otherwise measure on the same nodes all at once.
     """
-    try:
-        have = {name.split(".")[0] for name in allocated(os.environ)} if names else set()
-    except StrettoError:
-        return names  # Slurm does not say
+    have = {name.split(".")[0] for name in allocated(os.environ)}
     kept = tuple(n for n in names if n.split(".")[0] in have) if have else names
     if names and not kept:
         raise StrettoError(

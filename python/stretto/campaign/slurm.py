@@ -60,20 +60,6 @@ def run(*words: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str] 
         return None
 
 
-def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
-    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
-    if not names or shutil.which("scontrol") is None:
-        return ()
-    done = run("scontrol", "show", "hostnames", names)
-    if done is None or done.returncode != 0:
-        why = done.stderr.strip() if done is not None else "scontrol does not answer"
-        raise StrettoError(
-            f"Slurm does not report which nodes this job has: {why}", names, "name them: --hosts"
-        )
-    return tuple(done.stdout.split())
-
-
 def cores_of_job(environ: Mapping[str, str]) -> int | None:
     """Return the cores that a Slurm job may use on each node, the fewest; None: it does not say.
 

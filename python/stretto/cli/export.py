@@ -19,7 +19,6 @@ from stretto.output import print_json, say
 from stretto.progress import Progress
 
 with lazily():
-    from stretto.campaign.slurm import allocated
     from stretto.cli import export_time
     from stretto.cli.export_refusals import (
         fits,
@@ -42,6 +41,7 @@ with lazily():
     from stretto.export.verdicts import RowCheck
     from stretto.files.caches import COLD
     from stretto.files.identity import MPIIdentity
+    from stretto.measure.names import allocated
     from stretto.measure.settings import parse_tunable
     from stretto.mpi import MPIInstallation
     from stretto.mpi.detect import TITLES

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from stretto.errors import UsageError
 
@@ -40,6 +40,12 @@ def read_names(words: Sequence[str], key: str) -> tuple[str, ...]:
     if double is not None:  # of a list with a line for each rank, say
         raise UsageError(f"{double} is named twice", key, _FORMS)
     return tuple(names)
+
+
+def allocated(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of the Slurm allocation that this process runs in, empty outside of one."""
+    names = environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST")
+    return read_names([names], "SLURM_JOB_NODELIST") if names else ()
 
 
 def _expanded(word: str, key: str, most: int) -> Iterator[str]:

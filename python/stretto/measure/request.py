@@ -22,7 +22,7 @@ from stretto.measure.candidates import (
 )
 from stretto.measure.idle import cores, crowd_words, idle_warning, threads
 from stretto.measure.ledger import time_left
-from stretto.measure.names import read_names
+from stretto.measure.names import allocated, read_names
 from stretto.measure.settings import (
     EXTRA,
     REDUCTIONS,
@@ -85,15 +85,13 @@ def where(nranks: int, ppn: int | None, hosts: str | None, mpi: str | None) -> W
 
 def _nodes_of_job(names: Sequence[str]) -> Sequence[str]:
     """Return the nodes of the Slurm job; refuse others: its launchers start nothing there."""
-    job = os.environ.get("SLURM_JOB_NODELIST")
-    if not job:
-        return ()
-    found = read_names([job], "SLURM_JOB_NODELIST")
+    found = allocated(os.environ)
     have = {x.split(".")[0] for x in found}
-    strangers = [x for x in names if x.split(".")[0] not in have]
+    strangers = [x for x in names if x.split(".")[0] not in have] if found else []
     if strangers:
         raise UsageError(
-            f"{', '.join(strangers[:8])} not in this Slurm job, which has {job}",
+            f"{', '.join(strangers[:8])} not in this Slurm job, which has "
+            f"{os.environ.get('SLURM_JOB_NODELIST')}",
             "--hosts",
             "name nodes of the job, or leave out --hosts and set --ppn",
         )

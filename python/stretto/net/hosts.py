@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.slurm import allocated
 from stretto.errors import StrettoError, UsageError
 from stretto.files.net import NetHost
 from stretto.launch.layout import read_hostfile
+from stretto.measure.names import allocated
 
 
 def find_hosts(named: str | None, hostfile: Path | None) -> list[str]:
