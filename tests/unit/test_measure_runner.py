@@ -37,6 +37,7 @@ from stretto.measure.settings import (
     variants_of,
 )
 from stretto.mpi.openmpi import OpenMPI
+from stretto.plan import plan_library
 
 FAKE = r"""#!/usr/bin/env python3
 import json, os, signal, sys, time
@@ -121,6 +122,7 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMPI:
     lib.mkdir()
     for name in ("stretto-bench-openmpi", "libstretto-openmpi.so"):
         (lib / name).write_text("")
+    plan_library()  # the real one, whichever test comes first
     monkeypatch.setenv("STRETTO_LIB_DIR", str(lib))
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
     monkeypatch.delenv("FAKE", raising=False)
