@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.campaign.conclude import Outcome
-from stretto.campaign.outlook import budget_lines
+from stretto.campaign.outlook import short_budget
 from stretto.campaign.request import Request, make_request, read_values
 from stretto.campaign.run import plan_campaign
 from stretto.errors import EXIT_INTERRUPTED, StrettoError
@@ -37,12 +37,10 @@ def request_of(file: Path | None, options: Mapping[str, object]) -> Request:
 def plan_of(request: Request, say: Callable[[str], None]) -> dict[str, Any]:
     """Say what a campaign would measure, and return it as plain values."""
     plans = plan_campaign(request, say)
-    begins = "warning: "
-    lines = budget_lines(request, sum(p["left_s"] for p in plans))
     return {
         "directory": str(request.out), "plan": plans,
         "expected_s": sum(p["expected_s"] for p in plans), "budget_s": request.budget_s,
-        "warnings": [x.removeprefix(begins) for x in lines if x.startswith(begins)],
+        "warnings": short_budget(request, sum(p["left_s"] for p in plans)),
     }  # fmt: skip
 
 

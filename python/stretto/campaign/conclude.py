@@ -10,7 +10,7 @@ from stretto.campaign.alone import in_turn
 from stretto.campaign.begun import earlier
 from stretto.campaign.decide import Decided, decide_all
 from stretto.campaign.layout import Layout, enclosing
-from stretto.campaign.plan import plan_of, refuse_renamed
+from stretto.campaign.plan import plan_of
 from stretto.campaign.regret import regret_words, untested
 from stretto.campaign.request import Request
 from stretto.campaign.site import Standing, given_up_words, left_out_word, results_of
@@ -145,9 +145,7 @@ def _whole(request: Request, standing: Standing, say: Callable[[str], None]) -> 
                 launches = request.launches
                 if about is not None:
                     launches = about.launches(system, name, launches)
-                plan = plan_of(header, launches, path)
-                refuse_renamed(path, plan)
-                plans.append(plan)
+                plans.append(plan_of(header, launches, path))
         except StrettoError as error:
             say(f"stretto: warning: not used: {error}")
     whole = Standing(plans, base, standing.identity, standing.policy)

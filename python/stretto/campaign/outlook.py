@@ -158,13 +158,17 @@ def _sizes_words(sizes: Sequence[int]) -> str:
 def budget_lines(request: Request, needed_s: float) -> list[str]:
     if request.budget_s is None:
         return []
-    out = [f"budget of this start: {duration(request.budget_s)}"]
-    if request.budget_s < needed_s:
-        out.append(
-            f"warning: the budget is shorter than the {duration(needed_s)} that the whole "
-            "campaign is expected to take: this start ends earlier; the same command continues"
-        )
-    return out
+    short = [f"warning: {x}" for x in short_budget(request, needed_s)]
+    return [f"budget of this start: {duration(request.budget_s)}", *short]
+
+
+def short_budget(request: Request, needed_s: float) -> list[str]:
+    if request.budget_s is None or request.budget_s >= needed_s:
+        return []
+    return [
+        f"the budget is shorter than the {duration(needed_s)} that the whole campaign is expected "
+        "to take: this start ends earlier; the same command continues"
+    ]
 
 
 def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:

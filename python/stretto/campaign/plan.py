@@ -239,7 +239,7 @@ def _words(value: Any) -> str:
 
 
 def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
-    """Return a layout's plan as it was begun."""
+    """Return a layout's plan as it was begun; refuse results whose file has another one's name."""
     value = header.settings
     try:
         cases = tuple(
@@ -257,9 +257,15 @@ def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
             oversubscribed=value["oversubscribed"],
             batches=BATCHES,
         )
-        return LayoutPlan(layout, settings, {}, value["eliminate"])
+        plan = LayoutPlan(layout, settings, {}, value["eliminate"])
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise StrettoError(f"these are not results of a campaign: {error!r}", place) from error
+    if place.name.removesuffix(ENDING) != layout.name:
+        raise StrettoError(
+            f"these are results of {layout.name}", place,
+            "give the files their old name, or remove them",
+        )  # fmt: skip
+    return plan
 
 
 def refuse_elimination(base: Path, eliminate: bool) -> None:
@@ -274,15 +280,6 @@ def refuse_elimination(base: Path, eliminate: bool) -> None:
                 f"the campaign was begun with eliminate = {str(not eliminate).lower()}", path,
                 f"{_FIXED['eliminate']}, or name another directory (out = ...)",
             )  # fmt: skip
-
-
-def refuse_renamed(path: Path, plan: LayoutPlan) -> None:
-    """Refuse results whose file has another name than their layout has."""
-    if path.name.removesuffix(ENDING) != plan.layout.name:
-        raise StrettoError(
-            f"these are results of {plan.layout.name}", path,
-            "give the files their old name, or remove them",
-        )  # fmt: skip
 
 
 def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -100,11 +99,6 @@ class Site:
         for left in self.path.parent.glob(f".{self.path.name}.launch*"):  # of a start that died
             shutil.rmtree(left, ignore_errors=True)
         return writer
-
-    def order(self, turn: int) -> list[int]:
-        launches = list(self.plan.launches_of(turn))
-        random.Random(self.plan.settings.seed * 7919 + turn).shuffle(launches)
-        return launches
 
     def leave_out(self, why: str, remedy: str | None) -> None:
         """Close the layout for this process, and leave word of it for `campaign status`."""

@@ -11,7 +11,7 @@ from stretto.campaign.conclude import system_name, table_place
 from stretto.campaign.elimination import Policy, State
 from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.layout import ordered
-from stretto.campaign.plan import LayoutPlan, plan_of, refuse_renamed, round_s
+from stretto.campaign.plan import LayoutPlan, plan_of, round_s
 from stretto.campaign.site import (
     Site,
     Standing,
@@ -21,7 +21,7 @@ from stretto.campaign.site import (
 )
 from stretto.counted import duration
 from stretto.errors import StrettoError
-from stretto.files.bench import Header, read_header, standing_exclusions
+from stretto.files.bench import read_header, standing_exclusions
 from stretto.files.results import ENDING
 from stretto.measure.show import in_columns
 
@@ -56,27 +56,23 @@ def _standing(
 ) -> Standing | None:
     """Return how an MPI's begun layouts stand; None: there are none."""
     name = system_name(base)
-    headers: dict[Path, Header] = {}
     plans: dict[str, LayoutPlan] = {}
     for path in sorted(base.glob(f"[!.]*{ENDING}")):
         layout = path.name.removesuffix(ENDING)
         try:
             header = read_header(path)
-            if header is None:
-                continue
-            plan = plan_of(header, about.launches(name, layout, 1), path)
-            refuse_renamed(path, plan)
+            if header is not None:
+                plans[layout] = plan_of(header, about.launches(name, layout, 1), path)
+                identity = header.identity
         except StrettoError as error:
             damaged.append(str(error))
-            continue
-        headers[path], plans[layout] = header, plan
     if not plans:
         return None
     # the campaign's own order: the latest start may have added layouts
     known = [x for x in about.systems.get(name, {}) if x in plans]
     more = ordered(plan.layout for x, plan in plans.items() if x not in known)
     order = [plans[x] for x in (*known, *(y.name for y in more))]
-    standing = Standing(order, base, next(iter(headers.values())).identity, policy)
+    standing = Standing(order, base, identity, policy)
     for site in standing.all():
         try:
             site.read()

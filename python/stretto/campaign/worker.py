@@ -185,7 +185,7 @@ class Worker(Standing):
         ledger, began = ledger_of(site), time.monotonic()
         launch = next(
             k
-            for k in site.order(turn)
+            for k in site.plan.settings.order_of(turn)
             if k not in site.given_up and self.lacks(site, k, ledger)
         )  # fmt: skip
         found: State = self.cases(site, turn)

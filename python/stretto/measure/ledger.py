@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -116,13 +115,7 @@ class Ledger:
 
     def order(self) -> list[int]:
         """Return the launches as they will run: rounds, each in an order of its own."""
-        n = len(self.settings.variants)
-        out = []
-        for turn in range(self.settings.launches):
-            numbers = list(range(turn * n, (turn + 1) * n))
-            random.Random(self.settings.seed * 7919 + turn).shuffle(numbers)
-            out += numbers
-        return out
+        return [k for turn in range(self.settings.launches) for k in self.settings.order_of(turn)]
 
     def left_s(self) -> float:
         """Return about how long the rest of the campaign takes, in seconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -115,6 +116,13 @@ class Settings:
 
     def variant_of(self, launch: int) -> str:
         return self.variants[launch % len(self.variants)]
+
+    def order_of(self, turn: int) -> list[int]:
+        """Return the launches of a round, in an order of its own."""
+        n = len(self.variants)
+        launches = list(range(turn * n, (turn + 1) * n))
+        random.Random(self.seed * 7919 + turn).shuffle(launches)
+        return launches
 
     @property
     def reference(self) -> bool:
