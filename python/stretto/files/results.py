@@ -1,4 +1,4 @@
-"""Which bench results a path holds: a file, a directory of them, or a campaign's."""
+"""Which results a path holds: a file, a directory of them, or a campaign's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from stretto.errors import StrettoError, from_oserror
 ENDING = ".bench.jsonl"
 #: how deep a campaign's results lie below its directory: MPI, processor
 DEPTH = 2
+#: files beside which network and scaling results do not stand for their directory
+_OTHERS = (f"*{ENDING}", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
 
 
 def results_below(directory: Path) -> list[Path]:
@@ -35,6 +37,14 @@ def results_in(paths: Sequence[Path]) -> list[Path]:
             )
         out += found
     return list(dict.fromkeys(out))
+
+
+def stands_for(path: Path, ending: str) -> bool:
+    """Return whether a path is a result of one kind, or a directory that holds no other kind."""
+    if not path.is_dir():
+        return path.name.endswith(ending)
+    others = any(any(path.glob(pattern)) for pattern in _OTHERS)
+    return any(path.glob(f"*{ending}")) and not others
 
 
 def names_of(paths: Sequence[Path], ending: str) -> list[str]:

@@ -85,7 +85,7 @@ def check_choice(collective: str, choice: str, place: str) -> None:
         raise _wrong(
             f"{choice!r} is not a choice; examples: native, ring, bruck_k(8), shm+bruck_k(8)", place
         )
-    problem = _plan_says(collective, choice)
+    problem = plan_says(collective, choice)
     if problem is not None:
         raise _wrong(problem, place)
 
@@ -119,7 +119,7 @@ def check_choices(text: str, place: str = "--choice") -> None:
             raise
 
 
-def _plan_says(collective: str, choice: str) -> str | None:
+def plan_says(collective: str, choice: str) -> str | None:
     """Return what the plan library has against a choice; None when nothing, or not built."""
     try:
         return plan.choice_problem(collective, choice)

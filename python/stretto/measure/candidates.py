@@ -9,7 +9,7 @@ from typing import Any
 from stretto import plan
 from stretto.built import library
 from stretto.errors import StrettoError, UsageError
-from stretto.files.table import NEIGHBORHOODS, TUNABLE
+from stretto.files.table import NEIGHBORHOODS, TUNABLE, plan_says
 from stretto.kinds import Abi, Family
 from stretto.measure.baseline import with_bare
 from stretto.measure.compare import BARE, NATIVE
@@ -74,9 +74,7 @@ def asked(
 ) -> list[str]:
     """Return what candidates mean for a collective, with their baselines; others are left out."""
     found = check_candidates(collective, resolve(names, installation, collective, nranks, nodes))
-    return [
-        c for c in found if c.startswith((NATIVE, BARE)) or choice_problem(collective, c) is None
-    ]
+    return [c for c in found if c.startswith((NATIVE, BARE)) or plan_says(collective, c) is None]
 
 
 def unlisted(installation: MPIInstallation, candidates: Sequence[str]) -> list[str]:
@@ -237,14 +235,6 @@ def refuse_unknown(
     for candidate in candidates:
         if candidate.startswith((NATIVE, BARE)):
             continue
-        problems = [choice_problem(c, candidate) for c in collectives if c not in EXTRA]
+        problems = [plan_says(c, candidate) for c in collectives if c not in EXTRA]
         if problems and all(problems):
             raise UsageError(str(problems[0]), place, "stretto plan list names the algorithms")
-
-
-def choice_problem(collective: str, choice: str) -> str | None:
-    """Return what the plan library has against a choice; None when nothing, or not built."""
-    try:
-        return plan.choice_problem(collective, choice)
-    except StrettoError:
-        return None

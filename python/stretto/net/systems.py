@@ -21,15 +21,13 @@ from stretto.files.net import (
     Ranks,
     read_net,
 )
-from stretto.files.results import names_of
+from stretto.files.results import names_of, stands_for
 from stretto.net.hosts import Pair
 from stretto.net.p2p import WINDOW, messages_s, placement
 from stretto.net.rails_judge import label
 
 _Part = TypeVar("_Part")
 ENDING = ".net.json"
-#: files beside which a network result does not stand for its directory
-_OTHERS = ("*.bench.jsonl", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
 #: the bandwidth of larger messages is what networks are compared by
 LARGE = 64 << 10
 #: what is measured, by the tests that do not say it themselves
@@ -106,11 +104,7 @@ class NetSystem:
 
 
 def is_net(path: Path) -> bool:
-    """Return whether a path is a network result, or a directory that holds nothing else."""
-    if not path.is_dir():
-        return path.name.endswith(ENDING)
-    others = any(any(path.glob(pattern)) for pattern in _OTHERS)
-    return any(path.glob(f"*{ENDING}")) and not others
+    return stands_for(path, ENDING)
 
 
 def systems(paths: Sequence[Path]) -> list[NetSystem]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.files.identity import titled
 from stretto.files.outcome import Verdict
+from stretto.files.results import names_of, stands_for
 from stretto.files.scale import ScaleFile, read_scale
 from stretto.files.verdict import as_typed, is_time
 from stretto.measure.show import in_columns
@@ -23,8 +23,6 @@ from stretto.scaling.show import metric_words, name_of, number
 ENDING = ".scale.jsonl"
 #: more cannot be told apart in a chart
 MOST = 8
-#: files beside which scaling does not stand for its directory
-_OTHERS = ("*.bench.jsonl", "*.profile.json", "*.table", "*.verdict.json", "*.settings.json")
 
 
 @dataclass(frozen=True)
@@ -124,11 +122,7 @@ def _said(
 
 
 def is_scale(path: Path) -> bool:
-    """Return whether a path is such a result, or a directory that holds no other kind."""
-    if not path.is_dir():
-        return path.name.endswith(ENDING)
-    others = any(any(path.glob(pattern)) for pattern in _OTHERS)
-    return any(path.glob(f"*{ENDING}")) and not others
+    return stands_for(path, ENDING)
 
 
 def systems(paths: Sequence[Path]) -> list[ScaleSystem]:
@@ -169,26 +163,17 @@ def _file(path: Path) -> Path:
 
 
 def _names(read: Sequence[tuple[Path, ScaleFile]]) -> list[str]:
-    """Return the MPIs; of files with the same, what tells their names or directories apart."""
+    """Return the MPIs; of files with the same, what tells hosts, names or directories apart."""
     titles = [titled(file.header.mpi) for _, file in read]
     if len(set(titles)) == len(titles):
         return titles
-    alike = len(set(titles)) == 1
-    for words in _words(read):
-        names = [
-            t if titles.count(t) == 1 else w if alike else f"{t} ({w})"
-            for t, w in zip(titles, words, strict=True)
-        ]
-        if len(set(names)) == len(names):
-            return names
-    raise AssertionError("paths are all different")
-
-
-def _words(read: Sequence[tuple[Path, ScaleFile]]) -> Iterator[list[str]]:
-    yield [file.header.host.name for _, file in read]
-    yield [path.name.removesuffix(ENDING) for path, _ in read]
-    yield [path.resolve().parent.name for path, _ in read]
-    yield [os.path.normpath(path.absolute()) for path, _ in read]
+    hosts = [file.header.host.name for _, file in read]
+    words = hosts if len(set(zip(titles, hosts, strict=True))) == len(read) else (
+        names_of([path for path, _ in read], ENDING)
+    )  # fmt: skip
+    if len(set(titles)) == 1:
+        return words
+    return [t if titles.count(t) == 1 else f"{t} ({w})" for t, w in zip(titles, words, strict=True)]
 
 
 def compared(found: Sequence[ScaleSystem]) -> ScaleCompared:
