@@ -11,7 +11,7 @@ import pytest
 
 from processes import executable
 from stretto.errors import StrettoError
-from stretto.tune.outside import for_copies, full_paths, outside, variables_for
+from stretto.tune.outside import for_copies, full_paths, outside, uncopied_notes, variables_for
 from stretto.tune.place import COPIES, Place, fresh
 
 
@@ -52,7 +52,8 @@ def test_other_words_stay_as_they_were_typed(case: Path) -> None:
     assert made(case, stay) == stay
     words = ["../build/app", "../mesh.msh"]
     for place in (Place(case, case, in_place=True), Place(case, case, reset="true")):
-        assert for_copies(words, place, case) == words and outside(words, place) == []
+        assert for_copies(words, place, case) == words
+        assert uncopied_notes(words, [], place) == []
 
 
 @pytest.fixture
@@ -196,7 +197,7 @@ def test_scripts_that_name_the_directory_are_refused_and_inputs_named(case: Path
             ) as caught:
                 full_paths(words, [], place)
             assert caught.value.place == f"{script}:{line}" and len(caught.value.lines()) == 3
-            assert full_paths(words, [], Place(case, case, in_place=True)) == []
+            assert uncopied_notes(words, [], Place(case, case, in_place=True)) == []
     with pytest.raises(StrettoError, match="contains the full path of the directory"):
         full_paths(["sh", "part"], [plain], place)
     assert full_paths(["app", "in.txt", "data", "-i=none"], [], place) == [

@@ -49,6 +49,9 @@ class SizeRange:
     low: int
     high: int
 
+    def joined(self, other: SizeRange) -> SizeRange:
+        return SizeRange(min(self.low, other.low), max(self.high, other.high))
+
 
 @dataclass(frozen=True)
 class Segment:

@@ -124,12 +124,11 @@ def measure_needs(session: Tuning, needs: Needs) -> tuple[list[Row], list[Compar
         calls[nodes, ppn] += calls_of(times, plan.layout)
         own = spans[nodes, ppn]
         for need in plan.members:
-            own[need.collective][need.bytes] = _wider(
-                need.span, own[need.collective].get(need.bytes)
-            )
-    for (nodes, ppn), known in spans.items():
+            known = own[need.collective]
+            known[need.bytes] = need.span.joined(known.get(need.bytes, need.span))
+    for (nodes, ppn), own in spans.items():
         here = [c for c in comparisons if c.layout is not None and c.layout[1:] == (nodes, ppn)]
-        rows += decide(here, nodes, ppn, known, calls=calls[nodes, ppn])
+        rows += decide(here, nodes, ppn, own, calls=calls[nodes, ppn])
     return rows, comparisons, [plan.path for plan in plans]
 
 
@@ -265,12 +264,6 @@ def _starter(session: Tuning) -> Starter | None:
         return prepare(job, libraries, settings)
 
     return start
-
-
-def _wider(span: SizeRange, other: SizeRange | None) -> SizeRange:
-    if other is None:
-        return span
-    return SizeRange(min(span.low, other.low), max(span.high, other.high))
 
 
 def _launches(cases: Sequence[Case], variants: int, share: float | None) -> int:

@@ -204,7 +204,7 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
         waits = [w for w in (old.wait_s, n.wait_s) if w is not None]
         out[place] = Need(
             *key,
-            SizeRange(min(old.span.low, n.span.low), max(old.span.high, n.span.high)),
+            old.span.joined(n.span),
             _distinct([*old.shapes, *n.shapes])[:MOST_SHAPES],
             old.calls + n.calls,
             old.transfer_s + n.transfer_s,

@@ -35,14 +35,14 @@ def for_copies(words: Sequence[str], place: Place, copy: Path) -> list[str]:
     there is something. Names of outputs are left alone: each copy's lead to a place of its own.
     Full paths into the directory, wherever they stand in a word, lead into the copy.
     """
-    if place.in_place or place.reset is not None:
+    if not place.copied:
         return list(words)
     return [_into(word, place, copy) for word in _from_everywhere(words, place)]
 
 
 def variables_for(environ: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
     """Return the environment of one run: full paths into the directory lead into the copy."""
-    if place.in_place or place.reset is not None:
+    if not place.copied:
         return dict(environ)
     return {
         name: value if _READ.search(name) else _into(value, place, copy)
@@ -52,8 +52,6 @@ def variables_for(environ: Mapping[str, str], place: Place, copy: Path) -> dict[
 
 def outside(words: Sequence[str], place: Place) -> list[str]:
     """Return what `for_copies` makes of the words that lead out of the directory."""
-    if place.in_place or place.reset is not None:
-        return []
     pairs = zip(words, _from_everywhere(words, place), strict=True)
     return list(dict.fromkeys(new for old, new in pairs if new != old))
 
@@ -67,8 +65,6 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
     `programs`: what the command starts, scripts of interpreters included.
     The inputs come as ``FILE:LINE: PATH``.
     """
-    if place.in_place or place.reset is not None:
-        return []
     found = []
     scripts = dict.fromkeys(path.resolve() for path in programs)
     parts = (part for word in words for part in [word, *_PART.findall(word)])
@@ -92,6 +88,8 @@ def full_paths(words: Sequence[str], programs: Iterable[Path], place: Place) -> 
 
 def uncopied_notes(words: Sequence[str], programs: Iterable[Path], place: Place) -> list[str]:
     """Return what the user must know of files that are no part of the copies."""
+    if not place.copied:
+        return []
     out = []
     named = full_paths(words, programs, place)
     if found := outside(words, place):

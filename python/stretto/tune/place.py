@@ -53,6 +53,10 @@ class Place:
     in_place: bool = False
 
     @property
+    def copied(self) -> bool:
+        return self.reset is None and not self.in_place
+
+    @property
     def own(self) -> Path:
         return self.work.parent
 
@@ -112,7 +116,7 @@ def alone_in(directory: Path) -> Iterator[None]:
 
 def check_copy(place: Place) -> None:
     """Refuse to copy a directory that is too large to be one job's, before anything was run."""
-    if place.in_place or place.reset is not None:
+    if not place.copied:
         return
     remedy = "use --reset-command, or --in-place if CMD can run again on its results"
     if place.base in (Path("/"), home()):
@@ -147,8 +151,6 @@ def uncopied(place: Place) -> list[str]:
     A socket leads to the process that listens on it, whichever directory it is found in, and a
     device may have no end.
     """
-    if place.in_place or place.reset is not None:
-        return []
     found = (p for p in case_files(place, place.base) if _kind(p) not in _COPIED)
     return sorted(str(p.relative_to(place.base)) for p in found)
 
@@ -262,7 +264,7 @@ def fresh(place: Place) -> Iterator[Path]:
     _rewind_input()
     if place.reset is not None:
         _reset(place.reset, place.base)
-    if place.reset is not None or place.in_place:
+    if not place.copied:
         yield place.base
         return
     # the same name for all runs: CMD may print it, and outputs are compared

@@ -168,7 +168,7 @@ class Tuning:
         """Refuse to add to runs of another program; name files of the case that may be others."""
         self.programs, self.since = programs, since
         self.require_unchanged(first=True)
-        if self.o.place.in_place or self.o.place.reset is not None:
+        if not self.o.place.copied:
             return  # runs themselves write there
         mine = set(program_files(self.job))
         case = (p for p in case_files(self.o.place, self.o.place.base) if p not in mine)
