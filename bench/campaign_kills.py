@@ -32,7 +32,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import clusters
 from stretto.campaign.begun import read_about
 from stretto.campaign.conclude import conclude
-from stretto.campaign.elimination import Policy
 from stretto.campaign.layout import Layout
 from stretto.campaign.plan import plan_of
 from stretto.campaign.request import Request
@@ -336,7 +335,7 @@ def check_system(out: Path, base: Path, table: Path) -> tuple[dict[str, object],
         )
         worker = Worker(
             plans, Path(kept) / base.parent.name / base.name, backend, identity, ["replay"],
-            lambda text: None, Policy(), quiet=True,
+            lambda text: None, quiet=True,
         )  # fmt: skip
         assert worker.run(), "the undisturbed campaign does not come to its end"
         outcome = conclude(request, worker, lambda text: None, True)

@@ -21,7 +21,6 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stretto.campaign.elimination import Policy
 from stretto.campaign.expected import at_most_s, expected_s, pace
 from stretto.campaign.request import make_request
 from stretto.campaign.run import system_of
@@ -68,7 +67,6 @@ def hold(arguments: argparse.Namespace, mpi: str, out: Path) -> Held:
     file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
     request = make_request(values, out, str(file))
     system = system_of(request, mpi, lambda text: print(text, file=sys.stderr), ask_nodes=False)
-    policy = Policy()
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "stretto", "campaign", "run", str(file), "--yes"], check=False
@@ -84,13 +82,13 @@ def hold(arguments: argparse.Namespace, mpi: str, out: Path) -> Held:
     return Held(
         mpi=system.installation.name,
         layouts=", ".join(p.layout.words for p in system.plans),
-        expected=sum(expected_s(system.plans, policy)),
+        expected=sum(expected_s(system.plans)),
         everything=sum(at_most_s(p) for p in system.plans),
         took=took,
         in_launches=sum(e.seconds or 0.0 for e in ends),
         launches=len(ends),
         failed=sum(e.status != "ok" for e in ends),
-        pace=pace(layouts, policy),
+        pace=pace(layouts),
     )
 
 

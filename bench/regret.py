@@ -39,7 +39,7 @@ from typing import Any
 from synthetic import Noise, Surface
 
 from stretto.campaign.decide import decide_all
-from stretto.campaign.elimination import Policy, remaining
+from stretto.campaign.elimination import remaining
 from stretto.campaign.expected import expected_s
 from stretto.campaign.layout import Layout, ordered, teachers
 from stretto.campaign.plan import LayoutPlan, make_plan
@@ -179,7 +179,7 @@ class Kept:
 
 def measured(plans: list[LayoutPlan], backend: Simulated) -> dict[Layout, Bench]:
     """Measure as a worker does that nobody disturbs, without files."""
-    order, policy = [p.layout for p in plans], Policy()
+    order = [p.layout for p in plans]
     times: dict[Layout, Medians] = {}
     out: dict[Layout, Kept] = {}
     for plan in plans:
@@ -187,10 +187,10 @@ def measured(plans: list[LayoutPlan], backend: Simulated) -> dict[Layout, Bench]
         times[here] = {}
         others = {x: times[x] for x in teachers(here, order)}
         for turn in range(plan.settings.launches):
-            found = remaining(plan.settings, here, times[here], others, policy, plan.unlikely)
+            found = remaining(plan.settings, here, times[here], others, plan.unlikely)
             if not found.cases:
                 break
-            one_round(plan, turn, found.cases, backend, kept, policy)
+            one_round(plan, turn, found.cases, backend, kept)
             times[here] = medians(kept.bench, plan.nvariants)
         out[here] = kept
     return {x: k.bench for x, k in out.items()}
@@ -202,10 +202,9 @@ def one_round(
     cases: Sequence[Case],
     backend: Simulated,
     kept: Kept,
-    policy: Policy,
 ) -> None:
     """Measure a round of a layout."""
-    settings = plan.in_round(turn, cases, policy)
+    settings = plan.in_round(turn, cases)
     needed = set(settings.launches_needed())
     for launch in plan.launches_of(turn):
         if settings.variant_of(launch) in needed:
@@ -260,7 +259,7 @@ def run(
         "share_of_exhaustive": backend.spent_s / sum(exhaustive_s(surfaces, p) for p in plans),
         "share_of_by_hand": backend.spent_s / sum(by_hand_s(surfaces, p) for p in plans),
         "hours": backend.spent_s / 3600,
-        "expected_hours": sum(expected_s(plans, Policy())) / 3600,  # as --dry-run says
+        "expected_hours": sum(expected_s(plans)) / 3600,  # as --dry-run says
         "launches": backend.launches,
         "launches_exhaustive": 10 * sum(p.nvariants for p in plans),
         "rows": sum(r.choice != NATIVE for d in decided.values() for r in d.rows),

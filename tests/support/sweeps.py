@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
-from stretto.campaign.elimination import Policy
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
@@ -173,7 +172,7 @@ def worker_of(
     said: list[str] = []
     worker = Worker(
         plans(request), base, backend, identity, ["t"], said.append,
-        Policy() if request.eliminate else None, **(values | more),  # type: ignore[arg-type]
+        **(values | more),  # type: ignore[arg-type]
     )  # fmt: skip
     worker.said = said  # type: ignore[attr-defined]
     return worker

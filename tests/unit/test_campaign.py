@@ -13,7 +13,7 @@ import pytest
 import sweeps
 from stretto.campaign.command import lines_of, request_of
 from stretto.campaign.conclude import conclude
-from stretto.campaign.elimination import Policy, proven
+from stretto.campaign.elimination import proven
 from stretto.campaign.expected import at_most_s, expected_s, pace
 from stretto.campaign.layout import Layout, enclosing, ordered, parse_layout, teachers
 from stretto.campaign.levelled import levelled
@@ -193,9 +193,9 @@ def test_without_elimination_everything_is_measured(tmp_path: Path) -> None:
     assert worker_of(request, backend).run()
     assert backend.cells == 2 * len(request.sizes) * len(sweeps.CANDIDATES)
     (plan,) = sweeps.plans(request)
-    (most,) = expected_s([plan], None)
+    (most,) = expected_s([plan])
     assert most == at_most_s(plan) > 0
-    assert 0 < expected_s([plan], Policy())[0] <= most * 1.01
+    assert 0 < expected_s([dataclasses.replace(plan, eliminate=True)])[0] <= most * 1.01
 
 
 def test_enclosing_takes_the_nearest_pair_and_none_outside() -> None:
@@ -386,10 +386,10 @@ def test_a_launch_that_did_not_end_well_says_nothing_of_the_pace(tmp_path: Path)
     assert worker.run()
     (site,) = worker.all()
     records = site.bench.records
-    usual = pace([(site.plan, records)], worker.policy)
+    usual = pace([(site.plan, records)])
     assert 1.5 < usual < 2.5
     ends = (i for i, r in enumerate(records) if isinstance(r, LaunchEnd))
     first = next(ends)
     hung = dataclasses.replace(records[first], status="timeout", seconds=3600.0)
     spoilt = [*records[:first], hung, *records[first + 1 :]]
-    assert pace([(site.plan, spoilt)], worker.policy) == pytest.approx(usual, rel=0.2)
+    assert pace([(site.plan, spoilt)]) == pytest.approx(usual, rel=0.2)

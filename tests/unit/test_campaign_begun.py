@@ -20,7 +20,6 @@ from stretto.campaign.alone import alone_on
 from stretto.campaign.begun import CAMPAIGN
 from stretto.campaign.command import lines_of
 from stretto.campaign.conclude import Outcome
-from stretto.campaign.elimination import Policy
 from stretto.campaign.hosts import Hosts
 from stretto.campaign.layout import Layout
 from stretto.campaign.plan import check_plan
@@ -63,8 +62,7 @@ class Starts:
         for plan in plans:
             check_plan(results_of(base, plan.layout), plan, identity)
         installation = type("MPI", (), {"name": name, "family": "openmpi"})()
-        policy = Policy() if request.eliminate else None
-        return run.CampaignMPI(installation, identity, Hosts((), "A CPU"), base, plans, policy)
+        return run.CampaignMPI(installation, identity, Hosts((), "A CPU"), base, plans)
 
     def __call__(self, request: Request, dry_run: bool = False) -> list[Outcome]:
         self.said.clear()

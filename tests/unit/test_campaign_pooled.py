@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from stretto.campaign.decide import decide_all
-from stretto.campaign.elimination import Policy, remaining, shape_of
+from stretto.campaign.elimination import remaining, shape_of
 from stretto.campaign.kriged import FitPoint, location
 from stretto.campaign.layout import Layout, ordered, teachers
 from stretto.campaign.pooled import estimates
@@ -129,7 +129,7 @@ def rounds_of(
     times: dict[tuple[str, int, str, str, int], dict[str, dict[int, float]]] = {}
     measured = []
     for turn in range(rounds):
-        found = remaining(settings, layout, times, others, Policy())
+        found = remaining(settings, layout, times, others)
         measured.append({c.bytes: set(c.candidates) for c in found.cases})
         for case in found.cases:
             assert "native" in case.candidates, "the native choice is never dropped"
@@ -195,7 +195,7 @@ def test_elimination_who_is_excluded_is_no_yardstick() -> None:
         for c in CASES
     }
     gone = {("allreduce", "a")}
-    found = remaining(settings_of(layout), layout, times, others, Policy(), None, gone)
+    found = remaining(settings_of(layout), layout, times, others, None, gone)
     first = next(c for c in found.cases if c.bytes == 8)
     assert "d" in first.candidates, "second to the one that fails"
 
@@ -203,7 +203,7 @@ def test_elimination_who_is_excluded_is_no_yardstick() -> None:
 def test_elimination_obeys_prices_and_judges_a_single_size_by_its_launches() -> None:
     layout = Layout(2, 1)
     why = {shape_of(c): {"a": "priced", "native": "never"} for c in CASES}
-    found = remaining(settings_of(layout), layout, {}, {}, Policy(), why)
+    found = remaining(settings_of(layout), layout, {}, {}, why)
     assert all("a" not in c.candidates and "native" in c.candidates for c in found.cases)
     assert {d.why for d in found.dropped if d.candidate == "a"} == {"priced"}
     _, measured = rounds_of(layout, {}, lambda *of: 1.0, CASES[:1])

@@ -148,7 +148,7 @@ def _whole(request: Request, standing: Standing, say: Callable[[str], None]) -> 
                 plans.append(plan_of(header, launches, path))
         except StrettoError as error:
             say(f"stretto: warning: not used: {error}")
-    whole = Standing(plans, base, standing.identity, standing.policy)
+    whole = Standing(plans, base, standing.identity)
     for layout, site in whole.sites.items():
         if layout in standing.sites:
             mine = standing.sites[layout]

@@ -26,39 +26,26 @@ from stretto.measure.stats import FEWEST
 from stretto.measure.variants import launch_for
 from stretto.mpi.algorithms.base import PREFIX
 
+#: after so many launches at a size: how many candidates are measured there at most
+CHANCES = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
+#: a candidate may be faster by what it is, and so many standard deviations; where a size is to be
+#: over because none is faster than the MPI itself, so many
+DOUBTS, CERTAIN = 2.0, 3.0
+#: of the logarithm: by how much it must perhaps be faster than the best before a test can be made,
+#: and afterwards
+GAIN, WORTH = 0.02, 0.06
+#: a size ends when the best is faster than native with a p below this. It is lower than the table's
+#: own threshold, since the table corrects for the number of tests.
+SURE = 0.004
+#: in the first so many launches a cell gets fewer batches (least and most)
+SCREENING, FEW_BATCHES = 2, (5, 9)
+#: us: where calls take longer, the bare MPI is measured beside its own settings only
+SHORT_US = 10.0
 
-@dataclass(frozen=True)
-class Policy:
-    """When a candidate is hopeless, and a size over.
 
-    `chances`: after so many launches at a size: how many candidates are measured there at most.
-    `doubts`, `certain`: a candidate may be faster by what it is, and so many standard deviations;
-    where a size is to be over because none is faster than the MPI itself, so many.
-    `gain`, `worth`: of the logarithm: by how much it must perhaps be faster than the best before a
-    test can be made, and afterwards.
-    `sure`: a size ends when the best is faster than native with a p below this. It is lower than
-    the table's own threshold, since the table corrects for the number of tests.
-    `screening`, `batches`: in the first so many launches a cell gets few batches (least and most),
-    later more.
-    `short_us`: where calls take longer, the bare MPI is measured beside its own settings only.
-    `priced`: candidates that the model prices at more than so many times the best are not begun
-    with.
-    """
-
-    chances: tuple[tuple[int, int], ...] = ((0, 12), (1, 6), (2, 4), (3, 3), (4, 2))
-    doubts: float = 2.0
-    certain: float = 3.0
-    gain: float = 0.02
-    worth: float = 0.06
-    sure: float = 0.004
-    screening: int = 2
-    batches: tuple[tuple[int, int], tuple[int, int]] = ((5, 9), (9, 40))
-    short_us: float = 10.0
-    priced: float = 3.0
-
-    def most(self, launches: int) -> int:
-        """Return how many candidates are measured at a size after so many launches."""
-        return [m for n, m in self.chances if launches >= n][-1]
+def most_candidates(launches: int) -> int:
+    """Return how many candidates are measured at a size after so many launches."""
+    return [m for n, m in CHANCES if launches >= n][-1]
 
 
 @dataclass(frozen=True)
@@ -97,7 +84,6 @@ def remaining(
     layout: Layout,
     times: Medians,
     others: Mapping[Layout, Medians],
-    policy: Policy,
     unlikely: Mapping[Shape, Mapping[str, str]] | None = None,
     gone: Collection[tuple[str, str]] = (),
 ) -> State:
@@ -105,7 +91,7 @@ def remaining(
     judged: dict[Shape, tuple[Case | None, list[Dropped]]] = {}
     for chain in chains(cases):
         mine = {s: cases[s] for s in chain}
-        judged |= _judge(mine, settings.variants, layout, times, others, policy, unlikely, gone)
+        judged |= _judge(mine, settings.variants, layout, times, others, unlikely, gone)
     kept = [judged[s] for s in cases]
     return State(
         tuple(c for c, _ in kept if c is not None), tuple(d for _, found in kept for d in found)
@@ -118,7 +104,6 @@ def _judge(
     layout: Layout,
     times: Medians,
     others: Mapping[Layout, Medians],
-    policy: Policy,
     unlikely: Mapping[Shape, Mapping[str, str]] | None,
     gone: Collection[tuple[str, str]],
 ) -> dict[Shape, tuple[Case | None, list[Dropped]]]:
@@ -138,15 +123,15 @@ def _judge(
         known = {n: e for n, e in known.items() if (shape[0], n) not in gone}
         seen = times.get(shape, {})
         done = len({r for t in seen.values() for r in t})
-        keep, dropped = _alive(shape, known, policy, done, seen)
+        keep, dropped = _alive(shape, known, done, seen)
         dropped += [
             Dropped(shape[0], shape[1], n, 0, w) for n, w in never.items() if n in case.candidates
         ]
         own = expected[shape].get(NATIVE) or expected[shape].get(BARE)
-        over.append(done >= FEWEST and _over(keep, known, own, seen, variants, policy))
+        over.append(done >= FEWEST and _over(keep, known, own, seen, variants))
         alive = [n for n in names if n in keep or n not in known]
         wanted = {NATIVE, *alive}
-        short = own is None or math.exp(own.mean) < policy.short_us or done < policy.screening
+        short = own is None or math.exp(own.mean) < SHORT_US or done < SCREENING
         if short or NATIVE not in case.candidates or any(n.startswith(PREFIX) for n in alive):
             wanted.add(BARE)
         left = replace(case, candidates=tuple(n for n in case.candidates if n in wanted))
@@ -172,21 +157,20 @@ def _first(chain: list[Shape]) -> list[Shape]:
 def _alive(
     shape: Shape,
     known: Mapping[str, Estimate],
-    policy: Policy,
     done: int,
     seen: Mapping[str, Mapping[int, float]],
 ) -> tuple[list[str], list[Dropped]]:
     if not known:
         return [], []
     top = min(known, key=lambda n: (known[n].mean, n))
-    gain = policy.worth if done >= FEWEST else policy.gain
+    gain = WORTH if done >= FEWEST else GAIN
     keep, dropped = [top], []
     for name in sorted(known, key=lambda n: (known[n].mean - 0.5 * known[n].sd, n)):
         lag = known[name].mean - known[top].mean
         doubt = math.hypot(known[name].sd, known[top].sd)
         if name == top:
             continue
-        if len(keep) < policy.most(done) and lag + gain < policy.doubts * doubt:
+        if len(keep) < most_candidates(done) and lag + gain < DOUBTS * doubt:
             keep.append(name)
             continue
         why = f"{math.exp(lag):.2f} times as slow as {top} (+- {100 * doubt:.0f} %)"
@@ -204,16 +188,15 @@ def _over(
     own: Estimate | None,
     seen: Mapping[str, Mapping[int, float]],
     variants: tuple[str, ...],
-    policy: Policy,
 ) -> bool:
     """Return whether further launches would not change the choice at a size."""
     if not keep or own is None:
         return True
     gains = [own.mean - known[n].mean for n in keep]
-    doubts = [policy.certain * math.hypot(known[n].sd, own.sd) for n in keep]
-    if max(g + d for g, d in zip(gains, doubts, strict=True)) < policy.worth:
+    doubts = [CERTAIN * math.hypot(known[n].sd, own.sd) for n in keep]
+    if max(g + d for g, d in zip(gains, doubts, strict=True)) < WORTH:
         return True
-    return len(keep) == 1 and proven(keep[0], seen, policy.sure, variants)
+    return len(keep) == 1 and proven(keep[0], seen, SURE, variants)
 
 
 def proven(

@@ -102,7 +102,7 @@ def _together(whole: Worker, lanes: Sequence[Worker], progress: Progress) -> Non
             while thread.is_alive():
                 thread.join(LOOK_S)
                 done = sum(max(w.done(w.sites[x]) for w in (whole, *lanes)) for x in whole.sites)
-                progress.most = whole.policy is not None
+                progress.most = any(s.plan.eliminate for s in whole.all())
                 progress.update(done, f"{len(lanes)} at once", whole.progress()[1])
     except BaseException:
         told.set()

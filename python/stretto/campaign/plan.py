@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stretto.campaign.elimination import Policy, shape_of
+from stretto.campaign.elimination import FEW_BATCHES, SCREENING, shape_of
 from stretto.campaign.layout import Layout
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.times import Shape
@@ -26,8 +26,10 @@ from stretto.model.sweep import TOO_MANY, SimulatedCell, messages_of, seconds_of
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.surroundings import deciding, differing
 
-#: batches of calls, least and most, where candidates are not dropped
+#: batches of calls, least and most, after the first rounds (`FEW_BATCHES`)
 BATCHES = (9, 40)
+#: candidates that the model prices at more than so many times the best are not begun with
+PRICED = 3.0
 #: of so many cases it is named how they differ
 FEW = 4
 #: what stays as it was begun -> what to do where it is asked for in another way
@@ -63,14 +65,10 @@ class LayoutPlan:
     def launches_of(self, turn: int) -> range:
         return range(turn * self.nvariants, (turn + 1) * self.nvariants)
 
-    def in_round(self, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> s.Settings:
-        """Return the settings with which a round is measured.
-
-        `policy`: its batches; None: those of every campaign.
-        """
-        if policy is None:
-            return replace(self.settings, cases=tuple(cases))
-        batches = policy.batches[0 if turn < policy.screening else 1]
+    def in_round(self, turn: int, cases: Sequence[s.Case]) -> s.Settings:
+        """Return the settings with which a round is measured."""
+        few = self.eliminate and turn < SCREENING
+        batches = FEW_BATCHES if few else self.settings.batches
         return replace(self.settings, cases=tuple(cases), batches=batches)
 
 
@@ -138,7 +136,7 @@ def _unlikely(
     if request.platform is None or not request.eliminate:
         return {}
 
-    platform, limit = load(request.platform), Policy().priced
+    platform = load(request.platform)
     costs: dict[Shape, dict[str, float]] = {}
     for case in cases:
         cell = SimulatedCell(case.collective, layout.nodes, layout.ppn, case.bytes)
@@ -159,7 +157,7 @@ def _unlikely(
         at = same.index(shape)
         near = same[max(0, at - 1) : at + 2]
         for name, ratio in ratios.items():
-            if all(costs[x].get(name, 0.0) > limit for x in near):
+            if all(costs[x].get(name, 0.0) > PRICED for x in near):
                 words = f"priced at {ratio:.1f} times the best on {platform.name} (simulated)"
                 out.setdefault(shape, {})[name] = words
     return out
@@ -282,9 +280,9 @@ def refuse_elimination(base: Path, eliminate: bool) -> None:
             )  # fmt: skip
 
 
-def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case], policy: Policy | None) -> float:
+def round_s(plan: LayoutPlan, turn: int, cases: Sequence[s.Case]) -> float:
     if not cases:
         return 0.0
-    settings = plan.in_round(turn, cases, policy)
+    settings = plan.in_round(turn, cases)
     needed = tuple(settings.launches_needed())
     return replace(settings, launches=1, variants=needed).estimate_s(settings.reference)

@@ -17,7 +17,6 @@ from stretto.campaign.alone import HeldError, alone_on, refuse_held
 from stretto.campaign.backend import Launches
 from stretto.campaign.begun import LayoutAsked, keep_about, refuse_place
 from stretto.campaign.conclude import Outcome, conclude, system_name
-from stretto.campaign.elimination import Policy
 from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.hosts import Hosts, find_hosts, make_backend, wanted
 from stretto.campaign.layout import Layout, ordered
@@ -45,7 +44,6 @@ class CampaignMPI:
     """One MPI of a campaign on one kind of node.
 
     `base`: where its results go.
-    `policy`: when candidates are dropped; None: never.
     `away`: it will be measured in a batch job: nothing is known of the nodes.
     `pace`: how many times as long as estimated the launches of the campaign take.
     """
@@ -55,18 +53,17 @@ class CampaignMPI:
     hosts: Hosts
     base: Path
     plans: list[LayoutPlan]
-    policy: Policy | None
     away: bool = False
     pace: float = 1.0
 
     @functools.cached_property
     def expected_s(self) -> list[float]:
-        return expected_s(self.plans, self.policy)
+        return expected_s(self.plans)
 
     @functools.cached_property
     def standing(self) -> Standing:
         """What was measured already."""
-        found = Standing(self.plans, self.base, self.identity, self.policy)
+        found = Standing(self.plans, self.base, self.identity)
         for site in [] if self.away else found.all():
             try:
                 site.read()
@@ -126,8 +123,7 @@ def system_of(
         shared = request.shared_cores or hosts.shared_by(layout)
         plans.append(make_plan(request, installation, layout, shared))
         check_plan(results_of(base, layout), plans[-1], identity)
-    policy = Policy() if request.eliminate else None
-    return CampaignMPI(installation, identity, hosts, base, plans, policy, away)
+    return CampaignMPI(installation, identity, hosts, base, plans, away)
 
 
 def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> list[CampaignMPI]:
@@ -142,7 +138,7 @@ def announced(request: Request, say: Callable[[str], None], ask_nodes: bool) -> 
         for system in systems:
             refuse_elimination(system.base, request.eliminate)
         measured = [(x.plan, x.bench.records) for s in systems for x in s.standing.all()]
-        factor = pace(measured, systems[0].policy)
+        factor = pace(measured)
         for system in systems:
             system.pace = factor
     lines = [line for system in systems for line in plan_lines(request, system)]
@@ -226,7 +222,7 @@ def measure_system(
     def worker_of(measures: Backend, silent: bool, only: Sequence[Layout] | None = None) -> Worker:
         return Worker(
             system.plans, system.base, measures, identity, command, say,
-            system.policy, stop_at, silent, only=only, stopping=stopping,
+            stop_at, silent, only=only, stopping=stopping,
         )  # fmt: skip
 
     def lane_of(hosts: tuple[str, ...], only: tuple[Layout, ...]) -> Worker:

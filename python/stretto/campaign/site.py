@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stretto.campaign.elimination import Policy, State, remaining
+from stretto.campaign.elimination import State, remaining
 from stretto.campaign.layout import Layout, teachers
 from stretto.campaign.plan import LayoutPlan, header_of, refuse_other
 from stretto.campaign.times import Medians, medians, until
@@ -117,18 +117,15 @@ class Standing:
     """A campaign of one MPI: what is measured, which rounds are complete, what comes next.
 
     `plans`: of all layouts, in the order of measuring.
-    `policy`: when candidates are dropped; None: never.
     """
 
-    def __init__(
-        self, plans: list[LayoutPlan], base: Path, identity: Identity, policy: Policy | None
-    ) -> None:
-        self.base, self.identity, self.policy = base, identity, policy
+    def __init__(self, plans: list[LayoutPlan], base: Path, identity: Identity) -> None:
+        self.base, self.identity = base, identity
         order = [p.layout for p in plans]
         self.sites = {
             plan.layout: Site(
                 plan, results_of(base, plan.layout), Bench(header_of(plan, identity, [])),
-                teachers(plan.layout, order) if policy is not None else [],
+                teachers(plan.layout, order) if plan.eliminate else [],
             )
             for plan in plans
         }  # fmt: skip
@@ -163,7 +160,7 @@ class Standing:
         tried once more because of a later start.
         """
         turn = launch // site.plan.nvariants
-        ledger.settings = site.plan.in_round(turn, self.cases(site, turn).cases, self.policy)
+        ledger.settings = site.plan.in_round(turn, self.cases(site, turn).cases)
         out = set() if launch not in ledger.ended else {
             (r.collective, r.candidate) for r in ledger.again
         }  # fmt: skip
@@ -185,9 +182,9 @@ class Standing:
 
     def cases(self, site: Site, turn: int) -> State:
         """Return what the rounds before one leave to be measured, and whom they have dropped."""
-        if self.policy is None:
-            return State(site.plan.settings.cases, ())
         plan = site.plan
+        if not plan.eliminate:
+            return State(plan.settings.cases, ())
         past = until(site.bench, turn * plan.nvariants)
         key = len(past.records)  # nothing more was measured: nothing else is worth it
         if key not in site.known:
@@ -196,7 +193,6 @@ class Standing:
                 plan.layout,
                 medians(past, plan.nvariants),
                 {x: self.times(self.sites[x]) for x in site.teachers},
-                self.policy,
                 plan.unlikely,
                 set(standing_exclusions(past.records)),
             )

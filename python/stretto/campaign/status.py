@@ -8,7 +8,7 @@ from typing import Any
 
 from stretto.campaign.begun import About, LayoutAsked, read_about
 from stretto.campaign.conclude import system_name, table_place
-from stretto.campaign.elimination import Policy, State
+from stretto.campaign.elimination import State
 from stretto.campaign.expected import expected_s, pace
 from stretto.campaign.layout import ordered
 from stretto.campaign.plan import LayoutPlan, plan_of, round_s
@@ -31,18 +31,17 @@ SLOW = 1.5
 
 def read_status(directory: Path) -> dict[str, Any]:
     about = read_about(directory)
-    policy = Policy() if about.eliminate else None
     damaged: list[str] = []
     names = {*about.systems, *(system_name(p.parent) for p in directory.glob(f"*/*/[!.]*{ENDING}"))}
-    found = {name: _standing(directory / name, about, policy, damaged) for name in sorted(names)}
-    factor = pace(_measured([x for x in found.values() if x is not None]), policy)
+    found = {name: _standing(directory / name, about, damaged) for name in sorted(names)}
+    factor = pace(_measured([x for x in found.values() if x is not None]))
     systems = [
         _system(directory, name, standing, about.systems.get(name, {}), factor)
         for name, standing in found.items()
     ]
     return {
         "directory": str(directory),
-        "eliminate": policy is not None,
+        "eliminate": about.eliminate,
         "systems": systems,
         "pace": factor,
         "complete": bool(systems) and not damaged and all(s["complete"] for s in systems),
@@ -51,9 +50,7 @@ def read_status(directory: Path) -> dict[str, Any]:
     }
 
 
-def _standing(
-    base: Path, about: About, policy: Policy | None, damaged: list[str]
-) -> Standing | None:
+def _standing(base: Path, about: About, damaged: list[str]) -> Standing | None:
     """Return how an MPI's begun layouts stand; None: there are none."""
     name = system_name(base)
     plans: dict[str, LayoutPlan] = {}
@@ -72,7 +69,7 @@ def _standing(
     known = [x for x in about.systems.get(name, {}) if x in plans]
     more = ordered(plan.layout for x, plan in plans.items() if x not in known)
     order = [plans[x] for x in (*known, *(y.name for y in more))]
-    standing = Standing(order, base, identity, policy)
+    standing = Standing(order, base, identity)
     for site in standing.all():
         try:
             site.read()
@@ -128,7 +125,7 @@ def _absent(base: Path, name: str, asked: LayoutAsked) -> dict[str, Any]:
 
 def ahead(standing: Standing) -> list[dict[str, Any]]:
     """Return the state of each layout, and what is left of it by estimates before the start."""
-    usual = expected_s([site.plan for site in standing.all()], standing.policy)
+    usual = expected_s([site.plan for site in standing.all()])
     layouts = [_layout(standing, site) for site in standing.all()]
     for x, most in zip(layouts, usual, strict=True):
         # what is alive now will not all be to the end: nobody knows better than before the start
@@ -137,7 +134,7 @@ def ahead(standing: Standing) -> list[dict[str, Any]]:
 
 
 def _layout(standing: Standing, site: Site) -> dict[str, Any]:
-    plan, policy = site.plan, standing.policy
+    plan = site.plan
     rounds, turn = plan.settings.launches, standing.turn(site)
     alive = State((), ()) if turn is None else standing.cases(site, turn)
     dropped = standing.cases(site, rounds if turn is None else turn).dropped
@@ -145,8 +142,8 @@ def _layout(standing: Standing, site: Site) -> dict[str, Any]:
     if turn is not None:
         ledger, launches = ledger_of(site), plan.launches_of(turn)
         share = sum(standing.lacks(site, k, ledger) for k in launches) / len(launches)
-        left = share * round_s(plan, turn, alive.cases, policy)
-        left += sum(round_s(plan, t, alive.cases, policy) for t in range(turn + 1, rounds))
+        left = share * round_s(plan, turn, alive.cases)
+        left += sum(round_s(plan, t, alive.cases) for t in range(turn + 1, rounds))
     waits = [x.name for x in site.teachers if standing.turn(standing.sites[x]) is not None]
     return {
         "layout": plan.layout.name,

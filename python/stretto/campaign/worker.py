@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from stretto.campaign.elimination import Policy, State
+from stretto.campaign.elimination import State
 from stretto.campaign.layout import Layout
 from stretto.campaign.plan import LayoutPlan, check_plan
 from stretto.campaign.site import Site, Standing, gains, ledger_of, results_of
@@ -71,7 +71,6 @@ class Worker(Standing):
         identity: Identity,
         command: list[str],
         say: Callable[[str], None],
-        policy: Policy | None = None,
         stop_at: float | None = None,
         quiet: bool = False,
         poll_s: float = POLL_S,
@@ -80,7 +79,7 @@ class Worker(Standing):
     ) -> None:
         for plan in plans:
             check_plan(results_of(base, plan.layout), plan, identity)
-        super().__init__(plans, base, identity, policy)
+        super().__init__(plans, base, identity)
         self.backend = backend
         self.command = command
         self.say = say
@@ -189,7 +188,7 @@ class Worker(Standing):
             if k not in site.given_up and self.lacks(site, k, ledger)
         )  # fmt: skip
         found: State = self.cases(site, turn)
-        settings = site.plan.in_round(turn, found.cases, self.policy)
+        settings = site.plan.in_round(turn, found.cases)
         known = gains(site.bench)
         done = self.backend.measure(settings, launch, writer, self.stop_at)
         if not done and self._late():  # nobody's fault
@@ -239,7 +238,7 @@ class Worker(Standing):
 
     def _show(self, progress: Progress, site: Site, turn: int) -> None:
         done, total = self.progress()
-        progress.most = self.policy is not None  # most layouts end before
+        progress.most = site.plan.eliminate  # most layouts end before
         progress.update(done, f"{site.plan.layout.words}, round {turn + 1}", total)
 
 
