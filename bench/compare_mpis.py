@@ -35,7 +35,7 @@ from typing import Any
 from flag import CLASSES
 
 from stretto.errors import StrettoError
-from stretto.files.bench import Header, read_bench
+from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import collect, collect_host
 from stretto.files.schema import encode
@@ -49,6 +49,8 @@ from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.progress import Progress
 
+#: batches of a launch that a median needs where only some of them count
+FEWEST_NEAR = 3
 #: collective, bytes, most of the best MPI's time, most of the host MPI's time
 FIGURES: list[tuple[str, int, float | None, float | None]] = [
     ("allreduce", 8, 0.45, None),
@@ -313,6 +315,18 @@ def batches_by_flag(sides: list[Side]) -> dict[str, int]:
     )
 
 
+def while_flag(bench: Bench, flag_ns: tuple[float, float] | None) -> Bench:
+    """Keep the batches during which a flag took so long; of launches with too few of them none."""
+    if flag_ns is None:
+        return bench
+    low, high = flag_ns
+    for sample in bench.samples:
+        pairs = zip(sample.times_us, sample.flag_ns or [], strict=False)
+        found = [us for us, ns in pairs if low <= ns < high]
+        sample.times_us = found if len(found) >= FEWEST_NEAR else []
+    return bench
+
+
 def evaluate(
     arguments: argparse.Namespace,
     sides: list[Side],
@@ -323,7 +337,7 @@ def evaluate(
     """Return medians, ratios and whether each figure was reached, of batches with such a flag."""
     times: dict[tuple[str, int, str, str], Timing] = {}
     for side in sides:
-        for cell, found in timings(read_bench(side.path), flag_ns).items():
+        for cell, found in timings(while_flag(read_bench(side.path), flag_ns)).items():
             for candidate, timing in found.items():
                 name = candidate if side is host and candidate != BARE else side.name
                 times[cell.collective, cell.bytes, cell.mode, name] = timing

@@ -39,11 +39,11 @@ class Outcome:
     """
 
     mpi: str
-    table: Path | None
-    results: list[Path]
-    rows: list[Row]
-    regret: str | None
-    complete: bool
+    table: Path | None = None
+    results: list[Path] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    regret: str | None = None
+    complete: bool = False
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ended: bool = True
@@ -64,7 +64,7 @@ def _conclude(
 ) -> Outcome:
     mpi = standing.identity.mpi
     whole = _whole(request, standing, say)
-    found = Outcome(f"{mpi.family}-{mpi.version}", None, [], [], None, complete, ended=complete)
+    found = Outcome(f"{mpi.family}-{mpi.version}", complete=complete, ended=complete)
     benches: dict[Layout, Bench] = {}
     gone: dict[Layout, set[tuple[str, str]]] = {}
     for site in whole.all():

@@ -171,7 +171,7 @@ def run_campaign(
             if stopping.is_set():
                 why = [f"{system.installation.name}: stopped before its first launch"]
                 name = f"{system.identity.mpi.family}-{system.identity.mpi.version}"
-                out.append(Outcome(name, None, [], [], None, False, why, ended=False))
+                out.append(Outcome(name, left_out=why, ended=False))
                 continue
             try:
                 out.append(measure_system(request, system, command, say, stop_at, stopping, about))
@@ -184,7 +184,7 @@ def run_campaign(
                     say(line)
                 name = system.installation.name
                 why = [f"{name}: {error}"]
-                out.append(Outcome(name, None, [], [], None, False, why, remedy=error.remedy))
+                out.append(Outcome(name, left_out=why, remedy=error.remedy))
     return out
 
 

@@ -164,10 +164,7 @@ def _layout(standing: Standing, site: Site) -> dict[str, Any]:
              "reason": r.reason, "detail": r.detail}
             for r in standing_exclusions(site.bench.records).values()
         ],
-        "dropped": [
-            {"collective": d.collective, "bytes": d.bytes, "candidate": d.candidate,
-             "launches": d.launches, "why": d.why} for d in dropped
-        ],
+        "dropped": [vars(d) for d in dropped],
         "left_s": left,
     }  # fmt: skip
 

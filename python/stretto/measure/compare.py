@@ -29,8 +29,6 @@ NATIVE = "native"
 BARE = "bare"
 #: below this a single call cannot be timed, and batches decide (us)
 BATCHES_BELOW_US = 2.0
-#: values of a launch that a median needs where only some of them count
-FEWEST_NEAR = 3
 #: part of the launches that may run on a busy machine before "no difference" is inconclusive
 BUSY_LAUNCHES = 0.25
 
@@ -120,14 +118,10 @@ def cell_of(s: Sample) -> Cell:
     return Cell(s.collective, s.bytes, *kind, s.mode, s.pattern or "")
 
 
-def timings(
-    bench: Bench, flag_ns: tuple[float, float] | None = None
-) -> dict[Cell, dict[str, Timing]]:
+def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     """Return, for each cell and candidate, the median of each launch and their interval.
 
-    Wrong results and excluded candidates are left out: no time of theirs counts. `flag_ns`: only
-    values during which a flag between the cores took so many ns (`Sample`), at least as many as
-    `FEWEST_NEAR` in a launch.
+    Wrong results and excluded candidates are left out: no time of theirs counts.
     """
     gone = set(standing_exclusions(bench.records))
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
@@ -137,10 +131,9 @@ def timings(
     medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     references: dict[tuple[Cell, str], dict[int, float]] = defaultdict(dict)
     for sample in bench.samples:
-        times_us = sample.times_us if flag_ns is None else _while_flag(sample, *flag_ns)
-        if (sample.collective, sample.candidate) not in gone and times_us:
+        if (sample.collective, sample.candidate) not in gone and sample.times_us:
             cell = cell_of(sample)
-            medians[cell][sample.candidate][sample.launch] = float(np.median(times_us))
+            medians[cell][sample.candidate][sample.launch] = float(np.median(sample.times_us))
             if sample.reference_us is not None and leaves_messages(sample.candidate):
                 references[cell, sample.candidate][sample.launch] = sample.reference_us
     return {
@@ -158,12 +151,6 @@ def timings(
         }
         for cell, candidates in sorted(medians.items())
     }
-
-
-def _while_flag(sample: Sample, low: float, high: float) -> list[float]:
-    pairs = zip(sample.times_us, sample.flag_ns or [], strict=False)
-    found = [us for us, ns in pairs if low <= ns < high]
-    return found if len(found) >= FEWEST_NEAR else []
 
 
 def compare_times(

@@ -313,7 +313,6 @@ def simulated_table(
     family: Family,
     version: str,
     *,
-    baseline: str = "openmpi",
     seed: int = 1,
     done: Callable[[SimulatedCell], None] = lambda cell: None,
 ) -> tuple[Table, list[Answer]]:
@@ -329,10 +328,10 @@ def simulated_table(
     ]  # fmt: skip
     if not cells:
         raise UsageError("there is nothing to simulate", "--nodes", "at least two ranks are needed")
-    answers = list(simulate(cells, platform, baseline=baseline, seed=seed, wide=True, done=done))
+    answers = list(simulate(cells, platform, seed=seed, done=done))
     layouts = {(a.cell.nodes, a.cell.ppn) for a in answers}
     one = layouts.pop() if len(layouts) == 1 else (None, None)
-    stands = {} if family in BASELINES else {"baseline": baseline}
+    stands = {} if family in BASELINES else {"baseline": "openmpi"}
     found = [replace(r, evidence={**r.evidence, **stands}) for r in rows(answers)]
     table = Table(
         family, version, one[0], one[1], CREATED, __version__, platform.name,

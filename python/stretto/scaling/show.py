@@ -268,13 +268,8 @@ def as_json(found: Findings, price: float | None) -> dict[str, Any]:
         ],
         "fastest": [
             {"kind": t.kind, **vars(t.best.point), "speedup": t.best.speedup, "certain": t.certain,
-             "slower": [{**vars(m.point), "outcome": v.outcome, "why": v.words}
-                        for m, v in t.slower],
-             "equal": [{**vars(m.point), "outcome": v.outcome, "why": v.words}
-                       for m, v in t.equal],
-             "enough": None if t.enough is None else
-             {**vars(t.enough[0].point), "outcome": t.enough[1].outcome,
-              "why": t.enough[1].words}}
+             "slower": [_against(*e) for e in t.slower], "equal": [_against(*e) for e in t.equal],
+             "enough": None if t.enough is None else _against(*t.enough)}
             for t in found.turns
         ],
         "cheapest": None if found.cheapest is None else _point(found.cheapest),
@@ -283,6 +278,10 @@ def as_json(found: Findings, price: float | None) -> dict[str, Any]:
         "failed": [{**vars(p), "kind": k, "why": w} for p, k, w in found.failed],
         "conclusions": sentences(found, price),
     }  # fmt: skip
+
+
+def _against(m: MeasuredPoint, verdict: Verdict) -> dict[str, Any]:
+    return {**vars(m.point), "outcome": verdict.outcome, "why": verdict.words}
 
 
 def _point(m: MeasuredPoint) -> dict[str, Any]:
