@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
+from stretto.campaign.conclude import conclude
 from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
@@ -182,6 +183,14 @@ if __name__ == "__main__":
     pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     done = worker_of(request_of(Path(sys.argv[1])), Fake(lambda: time.sleep(pause))).run()
     sys.exit(0 if done else 3)
+
+
+def table(request: Request, worker: Worker) -> str:
+    """The table that comes of it, without the line that says when."""
+    outcome = conclude(request, worker, lambda text: None, True)
+    assert outcome.table is not None
+    lines = outcome.table.read_text().splitlines()
+    return "\n".join(x for x in lines if not x.startswith("created"))
 
 
 def written(worker: Worker) -> Counter[tuple[object, ...]]:

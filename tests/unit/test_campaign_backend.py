@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import sweeps
 from stretto.campaign import plan, run
 from stretto.campaign.backend import BATCH_S, Launches
 from stretto.campaign.hosts import Hosts
@@ -13,10 +14,10 @@ from stretto.campaign.request import make_request
 from stretto.errors import StrettoError
 from stretto.files.bench import Header
 from stretto.files.bench_writer import BenchWriter
-from stretto.files.identity import MPIIdentity, collect
 from stretto.measure import candidates, runner
 from test_measure_runner import FakeMPI, mpi, settings
 
+HEADER = Header("0", "", sweeps.HOST, sweeps.MPI, ["t"])
 __all__ = ["mpi"]  # the stand-in of test_measure_runner, as a fixture
 
 
@@ -31,10 +32,8 @@ def test_a_launch_has_its_time_by_what_is_left_of_it(
         return write(*of)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runner, "format_job", spy)
-    identity = collect(MPIIdentity("openmpi", "openmpi", "4.1.4"))
-    header = Header(identity.stretto, identity.created, identity.host, identity.mpi, ["t"], {})
     backend = Launches(mpi, (), lambda text: None)
-    with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
+    with BenchWriter(tmp_path / "r.bench.jsonl", HEADER) as writer:
         for batches in ((5, 9), (9, 40)):
             s = settings(batches=batches, ppn=2)
             writer.previous.records.clear()
@@ -46,10 +45,8 @@ def test_who_is_excluded_is_named_once_with_what_a_campaign_can_do(
     mpi: FakeMPI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE", "ring=crash")
-    identity = collect(MPIIdentity("openmpi", "openmpi", "4.1.4"))
-    header = Header(identity.stretto, identity.created, identity.host, identity.mpi, ["t"], {})
     backend = Launches(mpi, (), lambda text: None)
-    with BenchWriter(tmp_path / "r.bench.jsonl", header) as writer:
+    with BenchWriter(tmp_path / "r.bench.jsonl", HEADER) as writer:
         backend.measure(settings(("native", "ring"), ppn=2), 0, writer)
     (said,) = (x for x in backend.notes if " is excluded" in x)
     assert said.startswith("ring is excluded for allreduce: at 8 B: ")

@@ -31,7 +31,7 @@ from stretto.errors import StrettoError
 from stretto.files.append import BusyError
 from stretto.files.identity import MPIIdentity
 from stretto.measure.variants import variant_for
-from sweeps import Fake, request_of, worker_of, written
+from sweeps import Fake, request_of, table, worker_of, written
 
 ONE = Layout(1, 2)
 SMALL = (ONE, Layout(2, 2), Layout(4, 2))
@@ -52,13 +52,6 @@ def taken(worker: Worker) -> Taken:
         for layout, site in worker.sites.items()
         for s in site.bench.samples
     }
-
-
-def table(request: Request, worker: Worker) -> str:
-    outcome = conclude(request, worker, lambda text: None, True)
-    assert outcome.table is not None
-    lines = outcome.table.read_text().splitlines()
-    return "\n".join(x for x in lines if not x.startswith("created"))
 
 
 def status_of(request: Request) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from stretto.campaign.worker import Worker
 from stretto.errors import StrettoError
 from stretto.files.bench_writer import BenchWriter
 from stretto.measure.settings import Settings
-from sweeps import Fake, request_of, worker_of, written
+from sweeps import Fake, request_of, table, worker_of, written
 
 NODES = ("a", "b", "c", "d", "e")
 LAYOUTS = (Layout(1, 2), Layout(2, 1), Layout(2, 2), Layout(4, 1))
@@ -90,13 +90,6 @@ def run(
     said: list[str] = []
     whole = whole or worker_of(request, Fake())
     return side_by_side(whole, names, lane, said.append), whole, said
-
-
-def table(request: Request, worker: Worker) -> str:
-    outcome = conclude(request, worker, lambda text: None, True)
-    assert outcome.table is not None
-    lines = outcome.table.read_text().splitlines()
-    return "\n".join(x for x in lines if not x.startswith("created"))
 
 
 def test_nodes_are_cut_into_disjoint_parts() -> None:

@@ -108,20 +108,9 @@ def test_a_campaign_by_srun_can_be_planned_outside_of_slurm(here: FakeMPI, tmp_p
 def test_the_plan_as_json(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [
-        "campaign",
-        "plan",
-        "--nodes",
-        "2,4",
-        "--ppn",
-        "1",
-        "--hosts",
-        "a,b",
-        "--candidates",
-        "ring",
-    ]
-    words += ["--collective", "allreduce,allgather", "--bytes", "8,64", "--launches", "2"]
-    words += ["--out", str(tmp_path / "c"), "--json"]
+    words = ["campaign", "plan", "--nodes", "2,4", "--ppn", "1", "--hosts", "a,b", "--launches"]
+    words += ["2", "--candidates", "ring", "--collective", "allreduce,allgather", "--bytes"]
+    words += ["8,64", "--out", str(tmp_path / "c"), "--json"]
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
@@ -173,17 +162,8 @@ def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path)
 def test_a_collective_that_loses_all_its_sizes_is_refused(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [
-        "campaign",
-        "plan",
-        "--nodes",
-        "1",
-        "--collective",
-        "allreduce,bcast",
-        "--bytes",
-        "9,13",
-    ]
-    assert cli.main([*words, "--out", str(tmp_path / "c")]) == 2
+    words = ["campaign", "plan", "--nodes", "1", "--collective", "allreduce,bcast"]
+    assert cli.main([*words, "--bytes", "9,13", "--out", str(tmp_path / "c")]) == 2
     said = capsys.readouterr().err
     assert "allreduce has no size to be measured at" in said and "--bytes" in said
     make_request({"bytes": "9,13"}, tmp_path / "c", "here")  # nobody has named it
@@ -201,19 +181,8 @@ def test_shared_cores_are_in_the_plan(here: FakeMPI, tmp_path: Path) -> None:
 def test_a_budget_is_in_the_plan(
     here: FakeMPI, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [
-        "campaign",
-        "plan",
-        "--nodes",
-        "1",
-        "--ppn",
-        "2",
-        "--candidates",
-        "shm",
-        "--collective",
-        "bcast",
-    ]
-    words += ["--out", str(tmp_path / "c"), "--json"]
+    words = ["campaign", "plan", "--nodes", "1", "--ppn", "2", "--candidates", "shm"]
+    words += ["--collective", "bcast", "--out", str(tmp_path / "c"), "--json"]
     for budget, short in (("1s", True), ("10h", False)):
         assert cli.main([*words, "--budget", budget]) == 0
         out, err = capsys.readouterr()
