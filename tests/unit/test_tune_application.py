@@ -202,7 +202,7 @@ def test_a_busy_machine_hides_no_gain_of_a_job_without_collectives(
             profile(*calls), cpu_s=[1.0, 1.0], core_wait_s=[9.0, 9.0], involuntary=[9000, 9000]
         )
         monkeypatch.setattr(application, "profile_of", lambda session, found=found: found)
-        monkeypatch.setattr(application, "_nothing", lambda *words: words[2:])
+        monkeypatch.setattr(application, "_nothing", lambda *words: words[1:])
         session: Any = SimpleNamespace(o=SimpleNamespace(only=None), say=lambda line: None)
         said, verdict = application._steps(session)  # type: ignore[misc]
         assert verdict.outcome == outcome
@@ -444,7 +444,7 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
         return Run(kind, number, value * noise, took, 0, others=0.5)  # type: ignore[arg-type]
 
     limit = limit_of(find_needs(made), measure, 10.0)
-    found = both_ways(session, made, "", one, lambda text, *_: text, limit=limit)  # type: ignore[arg-type]
+    found = both_ways(session, "", one, lambda text, *_: text, limit=limit)  # type: ignore[arg-type]
     text = found.conclusion
     assert ("above what tuning" in text) == bool(warned) and warned in text
     assert ("Repeat with --restart on an idle machine" in text) == bool(warned)

@@ -93,7 +93,7 @@ def place_command(
         directory = (session.o.out / "order").resolve()
         first = answer(found, profile.nranks)
         if not found.gain:
-            write_result(session, profile, first, [], found=Verdict("same", first))
+            write_result(session, first, [], found=Verdict("same", first))
             return PlacedCommand(found, nodes, first)
         write_order(directory, nodes, found.best)
         write_picture(traffic_of(profile), found, directory / "matrix.html")
@@ -105,7 +105,7 @@ def place_command(
         )
         if session.o.dry_run:
             return PlacedCommand(found, nodes, "dry run: the order was not tried", typed)
-        result = _both_ways(session, profile, found, nodes, given, directory)
+        result = _both_ways(session, found, nodes, given, directory)
         return PlacedCommand(found, nodes, result.conclusion, typed, result.helps)
 
 
@@ -155,9 +155,8 @@ def nodes_of_job(
 
 
 def _both_ways(
-    session: Tuning, profile: Profile, found: Ordering, nodes: JobNodes, given: LaunchOptions,
-    directory: Path,
-) -> TuneResult:  # fmt: skip
+    session: Tuning, found: Ordering, nodes: JobNodes, given: LaunchOptions, directory: Path
+) -> TuneResult:
     job = session.job
     applied = f"{nodes.names} {found.best.node.tolist()} {found.best.seat.tolist()}\n"
     sent: dict[Kind, float] = {}
@@ -186,7 +185,7 @@ def _both_ways(
             )
         return text
 
-    return both_ways(session, profile, applied, one, words)
+    return both_ways(session, applied, one, words)
 
 
 def _changing(job: Job, given: LaunchOptions) -> Callable[[list[str]], list[str]]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from stretto.files.identity import collect
 from stretto.files.outcome import Verdict
-from stretto.files.profile import Profile
 from stretto.files.table import TUNABLE, table_of, write_table
 from stretto.files.usage import busy_words, usage_of
 from stretto.files.verdict import GainInterval
@@ -72,7 +71,7 @@ def _steps(session: Tuning) -> TuneResult:
         if busy is not None and needs.tunable_s + needs.waiting_s > 0:
             found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
             reason = f"inconclusive: {busy}. By this profile, {reason}"
-        return _nothing(session, profile, reason, found)
+        return _nothing(session, reason, found)
     for line in needs_lines(needs):
         session.say(line)
     state_cost(session, needs)
@@ -84,11 +83,11 @@ def _steps(session: Tuning) -> TuneResult:
         session.end = "decided" if words is None else "cut" if session.cut else "open"
         if words is None:
             text += "; no measured algorithm was significantly faster than native"
-            return _nothing(session, profile, text, Verdict("same", text), benches)
+            return _nothing(session, text, Verdict("same", text), benches)
         budget = (lacking(session, needs) or "more of --budget") if session.cut else ""
         missing = missing_words(open_points(comparisons)[0], budget)
         found = Verdict("inconclusive", words, missing)
-        return _nothing(session, profile, f"{words}. {text}", found, benches)
+        return _nothing(session, f"{words}. {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
     wall = session.run_s if session.o.metric.pattern is None else None
     predicted = predict(needs, table, comparisons, session.o.seed, wall)
@@ -99,9 +98,8 @@ def _steps(session: Tuning) -> TuneResult:
         session.end = "little"
         text, few = little(predicted, busy)
         return write_result(
-            session, profile, text, benches, table=table, helps=True, predicted=predicted,
-            found=few,
-        )  # fmt: skip
+            session, text, benches, table=table, helps=True, predicted=predicted, found=few
+        )
     return verify(session, profile, table, predicted, benches, limit)
 
 
@@ -145,10 +143,10 @@ def _prepare(session: Tuning) -> None:
 
 
 def _nothing(
-    session: Tuning, profile: Profile, reason: str, found: Verdict, benches: Sequence[Path] = ()
+    session: Tuning, reason: str, found: Verdict, benches: Sequence[Path] = ()
 ) -> TuneResult:
     """Write the verdict that nothing is to be gained, and why; no run of CMD is spent on it."""
     if not benches:
         # A table of an earlier attempt must not outlive this verdict.
         session.path("table").unlink(missing_ok=True)
-    return write_result(session, profile, reason, benches, found=found)
+    return write_result(session, reason, benches, found=found)

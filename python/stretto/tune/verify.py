@@ -82,7 +82,6 @@ class TuneOutlook:
 
 def write_result(
     session: Tuning,
-    profile: Profile,
     conclusion: str,
     benches: Sequence[Path],
     runs: Sequence[Run] = (),
@@ -112,7 +111,7 @@ def write_result(
             created=session.written or identity.created,
             host=identity.host,
             mpi=identity.mpi,
-            command=list(profile.command),
+            command=session.o.words,
             metric=session.o.metric,
             runs=list(runs),
             predicted=predicted,
@@ -174,12 +173,11 @@ def verify(
     # rows for a part of the ranks may be the same elsewhere
     layout = f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
     applied = layout + _rows_text(session.path("table"))
-    return both_ways(session, profile, applied, one, words, table, predicted, benches, limit)
+    return both_ways(session, applied, one, words, table, predicted, benches, limit)
 
 
 def both_ways(
     session: Tuning,
-    profile: Profile,
     applied: str,
     one: Callable[[Kind, int], Run | None],
     words: Callable[[str, Verdict, GainInterval | None, list[Run]], str],
@@ -197,8 +195,9 @@ def both_ways(
     runs = _earlier(session, applied)
 
     def save(text: str) -> None:
-        write_result(session, profile, text, benches, runs, predicted=predicted, applied=applied,
-                     limit=limit)  # fmt: skip
+        write_result(
+            session, text, benches, runs, predicted=predicted, applied=applied, limit=limit
+        )
 
     found, planned = _take_turns(session, runs, one, save)
     metric, measured = session.o.metric, gain(runs, session.o.metric)
@@ -218,7 +217,7 @@ def both_ways(
         session.say(f"stretto: warning: the machine was busy: {busy}")
     helps = found.outcome != "slower"
     return write_result(
-        session, profile, text, benches, runs, table, helps, predicted, measured, compared, found,
+        session, text, benches, runs, table, helps, predicted, measured, compared, found,
         applied, limit, warning,
     )  # fmt: skip
 
