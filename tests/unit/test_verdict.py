@@ -15,7 +15,7 @@ from stretto.measure.compare import (
     open_words,
     timings,
 )
-from stretto.measure.idle import busy_before, busy_launches, busy_note
+from stretto.measure.idle import busy_before, busy_note, disturbed
 from stretto.measure.show import table_lines
 from stretto.measure.stats import Interval
 from stretto.measure.verdict import judge, launches_missing
@@ -157,7 +157,7 @@ def test_usage_of_busy_or_sleeping_ranks_is_told_apart(used: Usage, busy: bool) 
 
 def test_busy_launches_of_more_ranks_than_processors_are_not_others_work() -> None:
     bench = results(6, {"native": NATIVE}, BUSY)
-    assert busy_launches(bench) == set(range(6))
+    assert disturbed(bench).keys() == set(range(6))
     note = busy_note(bench)
     assert note is not None and note.startswith("the machine was busy in 6 of 6 launches: ranks")
     assert busy_note(results(6, {"native": NATIVE}, BUSY, ppn=8)) is None

@@ -77,7 +77,7 @@ def decide_layout(bench: Bench, layout: Layout, nvariants: int, fitted: Fitted) 
         return chosen[collective]
 
     rows = decide(
-        comparisons, layout.nodes, layout.ppn, choose=chosen_of,
+        comparisons, layout.nodes, layout.ppn, chooser=chosen_of,
         usable=lambda c: c not in (NATIVE, BARE), calls=calls_of(times),
     )  # fmt: skip
     regrets = regrets_of(bench, nvariants, chosen)

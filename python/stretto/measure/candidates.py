@@ -15,7 +15,6 @@ from stretto.measure.baseline import with_bare
 from stretto.measure.compare import BARE, NATIVE
 from stretto.measure.settings import EXTRA, check_candidates
 from stretto.measure.show import columns
-from stretto.measure.variants import variant_for
 from stretto.mpi.algorithms import NativeAlgorithm, discover, named
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.algorithms.forced import RULES, exported, forced, mark_of
@@ -221,11 +220,6 @@ def has_interposer(abi: Abi) -> bool:
     except StrettoError:
         return False
     return True
-
-
-def need_interposer(candidates: list[str], abi: Abi) -> None:
-    if any(variant_for(c) == "stretto" for c in candidates):
-        library("interposer", abi)
 
 
 def refuse_unknown(

@@ -12,7 +12,7 @@ import numpy as np
 from stretto.counted import counted, sized
 from stretto.files.bench import Bench, Sample, standing_exclusions
 from stretto.files.outcome import Outcome, Verdict
-from stretto.measure.idle import busy_launches
+from stretto.measure.idle import disturbed
 from stretto.measure.reference import Timed, exponent, leaves_messages
 from stretto.measure.stats import (
     FEWEST,
@@ -127,7 +127,7 @@ def timings(bench: Bench) -> dict[Cell, dict[str, Timing]]:
     gone |= {(s.collective, s.candidate) for s in bench.samples if not s.correct}
     variants = bench.header.settings.get("variants")
     kinds = len(variants) if isinstance(variants, list | tuple) else 0
-    busy = busy_launches(bench)
+    busy = frozenset(disturbed(bench))
     medians: dict[Cell, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     references: dict[tuple[Cell, str], dict[int, float]] = defaultdict(dict)
     for sample in bench.samples:

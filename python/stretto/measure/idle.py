@@ -68,7 +68,7 @@ def busy_before(shares: Sequence[float | None]) -> str | None:
     return f"other processes used {100 * share:.0f} % of its processors before the runs"
 
 
-def _disturbed(bench: Bench) -> dict[int, Usage]:
+def disturbed(bench: Bench) -> dict[int, Usage]:
     """Return what the ranks of launches on a busy machine had, by launch.
 
     Where ranks outnumber processors they wait for one another's: that is no other work.
@@ -79,13 +79,9 @@ def _disturbed(bench: Bench) -> dict[int, Usage]:
     return {k: used for k, used in found.items() if ppn.get(k, 1) <= used.cores}
 
 
-def busy_launches(bench: Bench) -> frozenset[int]:
-    return frozenset(_disturbed(bench))
-
-
 def busy_note(*benches: Bench) -> str | None:
     """Return the note for every page on results of a busy machine; None where it was quiet."""
-    found = [used for bench in benches for used in _disturbed(bench).values()]
+    found = [used for bench in benches for used in disturbed(bench).values()]
     if not found:
         return None
     worst = max(found, key=lambda used: used.waited)

@@ -16,7 +16,6 @@ from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import (
     asked,
     default_candidates,
-    need_interposer,
     refuse_unknown,
     unlisted,
 )
@@ -33,6 +32,7 @@ from stretto.measure.settings import (
     mpi_name,
 )
 from stretto.measure.show import size_words
+from stretto.measure.variants import variant_for
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
@@ -151,8 +151,8 @@ class Shapes:
             for c in self.collectives
             for size in ([0] if c == "barrier" else [8] if c == "self" else self.sizes)
         ]  # fmt: skip
-        for case in found:
-            need_interposer(list(case.candidates), installation.abi)
+        if any(variant_for(name) == "stretto" for case in found for name in case.candidates):
+            library("interposer", installation.abi)
         return found
 
     def _candidates(self, place: Where, name: str, size: int) -> list[str]:

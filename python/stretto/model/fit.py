@@ -92,11 +92,6 @@ def _link(values: Sequence[float], eager: float) -> Link:
     )  # fmt: skip
 
 
-def _eager_candidates(latency: Series) -> list[float]:
-    sizes = [n for n, _ in latency.points if n > 0]
-    return [float(n) for n in sizes if n >= 512]
-
-
 def _starts(
     latency: Series,
     bandwidth: Series | None,
@@ -157,7 +152,7 @@ def fit_level(
         return difference
 
     best: tuple[float, float, np.ndarray] | None = None
-    for eager in _eager_candidates(latency):
+    for eager in (float(n) for n, _ in latency.points if n >= 512):
         for start in starts:
             low = np.log(start) - np.log(300.0)
             low[0] = min(np.log(0.3 * small), np.log(start[0]) - 0.1)  # a latency is no overhead

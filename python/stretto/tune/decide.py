@@ -270,10 +270,6 @@ def complete(
     return dict(out)
 
 
-def _choose(sizes: Mapping[int, Sequence[Comparison]], options: Options) -> dict[int, str]:
-    return choose(options, ties(sizes, options))
-
-
 def _own(candidate: str) -> bool:
     return not candidate.startswith((NATIVE, BARE))
 
@@ -284,7 +280,7 @@ def decide(
     ppn: int | None,
     spans: Mapping[str, Mapping[int, SizeRange]] | None = None,
     source: str = "measured",
-    choose: Callable[[str, Options], dict[int, str]] | None = None,
+    chooser: Callable[[str, Options], dict[int, str]] | None = None,
     usable: Callable[[str], bool] = _own,
     calls: Iterable[Call] = (),
 ) -> list[Row]:
@@ -292,7 +288,7 @@ def decide(
 
     `comparisons`: from `stretto.measure.compare.decisive`.
     `spans`: by collective, what each measured size stands for.
-    `choose`: from a collective and its options to the choice at each size.
+    `chooser`: from a collective and its options to the choice at each size; None: `choose`.
     `usable`: whether a candidate may be chosen; by default Stretto's own only.
     `calls`: from `calls_of`, as for `complete`.
     """
@@ -313,7 +309,10 @@ def decide(
         own_spans = (spans or {}).get(collective, {})
         if collective in WITHOUT_SIZE:
             options = for_all_sizes(sizes, usable)
-        chosen = choose(collective, options) if choose else _choose(sizes, options)
+        if chooser is not None:
+            chosen = chooser(collective, options)
+        else:
+            chosen = choose(options, ties(sizes, options))
         for segment in segments_of(collective, chosen, options, own_spans):
             mine = [[c for c in sizes[size] if segment.choice in (NATIVE, c.candidate)]
                     for size in segment.measured]  # fmt: skip

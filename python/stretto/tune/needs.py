@@ -155,7 +155,7 @@ def find_needs(profile: Profile, only: Sequence[str] | None = None) -> Needs:
 def _need(name: str, size: int, nodes: int, ppn: int, rows: Sequence[Call]) -> Need:
     parts = [transfer_of(row) for row in rows]
     shapes = shapes_of(rows, [p[0] for p in parts])
-    width = max(width_of(shape) for shape in shapes)
+    width = max(_MEASURED.get(shape.datatype or "", 1) for shape in shapes)
     calls = sum(max(row.calls) for row in rows)
     moved = sum(sum(row.bytes) for row in rows)
     low, high = min(r.bytes_min for r in rows), max(r.bytes_max for r in rows)
@@ -214,10 +214,6 @@ def _joined(needs: Sequence[Need]) -> list[Need]:
             n.pattern,
         )
     return list(out.values())
-
-
-def width_of(shape: Shape) -> int:
-    return _MEASURED.get(shape.datatype or "", 1)
 
 
 def shape_of(call: Call) -> Shape:
