@@ -66,14 +66,17 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path)
     options = Options(["mpirun", "./a"], tmp_path, make_metric(None, "lower", None), place)
     found = TuneResult("it is faster", True, table=tmp_path / "a.table")
-    short, long = (_following(found, options, seconds) for seconds in (60.0, 700.0))
+    session: Any = SimpleNamespace(o=options, run_s=60.0, wants_budget=False, wanted_launches=None)
+    short = _following(found, session)
+    session.run_s = 700.0
+    long = _following(found, session)
     assert [line.split()[1] for line in short] == ["run", "report"]
     assert long[:2] == short and long[2].startswith("stretto learn -- mpirun ./a ")
-    found.missing = "missing: 6 pairs of runs, about 9 s more of --budget"
-    assert _following(found, options, 60.0) == ["the same command again    # continues", *short]
-    found.missing = "missing: 3 more launches (--launches 9)"
+    session.run_s, session.wants_budget = 60.0, True
+    assert _following(found, session) == ["the same command again    # continues", *short]
+    session.wants_budget, session.wanted_launches = False, 9
     again = "the same command with --launches 9    # continues"
-    assert _following(found, options, 60.0) == [again, *short]
+    assert _following(found, session) == [again, *short]
 
 
 def test_open_points_name_the_launches_or_the_budget_they_lack() -> None:
@@ -82,10 +85,11 @@ def test_open_points_name_the_launches_or_the_budget_they_lack() -> None:
         dataclasses.replace(comparison([0.5]), baseline_launches=n, verdict=judge(ratio, q, n))
         for n, q in ((3, None), (6, 0.11))
     )
-    assert missing_words([few], "") == "missing: 3 more launches (--launches 6)"
-    assert missing_words([more], "") == "missing: 4 more launches (--launches 10)"
-    assert missing_words([few], "9 s") == "missing: 3 more launches, or 9 s"
-    assert missing_words([], "9 s") == "missing: 9 s" and missing_words([], "") == ""
+    assert missing_words([few], "") == ("missing: 3 more launches (--launches 6)", 6)
+    assert missing_words([more], "") == ("missing: 4 more launches (--launches 10)", 10)
+    assert missing_words([few], "9 s") == ("missing: 3 more launches, or 9 s", None)
+    assert missing_words([], "9 s") == ("missing: 9 s", None)
+    assert missing_words([], "") == ("", None)
 
 
 def test_little_gain_by_a_profile_of_a_busy_machine_is_inconclusive() -> None:
@@ -434,7 +438,8 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     left = iter([82.0, *[9.0] * 13, *[0.0] * 9])
     session = SimpleNamespace(
         o=options, name="a", say=said.append, named=str, left_s=lambda: next(left), whole_s=4.0,
-        written=None, path=lambda kind: tmp_path / f"a.{kind}", run_s=1.0,
+        written=None, path=lambda kind: tmp_path / f"a.{kind}", run_s=1.0, wants_budget=False,
+        wanted_launches=None,
         job=SimpleNamespace(mpi=SimpleNamespace(identity=MPI)),
     )  # fmt: skip
 
@@ -454,7 +459,7 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     assert "13 of 18 runs were made before the budget ended" in text
     assert any("warning: the machine was busy: other processes used 50 %" in s for s in said)
     verdict = read_verdict(tmp_path / "a.verdict.json")
-    assert ("--restart" in _following(found, options, 1.0)[0]) == bool(warned)
+    assert ("--restart" in _following(found, session)[0]) == bool(warned)
     assert found.warning == verdict.warning and found.limit == verdict.limit
     assert bool(verdict.warning) == bool(warned) and verdict.limit == limit.gain  # type: ignore[union-attr]
     sentence, kind = headline(System("s", verdict=verdict))

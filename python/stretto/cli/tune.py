@@ -19,7 +19,7 @@ with lazily():
     from stretto.measure.settings import parse_tunable
     from stretto.tune.application import foresee, tune
     from stretto.tune.evidence import rows_lines
-    from stretto.tune.session import Options, Tuning
+    from stretto.tune.session import Tuning
     from stretto.tune.verify import TuneResult
 
 EXAMPLE = """stretto tune -- mpirun -n 64 ./app input.dat
@@ -70,21 +70,22 @@ def command(
         print(line)
     sentences = re.split(r"\. (?=[A-Z])", found.conclusion)
     print("stretto: " + ".\n         ".join(sentences))
-    print("next: " + "\n      ".join(_following(found, options, session.run_s)))
+    print("next: " + "\n      ".join(_following(found, session)))
 
 
-def _following(found: TuneResult, options: Options, run_s: float) -> list[str]:
-    """Return the commands to type next, after a run of CMD of so many seconds."""
-    job = job_words(options.words, options.mpi)
-    out = [f"stretto report {near(options.out)}"]
+def _following(found: TuneResult, session: Tuning) -> list[str]:
+    """Return the commands to type next."""
+    job = job_words(session.o.words, session.o.mpi)
+    out = [f"stretto report {near(session.o.out)}"]
     if found.helps and found.table is not None:
         out.insert(0, f"stretto run --table {near(found.table)} {job}")
     if found.warning:
         out.insert(0, "the same command with --restart    # on an idle machine")
-    if "--budget" in found.missing:
+    if session.wants_budget:
         out.insert(0, "the same command again    # continues")
-    if more := re.search(r"--launches \d+", found.missing):
-        out.insert(0, f"the same command with {more[0]}    # continues")
-    if run_s > LONG_JOB_S:
+    if session.wanted_launches is not None:
+        more = f"the same command with --launches {session.wanted_launches}    # continues"
+        out.insert(0, more)
+    if session.run_s > LONG_JOB_S:
         out.append(f"stretto learn {job}    # CMD is long: learns during one run")
     return out

@@ -85,7 +85,8 @@ def _steps(session: Tuning) -> TuneResult:
             text += "; no measured algorithm was significantly faster than native"
             return _nothing(session, text, Verdict("same", text), benches)
         budget = (lacking(session, needs) or "more of --budget") if session.cut else ""
-        missing = missing_words(open_points(comparisons)[0], budget)
+        missing, launches = missing_words(open_points(comparisons)[0], budget)
+        session.wanted_launches, session.wants_budget = launches, bool(budget)
         found = Verdict("inconclusive", words, missing)
         return _nothing(session, f"{words}. {text}", found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
@@ -103,16 +104,20 @@ def _steps(session: Tuning) -> TuneResult:
     return verify(session, profile, table, predicted, benches, limit)
 
 
-def missing_words(points: Sequence[Comparison], budget: str) -> str:
-    """Return what open points lack; `budget`: how much of it, if it ended the measurements."""
+def missing_words(points: Sequence[Comparison], budget: str) -> tuple[str, int | None]:
+    """Return what open points lack, and how many launches, where only more of them would help.
+
+    `budget`: how much of it is missing, if it ended the measurements.
+    """
     named = named_open(points) if points else None
     missing = "" if named is None else named.verdict.missing
     if budget:
-        return f"{missing}, or {budget}" if missing else f"missing: {budget}"
+        return (f"{missing}, or {budget}" if missing else f"missing: {budget}"), None
     if named is None or not named.verdict.more:
-        return missing
+        return missing, None
     # all launches were made: the same command without this would make no more
-    return f"{missing} (--launches {named.baseline_launches + named.verdict.more})"
+    launches = named.baseline_launches + named.verdict.more
+    return f"{missing} (--launches {launches})", launches
 
 
 def little(predicted: GainInterval, busy: str | None) -> tuple[str, Verdict | None]:

@@ -76,6 +76,9 @@ class Tuning:
         self.run_s = 0.0
         #: whether the budget ended the measurements
         self.cut = False
+        #: launches or a larger budget with which the same command may decide what is open
+        self.wanted_launches: int | None = None
+        self.wants_budget = False
         #: what a run takes besides: the copy of its directory, its outputs
         self.beside_s = 0.0
         #: what earlier runs were of, and when they began; None: not known

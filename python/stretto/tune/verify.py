@@ -312,6 +312,7 @@ def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
     wanted = max(pairs, PAIRS)
     if found.tested or session.o.budget_s is None or made >= 2 * wanted:
         return found
+    session.wants_budget = True
     more = duration((2 * wanted - made) * session.whole_s)
     missing = f"{found.missing}, about {more} more of --budget"
     return replace(found, why=f"the budget ended: {found.why}", missing=missing)
