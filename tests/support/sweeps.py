@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from stretto.campaign.layout import Layout, ordered
 from stretto.campaign.plan import LayoutPlan, make_plan
 from stretto.campaign.request import Request
 from stretto.campaign.worker import Worker
-from stretto.files.bench import Excluded, Launch, LaunchEnd, Sample, read_bench
+from stretto.files.bench import Bench, Excluded, Header, Launch, LaunchEnd, Sample, read_bench
 from stretto.files.bench_writer import BenchWriter
 from stretto.files.identity import Host, Identity, MPIIdentity, now
 from stretto.measure.ledger import Ledger
@@ -138,6 +138,22 @@ class Fake:
             seconds = self.slow * one.estimate_s()
         writer.write(LaunchEnd(launch, "ok", seconds=seconds))
         return True
+
+
+def bench_of(
+    collective: str, launches: Mapping[int, Mapping[tuple[int, str], float]], layout: Layout
+) -> Bench:
+    """Results with launches that have a time in us at sizes and of candidates."""
+    bench = Bench(Header("0", "", HOST, MPI, [], {"variants": ["stretto"]}))
+    for k, times in launches.items():
+        names = {collective: list(dict.fromkeys(name for _, name in times))}
+        bench.records.append(Launch(k, layout.nodes, layout.ppn, layout.nranks, names, 0.1))
+        bench.records += [
+            Sample(k, collective, name, size, "MPI_FLOAT", "MPI_SUM", 0, "latency", 1, [us], True)
+            for (size, name), us in times.items()
+        ]
+        bench.records.append(LaunchEnd(k, "ok"))
+    return bench
 
 
 class NoMPI:

@@ -23,7 +23,7 @@ from stretto.campaign.times import Seen, medians
 from stretto.campaign.unmeasured import read_simulated
 from stretto.cli import main
 from stretto.errors import StrettoError, UsageError
-from stretto.files.bench import Bench, Header, LaunchEnd, Sample
+from stretto.files.bench import Bench, LaunchEnd
 from stretto.files.table import read_table, write_table
 from stretto.measure.settings import make_case, variants_of
 from stretto.model.platform_file import load
@@ -269,14 +269,10 @@ def test_natives_that_share_the_bare_launch_are_paired_with_it() -> None:
     assert not proven(name, late, 0.004, variants_of((case,))), "faster only than hours before"
 
 
-def bench_of(launches: Mapping[int, Mapping[str, float]], size: int = 1024) -> Bench:
+def bench_of(launches: Mapping[int, Mapping[str, float]]) -> Bench:
     """A bench with one time of each candidate in each launch."""
-    records = [
-        Sample(k, "allreduce", name, size, "MPI_DOUBLE", "MPI_SUM", 0, "latency", 1, [us], True)
-        for k, mine in launches.items()
-        for name, us in mine.items()
-    ]
-    return Bench(Header("0", "", sweeps.HOST, sweeps.MPI, []), list(records))
+    times = {k: {(1024, name): us for name, us in mine.items()} for k, mine in launches.items()}
+    return sweeps.bench_of("allreduce", times, Layout(1, 2))
 
 
 def test_times_of_a_round_are_put_side_by_side() -> None:

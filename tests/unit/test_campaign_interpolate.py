@@ -11,8 +11,7 @@ import sweeps
 from stretto.campaign.decide import Decided, decide_all
 from stretto.campaign.layout import Layout
 from stretto.campaign.unmeasured import MOST_BUILT, can_run, interpolated
-from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
-from stretto.files.identity import now
+from stretto.files.bench import Bench
 from stretto.files.rows import Row
 
 TWO, THREE, FOUR = Layout(2, 2), Layout(3, 2), Layout(4, 2)
@@ -23,18 +22,15 @@ Factors = Mapping[int, Mapping[str, float]]
 def bench(layout: Layout, collective: str, factors: Factors) -> Bench:
     """Twelve launches in which candidates take what the factors say."""
     luck = random.Random(3)
-    out = Bench(Header("0", now(), sweeps.HOST, sweeps.MPI, [], {"variants": ["stretto"]}))
-    names = {collective: sorted({"native", *(n for found in factors.values() for n in found)})}
-    for k in range(12):
-        out.records.append(Launch(k, layout.nodes, layout.ppn, layout.nranks, names, 0.1))
-        for size, found in factors.items():
-            for name, factor in {"native": 1.0, **found}.items():
-                us = 20 * factor * luck.lognormvariate(0, 0.01)
-                out.records.append(
-                    Sample(k, collective, name, size, "float", "sum", 0, "latency", 1, [us], True)
-                )
-        out.records.append(LaunchEnd(k, "ok"))
-    return out
+    launches = {
+        k: {
+            (size, name): 20 * factor * luck.lognormvariate(0, 0.01)
+            for size, found in factors.items()
+            for name, factor in {"native": 1.0, **found}.items()
+        }
+        for k in range(12)
+    }
+    return sweeps.bench_of(collective, launches, layout)
 
 
 def decided(collective: str, factors: Mapping[Layout, Factors]) -> dict[Layout, Decided]:

@@ -8,9 +8,9 @@ import random
 import pytest
 
 import sweeps
+from stretto.campaign.layout import Layout
 from stretto.campaign.levelled import levelled, of_launches
 from stretto.campaign.times import Seen, Shape, medians
-from stretto.files.bench import Bench, Header, Launch, Sample
 
 SIZES = (8, 64, 512, 4096)
 TRUE = {"native": 100.0, "bare": 100.0, "shm": 80.0, "ring": 90.0, "native:coll_A=1": 70.0}
@@ -30,22 +30,16 @@ def seen_of(
     once
         Candidates that are measured in the first round only.
     """
-    records: list[Launch | Sample] = []
-    for r in range(rounds):
-        for kind, names in enumerate((OURS, THEIRS)):
-            launch = 2 * r + kind
-            with_once = [*names, *(n for n in once if r == 0 and kind == 0)]
-            records.append(Launch(launch, 2, 1, 2, {"allreduce": with_once}, 0.1, ""))
-            for size in SIZES:
-                for name in with_once:
-                    us = TRUE[name] * LUCK[kind][r] * own.get((size, name, r), 1.0) * size**0.1
-                    records.append(
-                        Sample(
-                            launch, "allreduce", name, size, "float", "sum", 0, "latency", 1, [us],
-                            True,
-                        )
-                    )  # fmt: skip
-    found = medians(Bench(Header("0", "", sweeps.HOST, sweeps.MPI, []), records), 2)
+    launches = {
+        2 * r + kind: {
+            (z, n): TRUE[n] * LUCK[kind][r] * own.get((z, n, r), 1.0) * z**0.1
+            for z in SIZES
+            for n in (*names, *(once if r == kind == 0 else ()))
+        }
+        for r in range(rounds)
+        for kind, names in enumerate((OURS, THEIRS))
+    }
+    found = medians(sweeps.bench_of("allreduce", launches, Layout(2, 1)), 2)
     assert isinstance(found, Seen)
     return found
 

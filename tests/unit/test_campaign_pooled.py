@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
+import sweeps
 from stretto.campaign.decide import decide_all
 from stretto.campaign.elimination import remaining, shape_of
 from stretto.campaign.kriged import FitPoint, location
 from stretto.campaign.layout import Layout, ordered, teachers
 from stretto.campaign.pooled import estimates
 from stretto.campaign.times import Medians
-from stretto.files.bench import Bench, Header, Launch, Sample
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.bench import Bench
 from stretto.measure.settings import Case, Settings, make_case, variants_of
 
 SIZES = (8, 24, 128, 1000, 4096, 36000, 131072)
@@ -212,21 +212,12 @@ def test_elimination_obeys_prices_and_judges_a_single_size_by_its_launches() -> 
     assert not measured[-1], "and it ends"
 
 
-def bench_of(layout: Layout, us: Callable[[int, str, int], float], launches: int = 8) -> Bench:
-    host, mpi = Host("n", "A CPU", 1, "", 0), MPIIdentity("openmpi", "openmpi", "0", "")
-    bench = Bench(Header("0", "", host, mpi, []))
-    names = ["native", "a", "b"]
-    for k in range(launches):
-        bench.records.append(
-            Launch(k, layout.nodes, layout.ppn, layout.nranks, {"allreduce": names}, 0.1, "stretto")
-        )
-        for size in SIZES:
-            for name in names:
-                bench.records.append(
-                    Sample(k, "allreduce", name, size, "MPI_FLOAT", "MPI_SUM", 0, "latency", 1,
-                           [us(size, name, k)], True)
-                )  # fmt: skip
-    return bench
+def bench_of(layout: Layout, us: Callable[[int, str, int], float]) -> Bench:
+    launches = {
+        k: {(size, name): us(size, name, k) for size in SIZES for name in ("native", "a", "b")}
+        for k in range(8)
+    }
+    return sweeps.bench_of("allreduce", launches, layout)
 
 
 WHERE, ODD = Layout(4, 3), 4096

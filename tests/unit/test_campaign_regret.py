@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+import sweeps
 from stretto.campaign.decide import Decided
 from stretto.campaign.layout import Layout
 from stretto.campaign.regret import regret_words, regrets_of
-from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
-from stretto.files.identity import Host, MPIIdentity
+from stretto.files.bench import Bench
 
 
-def bench_of(times: dict[str, list[float]], bytes_: int = 64) -> Bench:
+def bench_of(times: dict[str, list[float]]) -> Bench:
     """A launch of all candidates a round; shorter lists: dropped since."""
-    bench = Bench(Header("0", "", Host("s", "s", 1, "", 0), MPIIdentity("m", "m", "0", ""), []))
-    for k in range(max(map(len, times.values()))):
-        bench.records.append(Launch(k, 2, 2, 4, {"allgather": list(times)}, 0.1, "stretto"))
-        bench.records += [
-            Sample(k, "allgather", name, bytes_, "MPI_BYTE", "", 0, "latency", 1, [us[k]], True)
-            for name, us in times.items()
-            if k < len(us)
-        ]
-        bench.records.append(LaunchEnd(k, "ok"))
-    return bench
+    launches = {
+        k: {(64, name): us[k] for name, us in times.items() if k < len(us)}
+        for k in range(max(map(len, times.values())))
+    }
+    return sweeps.bench_of("allgather", launches, Layout(2, 2))
 
 
 def told_and_true(spread: tuple[float, float], candidates: int, seeds: int) -> tuple[float, float]:
