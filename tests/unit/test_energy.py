@@ -8,10 +8,9 @@ import pytest
 
 from stretto.errors import UsageError
 from stretto.files.scale import ScaleRun
-from stretto.files.verdict import Metric
-from stretto.scaling.analyse import analyse
 from stretto.scaling.energy import Meter, counters
 from stretto.scaling.show import as_json, sentences, table_lines
+from test_scaling_compare import found_in
 
 RANGE = 1_000_000_000
 
@@ -55,12 +54,11 @@ def test_least_energy_is_named_beside_the_fastest() -> None:
         for i in range(6)
         for ppn, s, j in ((1, 10.0, 300.0), (2, 6.0, 360.0))
     ]
-    found = analyse(runs, Metric(), None)
-    assert found is not None
+    found = found_in(runs)
     assert "energy (J)" in table_lines(found)[0]
     text = "\n".join(sentences(found, None))
     assert "least energy: 1 x 1, native, 308 J a run" in text
     assert "the fastest, 1 x 2 (native), takes 369 J a run" in text
     assert [p["energy_j"] for p in as_json(found, None)["points"]] == [307.5, 369.0]
-    none = analyse([ScaleRun(1, 1, None, "native", 0, 1.0, 1.0, 0)], Metric(), None)
-    assert none is not None and "energy" not in "\n".join(sentences(none, None))
+    none = found_in([ScaleRun(1, 1, None, "native", 0, 1.0, 1.0, 0)])
+    assert "energy" not in "\n".join(sentences(none, None))

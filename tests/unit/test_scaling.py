@@ -34,12 +34,12 @@ from stretto.launch.resize import RunPoint, resize
 from stretto.measure.settings import parse_counts
 from stretto.report import scaling_page
 from stretto.report.page import PageFiles
-from stretto.scaling.analyse import analyse
 from stretto.scaling.measure import Measuring, Step, Tuned, Wanted, of_table, steps
 from stretto.scaling.points import _fitting, points_of
 from stretto.scaling.show import as_json, sentences
 from stretto.tune.place import Place
 from stretto.tune.trials import find_value, make_metric
+from test_scaling_compare import found_in
 
 machine = pytest.fixture(answering.machine)
 
@@ -200,8 +200,8 @@ CURVE = {
 
 
 def test_the_turning_point_needs_significance() -> None:
-    found = analyse(runs_of(CURVE), Metric(), 3.6)
-    assert found is not None and found.reference == RunPoint(1, 1)
+    found = found_in(runs_of(CURVE), price=3.6)
+    assert found.reference == RunPoint(1, 1)
     native, tuned = found.turns
     assert native.best.point == RunPoint(1, 4) and native.certain
     assert native.best.speedup == pytest.approx(2.5)
@@ -219,8 +219,8 @@ def test_the_turning_point_needs_significance() -> None:
     assert "more cores make it slower: 2 x 4 takes 1.50 times as long" in text
     assert "1 x 4 is as fast with 4 instead of 8 cores: no significant difference" in text
 
-    few = analyse(runs_of(CURVE, rounds=5), Metric(), None)
-    assert few is not None and not any(t.certain for t in few.turns)
+    few = found_in(runs_of(CURVE, rounds=5))
+    assert not any(t.certain for t in few.turns)
     assert all(g.verdict.outcome == "inconclusive" for g in few.gains)
     text = "\n".join(sentences(few, None))
     assert "whether more cores make it slower is inconclusive: 5 runs are too few" in text
@@ -233,8 +233,7 @@ def test_page_of_few_runs_marks_what_is_not_tested(tmp_path: Path) -> None:
     host, mpi = Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", "4.1.4")
     line = ["mpirun", "-n", "{n}", "./app"]
     header = ScaleHeader("0", "2026-11-28T00:00:00Z", host, mpi, line, Metric())
-    found = analyse(runs, header.metric, None)
-    assert found is not None
+    found = found_in(runs, header.metric)
     page = tmp_path / "x.html"
     scaling_page.write(ScaleFile(header, runs), found, None, tmp_path / "x", PageFiles(page))
     text = page.read_text()
@@ -250,8 +249,7 @@ def test_cores_that_change_nothing_are_no_turning_point() -> None:
         RunPoint(1, 2): (50.0, None),
         RunPoint(1, 4): (50.0, None),
     }
-    found = analyse(runs_of(flat), Metric(), None)
-    assert found is not None
+    found = found_in(runs_of(flat))
     (native,) = found.turns
     assert native.best.point == RunPoint(1, 2) and not native.slower and not native.certain
 
@@ -261,8 +259,7 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
         RunPoint(1, 2): (20.0, None), RunPoint(1, 4): (10.0, None), RunPoint(1, 6): (10.05, None),
         RunPoint(1, 8): (9.92, None),
     }  # fmt: skip
-    found = analyse(runs_of(times), Metric(), None)
-    assert found is not None
+    found = found_in(runs_of(times))
     (native,) = found.turns
     assert native.best.point == RunPoint(1, 8) and native.enough is not None
     assert (native.enough[0].point, native.enough[1].outcome) == (RunPoint(1, 4), "same")
@@ -272,22 +269,20 @@ def test_fewer_cores_that_are_as_fast_are_named() -> None:
     (fastest,) = as_json(found, None)["fastest"]
     assert (fastest["enough"]["ppn"], fastest["enough"]["outcome"]) == (4, "same")
 
-    few = analyse(runs_of(times, rounds=1), Metric(), None)
-    assert few is not None
+    few = found_in(runs_of(times, rounds=1))
     text = "\n".join(sentences(few, None))
     assert "whether 1 x 4 is as fast with 4 instead of 8 cores is inconclusive: 1 run is" in text
     scales = {RunPoint(1, 4): (10.0, None), RunPoint(1, 8): (5.0, None)}
     for rounds in (1, 6):
-        good = analyse(runs_of(scales, rounds), Metric(), None)
-        assert good is not None and good.turns[0].enough is None
+        good = found_in(runs_of(scales, rounds))
+        assert good.turns[0].enough is None
         assert "scaling has not stopped" in "\n".join(sentences(good, None))
         assert as_json(good, None)["fastest"][0]["enough"] is None
 
 
 def test_a_rate_is_better_when_higher() -> None:
     rates = {p: (1000 / a, None) for p, (a, _) in CURVE.items()}
-    found = analyse(runs_of(rates), Metric("m", "", "higher", "x"), None)
-    assert found is not None
+    found = found_in(runs_of(rates), Metric("m", "", "higher", "x"))
     (native,) = found.turns
     assert native.best.point == RunPoint(1, 4) and native.certain
 
@@ -319,8 +314,7 @@ def test_runs_with_another_table_do_not_count() -> None:
     assert of_table([*native, *old], {}, [RunPoint(1, 4)]) == [*native, *old], "asked for earlier"
     assert of_table([*native, *old], {}, None) == native, "--native-only"
     new = ScaleRun(1, 2, None, "tuned", 0, 20.0, 20.0, 0, detail="a (2)")
-    found = analyse([*native, *old, new], Metric(), None)
-    assert found is not None
+    found = found_in([*native, *old, new])
     (tuned,) = found.of("tuned")
     assert (tuned.value.median, tuned.value.n) == (20.0, 1)
 
@@ -328,15 +322,15 @@ def test_runs_with_another_table_do_not_count() -> None:
 def test_where_no_native_run_succeeded_the_reference_is_tuned() -> None:
     runs = [r for r in runs_of(CURVE) if r.kind == "tuned"]
     runs += [ScaleRun(1, 2, None, "native", i, None, 1.0, 1, detail="it crashed") for i in range(6)]
-    found = analyse(runs, Metric(), None)
-    assert found is not None and (found.reference, found.reference_kind) == (
+    found = found_in(runs)
+    assert (found.reference, found.reference_kind) == (
         RunPoint(1, 2),
         "tuned",
     )
     assert sentences(found, None)[0] == "speed-up and efficiency against 1 x 2 (tuned)"
     assert as_json(found, None)["reference"]["kind"] == "tuned"
-    both = analyse(runs_of(CURVE), Metric(), None)
-    assert both is not None and both.reference_kind == "native"
+    both = found_in(runs_of(CURVE))
+    assert both.reference_kind == "native"
 
 
 def test_a_point_that_failed_is_tried_again_by_the_next_call(tmp_path: Path) -> None:

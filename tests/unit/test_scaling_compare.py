@@ -42,8 +42,10 @@ def write(path: Path, runs: list[ScaleRun], version: str = "4.1.4", **more: Metr
     return path
 
 
-def found_in(runs: list[ScaleRun], metric: Metric | None = None) -> Findings:
-    found = analyse(runs, metric or Metric(), None)
+def found_in(
+    runs: list[ScaleRun], metric: Metric | None = None, price: float | None = None
+) -> Findings:
+    found = analyse(runs, metric or Metric(), price)
     assert found is not None
     return found
 

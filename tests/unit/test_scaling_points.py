@@ -19,15 +19,14 @@ import answering
 from looks import until_seen
 from stretto.cli import main
 from stretto.files.scale import ScaleRun, read_scale
-from stretto.files.verdict import Metric
 from stretto.launch.command import parse_command
 from stretto.launch.naming import command_name
 from stretto.launch.resize import RunPoint, has_placeholders, resize
 from stretto.scaling import measure
-from stretto.scaling.analyse import analyse
 from stretto.scaling.show import sentences
 from stretto.tune import trials
 from stretto.tune.trials import Trial
+from test_scaling_compare import found_in
 
 launcher = pytest.fixture(answering.launcher)
 
@@ -58,8 +57,7 @@ def runs(*of: tuple[RunPoint, float | None]) -> list[ScaleRun]:
 
 
 def told(*of: tuple[RunPoint, float | None]) -> str:
-    found = analyse(runs(*of), Metric(), None)
-    assert found is not None
+    found = found_in(runs(*of))
     return "\n".join(sentences(found, None))
 
 
