@@ -297,7 +297,7 @@ def measure_all(arguments: argparse.Namespace, sides: list[Side]) -> None:
                     left = sum(1 for s, _ in plan if s is side)
                     share = (side.settings.budget_s or 0.0) / max(1, left)
                     side.campaign.stop_at = None
-                    side.campaign.launch_once(launch, share, silent)
+                    side.campaign.launch_once(launch, lambda share=share: share, silent)
                 progress.advance()
     finally:
         for writer in writers:

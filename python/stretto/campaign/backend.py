@@ -106,7 +106,7 @@ class Launches:
         )  # fmt: skip
         cells = sum(len(c.candidates) for c in campaign.pending(launch))
         seconds = cells * BATCH_S * settings.batches[1]
-        campaign.launch_once(launch, seconds, Progress("measuring", quiet=True))
+        campaign.launch_once(launch, lambda: seconds, Progress("measuring", quiet=True))
         self.notes += [n for n in campaign.notes if n not in self.notes]
         return not campaign.pending(launch)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stretto.campaign.layout import Layout
-from stretto.campaign.placement import LIMIT_S, HangError
+from stretto.campaign.placement import LIMIT_S, HangError, by_srun
 from stretto.errors import StrettoError, from_oserror
 from stretto.files.room import look_for_room
 from stretto.launch.said import telling
@@ -130,10 +130,6 @@ def _judge(
             at,
             network_remedy(installation, layout, command, environ),
         )
-
-
-def by_srun(command: Sequence[str]) -> bool:
-    return bool(command) and command[0].rpartition("/")[2] == "srun"
 
 
 def start_remedy(installation: MPIInstallation, command: Sequence[str]) -> str:

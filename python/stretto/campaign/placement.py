@@ -142,8 +142,12 @@ def _start_words(command: Sequence[str]) -> str:
     return textwrap.shorten(shlex.join(command[:end]), 200, placeholder=" ...")
 
 
+def by_srun(command: Sequence[str]) -> bool:
+    return bool(command) and command[0].rpartition("/")[2] == "srun"
+
+
 def hang_remedy(command: Sequence[str]) -> str:
-    if command and command[0].rpartition("/")[2] == "srun":
+    if by_srun(command):
         return (
             "a direct srun hangs where Slurm's MPI plugin does not fit the MPI, or where an "
             "enclosing step already uses the cores: set launcher = 'mpirun' (two steps: sbatch or "

@@ -105,7 +105,7 @@ class Campaign:
         """Start a launch, again as long as that brings something new; False: the time is over."""
         done_before = progress.done
         total = len(self.pending(launch))
-        if not self._tries(launch, lambda: self._share(left), progress):
+        if not self.launch_once(launch, lambda: self._share(left), progress):
             return False
         if self.pending(launch) and launch == self.ledger.order()[0] and not self.ledger.done:
             why = self.notes[-1] if self.notes else "no reason is known"
@@ -118,22 +118,18 @@ class Campaign:
         progress.update(done_before + total)
         return True
 
-    def launch_once(self, launch: int, budget_s: float, progress: Progress) -> None:
-        """Start one launch, and again for what is missing, for callers with an order of their own.
-
-        `launch`: its number.
-        `budget_s`: seconds for measuring; 0 for no limit.
-        """
-        self._tries(launch, lambda: budget_s, progress)
-
     @property
     def over(self) -> bool:
         # launches are planned to end with the budget: one that does by a hair is not cut off
         slack = SLACK * (self.settings.budget_s or 0.0)
         return self.stop_at is not None and time.monotonic() >= self.stop_at + slack
 
-    def _tries(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
-        """Start a launch as long as that brings something new; False when the time was over."""
+    def launch_once(self, launch: int, budget_s: Callable[[], float], progress: Progress) -> bool:
+        """Start one launch, and again as long as that brings something new; False: no time left.
+
+        `launch`: its number.
+        `budget_s`: seconds for measuring, asked at each start; 0 for no limit.
+        """
         fruitless = 0
         self._never_began = False
         # ranks that hung before they had found one another will again, at the same cost
