@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -190,18 +189,7 @@ def compare_times(
     return ratio_apart(a, b), ratios, rank_sum_test(a, b) if test else None, False
 
 
-class TimesByLaunch(Protocol):
-    """Times of a candidate, and of the reference, by launch (as `Timing` has them)."""
-
-    @property
-    def by_launch(self) -> tuple[tuple[int, float], ...]: ...
-    @property
-    def kinds(self) -> int: ...
-    @property
-    def reference(self) -> tuple[tuple[int, float], ...]: ...
-
-
-def put_beside(a: TimesByLaunch, b: TimesByLaunch) -> tuple[dict[int, float], dict[int, float]]:
+def put_beside(a: Timing, b: Timing) -> tuple[dict[int, float], dict[int, float]]:
     """Return two candidates' times by launch, as they can be compared.
 
     Where they share no launches, but a reference was timed: as multiples of a power of it

@@ -64,11 +64,8 @@ class RankingEntry:
 
     `kind`: ``default``: what the MPI does by itself; ``own``: one of its algorithms, forced;
     ``stretto``: one of Stretto's.
-    `time`: microseconds a call: median over launches, with its 95% interval.
     `simulated`: no machine has run this.
-    `kinds`, `reference`: launches of a round, and times of the reference by launch, as in `Timing`.
     `file`: the results file that it comes from: launches of two files are no pairs.
-    `busy`: launches in which the machine was busy with other things.
     `beside_us`, `common`: what it would have taken in the launches of its MPI's default, by the
     ratio over the launches or rounds that both have, and how many these are. Without a default: its
     own.
@@ -79,15 +76,16 @@ class RankingEntry:
     label: str
     kind: Kind
     mode: str
-    time: Interval
-    by_launch: tuple[tuple[int, float], ...]
-    simulated: bool = False
-    kinds: int = 0
-    file: str = ""
-    reference: tuple[tuple[int, float], ...] = ()
+    timing: Timing
+    simulated: bool
+    file: str
     beside_us: float = 0.0
     common: int = 0
-    busy: frozenset[int] = frozenset()
+
+    @property
+    def time(self) -> Interval:
+        """Microseconds a call: median over launches, with its 95% interval."""
+        return self.timing.interval
 
     @property
     def few(self) -> bool:
@@ -191,8 +189,8 @@ def _entry(
     name = timing.candidate
     words = {BARE: "default", NATIVE: "default, through Stretto", FILES: "an export's files"}
     label = words.get(name) or labelled(name, source.bench.header.mpi, nodes, labels)
-    own = timing.interval, timing.by_launch, sim, timing.kinds, str(source.path), timing.reference
-    return RankingEntry(source.mpi, name, label, _kind(name), cell.mode, *own, busy=timing.busy)
+    own = _kind(name), cell.mode, timing, sim, str(source.path)
+    return RankingEntry(source.mpi, name, label, *own)
 
 
 def labelled(
@@ -325,12 +323,13 @@ def _compared(
     """Return the default's time / the best's, and p; None also where they are the same."""
     if default is best:
         return Interval(1.0, 1.0, 1.0, default.time.n), None
+    one, two = default.timing, best.timing
     if default.file == best.file:
-        ratio, _, p, _ = compare_times(*put_beside(default, best), default.kinds, test)
+        ratio, _, p, _ = compare_times(*put_beside(one, two), one.kinds, test)
         return ratio, p
     # Launches of two files with equal numbers are no pairs.
-    other = {i + (1 << 40): t for i, t in best.by_launch}
-    ratio, _, p, _ = compare_times(dict(default.by_launch), other, test=test)
+    other = {i + (1 << 40): t for i, t in two.by_launch}
+    ratio, _, p, _ = compare_times(dict(one.by_launch), other, test=test)
     return ratio, p
 
 
@@ -343,7 +342,8 @@ def _gap(
     q: float | None,
 ) -> Gap:
     if default is not best:
-        busy = busy_words(default.time.n + best.time.n, len(default.busy) + len(best.busy))
+        busy_in = len(default.timing.busy) + len(best.timing.busy)
+        busy = busy_words(default.time.n + best.time.n, busy_in)
         return Gap(best, ratio.median, judge(ratio, q, ratio.n, p=p, busy=busy))
     others = [e for e in rivals if e is not default]
     faster = any(e.beside_us < default.beside_us for e in others)
