@@ -289,7 +289,11 @@ def test_foreign_files(tmp_path: Path) -> None:
         (["report", "{small}", "-o", "/proc/report.html"], 1, "cannot write"),
         (["report", "{small}", "--picture", "{empty}/x.gif"], 1, "a picture is written as .svg"),
         (["report", "{small}", "--picture", "{empty}/x.svg", "-o", "y.html"], 2, "--picture"),
-        (["report", "{small}", "{cluster}", "--picture", "{empty}/x.svg"], 2, "shows only one system"),
+        (
+            ["report", "{small}", "{cluster}", "--picture", "{empty}/x.svg"],
+            2,
+            "shows only one system",
+        ),
     ],
 )
 def test_the_command_line_explains_itself(

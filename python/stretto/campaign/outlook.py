@@ -104,9 +104,7 @@ def plan_lines(request: Request, system: CampaignMPI) -> list[str]:
         f"{system.installation.name}: {_measured(system.plans)}; up to {request.launches} "
         f"launch{'es' if request.launches > 1 else ''} of each candidate; results in {system.base}"
     ]
-    rows: list[Sequence[str]] = [
-        (("layout", "ranks", "candidates", "starts", "expected", "at most"))
-    ]
+    rows: list[Sequence[str]] = [("layout", "ranks", "candidates", "starts", "expected", "at most")]
     for plan, guess in zip(system.plans, system.expected_s, strict=True):
         candidates = sum(len(c.candidates) for c in plan.settings.cases)
         numbers = (plan.layout.nranks, candidates, plan.settings.total())

@@ -17,7 +17,6 @@ from stretto.check.job import Started, probe
 from stretto.counted import sized
 from stretto.errors import StrettoError, UsageError
 from stretto.files.outcome import Verdict
-from stretto.files.profile import Profile
 from stretto.files.verdict import Run
 from stretto.launch.ask import ask
 from stretto.launch.command import parse_command
