@@ -186,7 +186,7 @@ STRETTO_COLD void stretto_learned_end(void) {
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
     const stretto_learned_list rs = all_now();
-    char interval[64] = "unknown: no choice was compared with native";
+    char interval[64] = "not measured: no choice was compared with native";
     double saved = 0, spread = 0;
     bool other_order = false;
     for (int i = 0; i < rs.n; i++) {

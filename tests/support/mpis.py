@@ -237,7 +237,7 @@ class Mpi:
             import mpi4py
         except ImportError:
             missing("mpi4py is not installed")
-        # the wheels of mpi4py hold one module for each ABI and are told which
+        # a wheel of mpi4py has a module for each ABI; MPI4PY_MPIABI selects one
         abis = {p.name.split(".")[1] for p in Path(mpi4py.__path__[0]).glob("MPI.*.so")}
         if self.family not in abis:
             missing(f"this mpi4py was not built for {self.family}: it is not the one from PyPI")

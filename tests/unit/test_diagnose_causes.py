@@ -550,7 +550,7 @@ def test_opening_of_files_that_takes_most_time_is_named() -> None:
     use = replace(used(0xFFFF, WHOLE - 0xFFFF, time_s=0.1), path="/p/a.pyc")
     cause = diagnose(profile([opened], io_s=[1.0, 1.0], file_uses=[use])).causes[-1]
     assert cause.title == "files: opening and closing take this time"
-    assert "MPI_File_open: 800 ms a rank" in cause.evidence and "flush" in cause.advice
+    assert "MPI_File_open: 800 ms per rank" in cause.evidence and "flush" in cause.advice
     assert cause.next_command.startswith("stretto profile ") and not cause.steps
 
 
