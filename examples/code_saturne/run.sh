@@ -33,7 +33,7 @@ export USER=${USER:-$(id -un)} OMP_NUM_THREADS=1
 cd "$dir"
 tuned=$PWD.tuned # beside the case: stretto runs the job in fresh copies of the case
 job=(/usr/bin/mpirun -n "$ranks")
-if [ "$ranks" -gt "$(nproc)" ]; then
+if [ "$ranks" -gt "$(env -u OMP_NUM_THREADS nproc)" ]; then
     job+=(--oversubscribe --mca mpi_yield_when_idle 1)
 fi
 job+=("${solver[@]}")

@@ -30,7 +30,7 @@ cd "$dir"
 tuned=$PWD.tuned # beside the case: stretto runs the job in fresh copies of the case
 # Debian's OpenFOAM is linked with Debian's Open MPI, whatever else is first in PATH.
 job=(/usr/bin/mpirun -n "$ranks")
-if [ "$ranks" -gt "$(nproc)" ]; then
+if [ "$ranks" -gt "$(env -u OMP_NUM_THREADS nproc)" ]; then
     job+=(--oversubscribe --mca mpi_yield_when_idle 1)
 fi
 job+=(icoFoam -parallel)
