@@ -207,8 +207,7 @@ static bool try_cma(const stretto_world *w) {
 static bool try_xpmem(const stretto_world *w) {
     enum { BLOCK = 256 * 1024 };
     int n = w->node_nranks, mine = 1, all = 0;
-    uint64_t *block =
-        mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *block = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t seed = (uint64_t)w->node_pids[0] << 32 ^ (uintptr_t)block;
     int64_t offer[2] = {stretto_xpmem_offer(), (int64_t)(uintptr_t)block};
     int64_t *offers = malloc((size_t)n * sizeof offer),

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define STRETTO_RAW_MAGIC "STRETRAW"
-#define STRETTO_RAW_VERSION 8
+#define STRETTO_RAW_VERSION 9
 #define STRETTO_RAW_HEADER 16384
 
 enum { STRETTO_RAW_RUNNING = 1, STRETTO_RAW_FINALIZED, STRETTO_RAW_ABORTED, STRETTO_RAW_EXITED };
@@ -73,8 +73,12 @@ typedef struct {
     uint64_t paused_ticks;         /* switched off by MPI_Pcontrol(0), while that lasted */
     uint64_t paused_since;         /* it is now, from there on; 0: it is not */
     uint64_t cpu_ns, core_wait_ns, involuntary; /* since MPI_Init: see topo/usage.h */
-    double load;                                /* of the node, at MPI_Init; negative: not known */
-    int64_t cores;                              /* of the node, online */
+    /* Page faults since MPI_Init, and how far the most memory that the rank had exceeds what it had
+     * then, in pages. At the end, where there are many more faults than that: what one takes. */
+    uint64_t faults, grown_pages;
+    double fault_ns; /* 0: not measured */
+    double load;     /* of the node, at MPI_Init; negative: not known */
+    int64_t cores;   /* of the node, online */
     /* At the end, or in between where they are more: threads that wanted a core for a tenth of the
      * run or more, and the cores that they may use; 0: not known. */
     uint32_t busy_threads, allowed_cores;

@@ -1,5 +1,5 @@
-/* What a process had of its node's processors: CPU time, time on the run queue without one,
- * involuntary context switches, and the node's load. Where wall time is more than CPU time, the
+/* What a process had of its node: CPU time, time on the run queue without a processor, involuntary
+ * context switches, page faults, and the node's load. Where wall time is more than CPU time, the
  * time on the run queue tells a busy machine from a rank that slept. libc and /proc only. */
 #ifndef STRETTO_TOPO_USAGE_H
 #define STRETTO_TOPO_USAGE_H
@@ -17,6 +17,7 @@ typedef struct {
     uint64_t cpu_ns;       /* user and system, of all threads */
     uint64_t core_wait_ns; /* of the first thread: runnable, and another one had its processor */
     uint64_t involuntary;  /* context switches of all threads */
+    uint64_t faults;       /* page faults without reading a disk, of all threads */
 } stretto_usage;
 
 /* A descriptor that stayed open would be one that the program does not know of. */
@@ -39,7 +40,8 @@ static inline stretto_usage stretto_usage_now(void) {
     unsigned long long ran, waited;
     getrusage(RUSAGE_SELF, &usage);
     stretto_usage now = {stretto_usage_ns(usage.ru_utime) + stretto_usage_ns(usage.ru_stime),
-                         STRETTO_USAGE_UNKNOWN, (uint64_t)usage.ru_nivcsw};
+                         STRETTO_USAGE_UNKNOWN, (uint64_t)usage.ru_nivcsw,
+                         (uint64_t)usage.ru_minflt};
     if (stretto_usage_read("/proc/self/schedstat", text, sizeof text) == 0 &&
         sscanf(text, "%llu %llu", &ran, &waited) == 2)
         now.core_wait_ns = waited;
@@ -50,6 +52,7 @@ static inline stretto_usage stretto_usage_since(stretto_usage then) {
     stretto_usage now = stretto_usage_now();
     now.cpu_ns -= then.cpu_ns;
     now.involuntary -= then.involuntary;
+    now.faults -= then.faults;
     if (now.core_wait_ns != STRETTO_USAGE_UNKNOWN && then.core_wait_ns != STRETTO_USAGE_UNKNOWN)
         now.core_wait_ns -= then.core_wait_ns;
     else

@@ -136,6 +136,8 @@ def test_counts_are_exact(name: str, ranks: int, tmp_path: Path) -> None:
     for cpu, wall in zip(p.cpu_s, p.wall_s, strict=True):  # what a rank and its MPI's threads used
         assert 0 < cpu < 4 * wall
     assert len(p.core_wait_s) == len(p.involuntary) == n and min(p.core_wait_s) >= 0
+    assert p.repeated_faults is not None and min(p.repeated_faults) > 16 * 512 / 2
+    assert p.fault_s is not None and 0 < min(p.fault_s) < 1e-3
     assert p.nodes[0].load is not None and p.nodes[0].cores == os.cpu_count()
 
     # the ring, what rank 0 and 1 say to each other, and one message on a communicator whose ranks

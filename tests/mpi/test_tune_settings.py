@@ -52,7 +52,7 @@ def test_the_mpi_is_asked_what_it_has(name: str) -> None:
     for s in {*one, *several}:
         variable = s.name.partition("=")[0]
         owned = re.search(rf"\b{variable}\b", known)
-        assert owned or re.search("bind|mapping", variable.lower()), s
+        assert owned or re.search("bind|mapping|malloc", variable.lower()), s
     if name.startswith("openmpi"):
         names = {s.name for s in several}
         assert {"btl_tcp_links=4", "coll_han_priority=0"} <= names
@@ -97,6 +97,12 @@ def test_settings_reach_the_ranks(name: str, tmp_path: Path) -> None:
         for n, value in values.items():
             names = {item: str(i) for i, item in variables[n].items}
             assert got[n] in (value, names.get(value)), (n, value, done.stdout, done.stderr)
+    faults = {}
+    for env in ({}, *(dict(s.environment) for s in found if s.name.startswith("MALLOC"))):
+        done = mpi.run(2, [str(program), "faults"], env=env)
+        assert done.returncode == 0, done.stderr
+        faults[len(env)] = int(done.stdout.partition("faults=")[2].split()[0])
+    assert set(faults) == {0, 2} and 2 * faults[2] < faults[0], faults
 
 
 @pytest.mark.mpi

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static int rank, size;
 
@@ -171,6 +172,18 @@ static void files(const char *name) {
     MPI_File_close(&file);
 }
 
+/* 8192 page faults, for the growth of at most 512 pages. */
+static void memory(void) {
+    for (int i = 0; i < 16; i++) {
+        char *pages =
+            mmap(NULL, 512 << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(pages, 512 << 12, MADV_NOHUGEPAGE);
+        for (int k = 0; k < 512; k++)
+            ((volatile char *)pages)[k << 12] = 1;
+        munmap(pages, 512 << 12);
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -181,6 +194,7 @@ int main(int argc, char **argv) {
     communicators();
     one_sided();
     files(argv[1]);
+    memory();
     MPI_Finalize();
     printf("rank %d done\n", rank);
     return 0;

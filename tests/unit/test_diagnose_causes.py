@@ -113,6 +113,13 @@ CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
     (profile([waits("MPI_Iallreduce", 0.02)]), None, None, False, []),
     (profile([waits("MPI_Iallreduce", 0.5), allreduce(0.5)]), "collective", None, True,
      ["not counted: nonblocking and persistent collectives 500 ms (25.0 %)"]),
+    # 0.2 s of faults on average, and the same of the waiting
+    (profile([allreduce(0, typical_s=1e-6, **WAITED)], (1.0, 1.0), repeated_faults=[300000, 100000],
+             fault_s=[1e-6, 1e-6]), "page_faults", 0.4, False, [
+     "page faults are outside", "200000 page faults per rank", "at least 1 us here",
+     "settings --candidates MALLOC_TRIM_THRESHOLD_=67108864,MALLOC_MMAP_THRESHOLD_=33554432 --"]),
+    (profile([row("MPI_Comm_rank", "other")], repeated_faults=[99, 99], fault_s=[0.0, 0.0]), None,
+     None, False, []),
     # two percent are not nothing
     (profile([LATE, allreduce(0.03)]), "late_sender", None, False,
      ["tuning can gain an estimated 29.9 ms", "late senders"]),

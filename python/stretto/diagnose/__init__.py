@@ -135,7 +135,10 @@ class _Study(FileCauses):
         disturbed = busy.disturbed_s(p, waited)
         at_files = min(max(p.io_s) - mean(p.io_s), waited - disturbed)
         uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - at_files)
-        rest = max(waited - disturbed - at_files - uneven, 0.0) / waited if waited else 0.0
+        unexplained = max(waited - disturbed - at_files - uneven, 0.0)
+        faulted = self.faulted_s()
+        at_faults = min((self.n - 1) * faulted, unexplained)  # of one rank, others may wait
+        rest = (unexplained - at_faults) / waited if waited else 0.0
         # Waiting no longer than the operation itself is jitter, not computing; ranks cannot make
         # each other wait for longer than they compute, or are at files, all of them together.
         jitter = sum(self.typical(c) for c in others if c.wait_s is not None)
@@ -163,6 +166,7 @@ class _Study(FileCauses):
             self.barrier_cause(bare, rest * barrier_wait),
             self.silent_cause(empty, rest * empty_wait),
             self.collective_cause(kept * algorithm, shapes),
+            self.page_fault_cause(faulted + at_faults),
             self.interruption_cause(interrupted + noise, others),
             self.bandwidth_cause(volume, message_bytes),
             self.communicator_cause(),

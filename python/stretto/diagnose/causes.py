@@ -19,6 +19,7 @@ from stretto.files.profile import Call, Profile
 from stretto.files.table import NEIGHBORHOODS, ROW_OF, TUNABLE
 from stretto.files.usage import crowd_of, usage_of, usage_words
 from stretto.launch.job import LONG_JOB_S
+from stretto.mpi.settings.memory import KEEP
 from stretto.profile.show import group_of
 
 #: part of the cost of messages that counts as lost: as if each two of them were combined
@@ -34,7 +35,8 @@ class Cause:
     `name`: a short fixed name (``imbalance``, ``moving_imbalance``, ``late_sender``, ``chain``,
     ``collective``, ``bandwidth``, ``barrier``, ``empty_blocks``, ``busy_machine``,
     ``more_ranks_than_cores``, ``more_threads_than_cores``, ``serial_io``, ``shared_read``,
-    ``modules``, ``files``, ``communicators``, ``messages``, ``packing``, ``interruption``).
+    ``modules``, ``files``, ``communicators``, ``messages``, ``packing``, ``interruption``,
+    ``page_faults``).
     `title`: the same in words.
     `lost_s`, `share`: seconds a rank (mean), and their share of the run: the most that could be
     gained by removing the cause altogether.
@@ -262,6 +264,32 @@ class Causes(Numbers):
             "binding, frequency changes",
             "stretto check",
             because="an interrupted rank is late with any algorithm",
+        )
+
+    def faulted_s(self) -> float:
+        """Return what repeated page faults take of a rank (mean, seconds)."""
+        faults, each = self.p.repeated_faults, self.p.fault_s
+        if faults is None or each is None:
+            return 0.0
+        return mean([n * s for n, s in zip(faults, each, strict=True)])
+
+    def page_fault_cause(self, lost: float) -> Cause | None:
+        """Make the cause; `lost` includes the waiting for ranks with page faults."""
+        faults, each = self.p.repeated_faults or [0], max(self.p.fault_s or [0.0])
+        keep = [f"{name}={value}" for name, value in KEEP]
+        return self._cause(
+            "page_faults",
+            "page faults: the program returns memory to the kernel and takes it again",
+            lost,
+            [
+                f"{mean([float(n) for n in faults]):.0f} page faults per rank beyond those for "
+                f"the growth of its memory; one takes at least {seconds(each)} here",
+                "other ranks wait for a rank that handles a page fault; this is included",
+            ],
+            "let malloc keep freed memory (glibc), or allocate work arrays once and reuse them",
+            f"stretto settings --candidates {shlex.quote(','.join(keep))} -- {self.command}",
+            because="page faults are outside of MPI",
+            steps=[f"export {' '.join(keep)} (test it first: the next command)"],
         )
 
     def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:

@@ -27,6 +27,7 @@ CallKind = Literal[
 _PER_RANK = (
     *("wall_s", "mpi_s", "io_s", "clock_error_s", "file_s", "file_bytes", "threads"),
     *("cpu_s", "core_wait_s", "involuntary", "busy_threads", "allowed_cores", "last_share"),
+    *("repeated_faults", "fault_s"),
 )
 _PER_RANK_OF_CALLS = (
     *("calls", "bytes", "time_s", "wait_s", "transfer_s"),
@@ -220,6 +221,10 @@ class Profile:
     cpu_s: list[float] | None = None
     core_wait_s: list[float] | None = None
     involuntary: list[int] | None = None
+    #: of each rank: page faults beyond those of the pages by which its memory grew, and seconds a
+    #: page fault takes (0: not measured, there were few); None: not known
+    repeated_faults: list[int] | None = None
+    fault_s: list[float] | None = None
     #: of each rank: threads that wanted a core for a tenth of the run or more, and the cores that
     #: they may use; 0 and None: not known
     busy_threads: list[int] | None = None

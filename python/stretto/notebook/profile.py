@@ -24,6 +24,7 @@ _RANKS = (
     ("cpu_s", "cpu", "s", "CPU time"),
     ("core_wait_s", "core_wait", "s", "time on the run queue without a core"),
     ("involuntary", "involuntary", "1", "involuntary context switches"),
+    ("repeated_faults", "repeated_faults", "1", "page faults beyond the growth of memory"),
     ("threads", "threads", "1", "threads that called MPI"),
 )
 _CALLS = (

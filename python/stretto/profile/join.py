@@ -418,6 +418,8 @@ def join_run(run: Sequence[RawFile], command: Sequence[str]) -> Joined:
         cpu_s=per_rank(lambda raw: raw.cpu_s),
         core_wait_s=per_rank(lambda raw: raw.core_wait_s or 0.0) if waits else None,
         involuntary=[int(n) for n in per_rank(lambda raw: raw.header["involuntary"])],
+        repeated_faults=[int(n) for n in per_rank(lambda raw: raw.repeated_faults)],
+        fault_s=per_rank(lambda raw: float(raw.header["fault_ns"]) * 1e-9),
         busy_threads=[int(n) for n in per_rank(lambda raw: raw.header["busy_threads"])],
         allowed_cores=[int(n) for n in per_rank(lambda raw: raw.header["allowed_cores"])],
         last_share=samples.last_share(nranks),

@@ -1,4 +1,4 @@
-"""Reading the recorder's raw files (``src/record/raw.h``, version 8)."""
+"""Reading the recorder's raw files (``src/record/raw.h``, version 9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.errors import StrettoError, from_oserror
 
 MAGIC = b"STRETRAW"
-VERSION = 8
+VERSION = 9
 SUFFIX = ".strettoraw"
 RUNNING, FINALIZED, ABORTED, EXITED = 1, 2, 3, 4
 FUNCTIONS, NAMES, SHAPES, EVENTS, ENTRIES, PEERS, FILES, BLOCKS, PACKS, ZEROS = range(1, 11)
@@ -44,7 +44,8 @@ _HEADER = np.dtype(
         *_all("began_ticks last_ticks clock_domain started_realtime_ns", "u8"),
         ("offsets", _OFFSET, (2,)),
         *_all("nevents stride_log2 dropped_calls paused_ticks paused_since", "u8"),
-        *_all("cpu_ns core_wait_ns involuntary", "u8"),
+        *_all("cpu_ns core_wait_ns involuntary faults grown_pages", "u8"),
+        ("fault_ns", "f8"),
         ("load", "f8"),
         ("cores", "i8"),
         *_all("busy_threads allowed_cores", "u4"),
@@ -206,6 +207,11 @@ class RawFile:
         """Seconds without a core on the run queue; None: the kernel does not say."""
         waited = int(self.header["core_wait_ns"])
         return None if waited == UNKNOWN_WAIT else waited * 1e-9 * self._recorded
+
+    @property
+    def repeated_faults(self) -> int:
+        """Page faults beyond those of the pages by which the memory of the rank grew."""
+        return max(int(self.header["faults"]) - int(self.header["grown_pages"]), 0)
 
     @property
     def load(self) -> float | None:

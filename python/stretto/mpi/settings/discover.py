@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from stretto.kinds import Family
 from stretto.mpi.base import MPIInstallation
-from stretto.mpi.settings import intel, mpich, openmpi, slurm
+from stretto.mpi.settings import intel, memory, mpich, openmpi, slurm
 from stretto.mpi.settings.base import Around, Entry, Setting
 from stretto.mpi.variables import Variable, control_variables
 
@@ -32,7 +32,8 @@ def settings(
     lacking: list[str] = []
     around = around or Around()
     entries = _LISTS[installation.family](installation.major, variables, around)
-    for entry in [*entries, *(slurm.entries(around) if around.srun else ())]:
+    entries += slurm.entries(around) if around.srun else []
+    for entry in [*entries, *memory.entries()]:
         if not entry.fits(nodes, ppn):
             continue
         if entry.variable is not None and entry.variable not in known:

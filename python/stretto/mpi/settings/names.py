@@ -31,6 +31,7 @@ NAMES = frozenset(
         "I_MPI_WAIT_MODE",
         "FI_PROVIDER", "FI_TCP_IFACE", "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TLS",
         "SLURM_CPU_BIND", "SLURM_DISTRIBUTION",
+        "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
     }
 )  # fmt: skip
 #: those that choose connections, interfaces, ports and transports (`stretto net rails`)
