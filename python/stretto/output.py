@@ -8,6 +8,7 @@ from stretto.light import TYPE_CHECKING, later
 
 if TYPE_CHECKING:
     import json
+    from collections.abc import Sequence
     from typing import Any, TextIO
 else:
     json = later("json")
@@ -23,6 +24,11 @@ def print_json(value: Any) -> None:
 def say(text: str) -> None:
     """Print a sentence for people to stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def conclusion(sentences: Sequence[str]) -> str:
+    """Return what was concluded as it is printed: a line for each sentence."""
+    return "stretto: " + ".\n         ".join(sentences)
 
 
 def beside_command() -> TextIO:

@@ -153,7 +153,7 @@ def test_place_command_runs_both_ways_and_counts(name: str, nodes: testbed.Clust
     assert found["gain"]
     by_name = {cost["order"]: cost for cost in found["orders"]}
     assert by_name["best"]["nodes"] == LEAST < 0.7 * by_name["given"]["nodes"]
-    text = found["conclusion"]
+    text = ". ".join(found["conclusion"])
     assert "too few for a test" in text and "(interface counters)" in text, text
     counted = re.search(
         r"Network cards sent ([\d.]+) MiB in a native run, in the best order ([\d.]+) MiB", text

@@ -145,7 +145,7 @@ def test_a_table_of_another_text_of_the_shell(folder: Path, stretto: Run) -> Non
     found = from_launcher(Path(words[0]), mpi.environment)
     made = VerdictFile(
         "0.1.0", "2026-11-21T20:00:00Z", collect_host(), found.identity,
-        [*words, "./show.sh"], Metric(), [], None, None, None, "nothing was measured",
+        [*words, "./show.sh"], Metric(), [], None, None, None, ["nothing was measured"],
     )  # fmt: skip
     write_verdict(made, mine.with_name("bash.verdict.json"))
     done = stretto("run", "--", *words, "./show.sh")

@@ -134,7 +134,7 @@ def test_tuned_runs_prove_themselves(folder: Path) -> None:
     stage, table = verifying(folder, words, pairs=2)
     with beside_others():
         outcome = verify(stage, profile(words), table, None, [])
-    assert "In 2 tuned runs, all 2 ranks loaded Stretto" in outcome.conclusion
+    assert "In 2 tuned runs, all 2 ranks loaded Stretto" in " ".join(outcome.conclusion)
     verdict = json.loads(stage.path("verdict.json").read_text())
     assert {r["ranks"] for r in verdict["runs"] if r["kind"] == "tuned"} == {2}
     assert {r["ranks"] for r in verdict["runs"] if r["kind"] == "native"} == {0}

@@ -79,7 +79,7 @@ VERDICT = verdict.VerdictFile(
     "0.1.0", "2026-11-21T20:00:00Z", Host("h", "c", 2, "k", 1),
     MPIIdentity("openmpi", "openmpi", "4.1.4", ""), ["a"], verdict.Metric(),
     [verdict.Run("tuned", n, None, 1.5, 0) for n in range(2)],
-    None, verdict.GainInterval(0.1, 0.2, 0.3, 0.25), True, "faster",
+    None, verdict.GainInterval(0.1, 0.2, 0.3, 0.25), True, ["faster"],
 )  # fmt: skip
 DOCUMENTS = {"profile": (profile.DOCUMENT, example()), "verdict": (verdict.DOCUMENT, VERDICT)}
 

@@ -174,7 +174,7 @@ def test_answer_names_the_setting_its_gain_the_rails_and_what_to_type() -> None:
                 eth0=100, eth1=0),
     )  # fmt: skip
     said = rails_answer(found)
-    assert said.text == (
+    assert " ".join(said.sentences) == (
         "Open MPI 4.1.4, 4 MiB messages: btl_tcp_links=4 (spread) is fastest, 1.90x the default "
         "(1905 and 1002 MB/s). All 2 rails are used: eth0 51 %, eth1 49 %. Type: mpirun --mca "
         "btl_tcp_links 4 --mca pml_ob1_use_all_rdma 1 --mca pml_ob1_max_rdma_per_request 1 ..."
@@ -189,7 +189,10 @@ def test_answer_names_the_setting_its_gain_the_rails_and_what_to_type() -> None:
         "btl_tcp_if_include=eth0 is the default of the MPI",
     ]
     page = "\n".join(rails_page(found))
-    assert page.startswith(said.text) and "1 pair between nodes, 2 nodes: a-b" in page
+    assert [text[:4] for text in said.sentences] == ["Open", "All ", "Type"]
+    assert (
+        page.startswith(" ".join(said.sentences)) and "1 pair between nodes, 2 nodes: a-b" in page
+    )
     assert "1.90x" in page and "(spread): with pml_ob1_use_all_rdma=1" in page
 
 

@@ -18,7 +18,7 @@ from stretto.files.profile import Call, Event
 from stretto.files.verdict import read_verdict, write_verdict
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import ranking as draw
-from stretto.report.findings import facts_of, headline, where_time_goes
+from stretto.report.findings import details, facts_of, headline, where_time_goes
 from stretto.report.load import load
 from stretto.report.ranking import rank
 from stretto.report.sources import sources
@@ -155,10 +155,12 @@ def test_runs_that_failed_are_counted_apart(systems: Path, tmp_path: Path) -> No
     for text, said in (
         ("inconclusive at 2 of 2 calls: 2 launches", " at 2 of 2 calls: 2 launches."),
         ("inconclusive: the budget ended", ": the budget ended."),
+        ("inconclusive: a. b is in a name. B, too", ": a. b is in a name. B, too."),
     ):
-        other = replace(verdict, measured=None, outcome="inconclusive", conclusion=text)
+        other = replace(verdict, measured=None, outcome="inconclusive", conclusion=[text, "c", "D"])
         write_verdict(other, path)
         words = headline(load([path])[0])[0]
+        assert details(load([path])[0]) == ["C. D."]
         assert words.startswith("Inconclusive for ") and words.endswith(said)
         assert ": at" not in words
 

@@ -275,7 +275,7 @@ def verdict_page(systems: Path, tmp_path: Path, changes: dict[str, Any]) -> str:
 
 def named(pattern: str, name: str) -> tuple[dict[str, Any], list[str], list[str]]:
     metric = {"name": pattern, "unit": "1/s", "better": "higher", "pattern": pattern}
-    conclusion = f"measured gain in the metric /{pattern}/: 5%"
+    conclusion = [f"measured gain in {name}: 5 %"]
     there = [f"5.2 % more {name} with the table.</h1>", f"<dt>{name}, native</dt>"]
     return {"metric": metric, "conclusion": conclusion}, there, []
 
@@ -325,7 +325,7 @@ def test_page_gain_without_significance_says_so(systems: Path, tmp_path: Path) -
 def test_text_from_files_is_escaped(systems: Path, tmp_path: Path) -> None:
     host = json.loads((systems / "small" / "app.verdict.json").read_text())["host"]
     changes = {
-        "conclusion": "<script>alert(1)</script> & <b>bold</b>",
+        "conclusion": ["a", "<script>alert(1)</script> & <b>bold</b>"],
         "command": ["./a", "<img src=x onerror=alert(1)>"],
         "host": host | {"cpu": '"><script>alert(2)</script>'},
     }

@@ -40,7 +40,7 @@ def written(path: Path, version: str = "4.1.4", chosen: bool = True) -> Path:
     if chosen:
         found.chosen, found.setting = EAGER, "eager=1M"
         found.confirmed = GainInterval(0.04, 0.07, 0.1, 0.02)
-        found.conclusion = "eager=1M is 7 % faster"
+        found.conclusion = ["eager=1M is 7 % faster", "B. C one"]
     write_settings(found, path)
     return path
 
@@ -57,7 +57,8 @@ def page_of(given: Path, target: Path) -> str:
 def test_the_page_shows_each_setting_with_what_became_of_it(tmp_path: Path) -> None:
     page = page_of(written(tmp_path / "app.settings.json"), tmp_path / "report.html")
     for words in (
-        '<figure id="settings-1"', 'id="settings"', 'href="#settings"', "eager=1M is 7 % faster",
+        '<figure id="settings-1"', 'id="settings"', 'href="#settings"',
+        "eager=1M is 7 % faster.</h1>", "B. C one.",
         "larger eager messages", "OMPI_MCA_coll_han_priority=60", "two links", "failed",
         "exit &lt;1&gt;",  # what a program printed is no HTML
         "eager=1M, fresh runs",  # in the picture

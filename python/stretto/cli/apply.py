@@ -71,7 +71,8 @@ def _with_settings(found: Applied, job: Job, path: Path, named: bool) -> Applied
             "set it in front of stretto run (NAME=VALUE), if you know what it does",
         )  # fmt: skip
     if not tried.chosen:
-        return replace(found, words=f"{found.words}; {path} sets nothing: {tried.conclusion}")
+        why = tried.conclusion[0] if tried.conclusion else "its runs are not complete"
+        return replace(found, words=f"{found.words}; {path} sets nothing: {why}")
     if named:
         for difference in _differences(tried, job):
             say(f"stretto: note: {path}: {difference}")

@@ -10,7 +10,7 @@ from stretto.cli.complete import files, platforms
 from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
 from stretto.errors import UsageError
-from stretto.output import print_json, say
+from stretto.output import conclusion, print_json, say
 
 with lazily():
     from stretto.check.facts import Facts, collect_facts
@@ -194,6 +194,6 @@ def _command(
     bound = binding_line(nodes, found.gain or len(nodes.names) > 1, threads)
     print("\n".join([*order_lines(found), "", bound]))
     if found.gain:
-        print(f"\nstretto: {placed.conclusion}")
+        print(f"\n{conclusion(placed.conclusion)}")
     if found.gain and placed.helps:
         print(f"next: {placed.command}")

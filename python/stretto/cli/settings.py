@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
-from stretto.output import print_json, say
+from stretto.output import conclusion, print_json, say
 
 with lazily():
     from stretto.files.schema import encode
@@ -56,7 +56,7 @@ def command(
         print_json(encode(found))
         return
     print("\n".join(lines(found)))
-    print(f"stretto: {found.conclusion}")
+    print(conclusion(found.conclusion))
     if found.chosen:
         # what no file may set is typed
         named = found.chosen if found.chosen.keys() - NAMES else {}

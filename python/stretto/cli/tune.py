@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Annotated, Any
 
 from stretto.cli import options as o
 from stretto.cli.lazy import lazily
 from stretto.cli.trials import trial_options, trials
-from stretto.output import print_json, say
+from stretto.output import conclusion, print_json, say
 
 with lazily():
     from stretto.files.schema import encode
@@ -60,7 +59,7 @@ def command(
         if as_json:
             print_json({"dry_run": True, **encode(seen)})
         else:
-            print(f"stretto: {seen.conclusion}")
+            print(conclusion(seen.conclusion))
         return
     found = tune(session)
     if as_json:
@@ -68,8 +67,7 @@ def command(
         return
     for line in rows_lines(found.rows):
         print(line)
-    sentences = re.split(r"\. (?=[A-Z])", found.conclusion)
-    print("stretto: " + ".\n         ".join(sentences))
+    print(conclusion(found.conclusion))
     print("next: " + "\n      ".join(_following(found, session)))
 
 

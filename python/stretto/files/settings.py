@@ -57,8 +57,9 @@ class Tried:
 class SettingsFile:
     """What was tried on one command, and what was chosen.
 
-    `confirmed`: the gain of the chosen one in its fresh runs. `outcome`: of the search: ``faster``
-    (a setting was chosen), ``same`` (all were tested, none is faster) or ``inconclusive``.
+    `confirmed`: the gain of the chosen one in its fresh runs. `conclusion`: as in a verdict.
+    `outcome`: of the search: ``faster`` (a setting was chosen), ``same`` (all were tested, none is
+    faster) or ``inconclusive``.
     """
 
     stretto: str
@@ -76,7 +77,7 @@ class SettingsFile:
     confirmed: GainInterval | None = None
     outputs: str | None = None
     compared: list[Compared] = field(default_factory=list)
-    conclusion: str = ""
+    conclusion: list[str] = field(default_factory=list)
     outcome: Outcome = "inconclusive"
     programs: list[ProgramFile] | None = None
     environment: dict[str, str] | None = None

@@ -103,8 +103,9 @@ class GainInterval:
 class VerdictFile:
     """What was predicted, what was measured, and the conclusion in words.
 
-    `outcome` is of the measured runs; `missing` is what an inconclusive one lacks. `applied`: what
-    the tuned runs have, in text: runs are added only where it is the same.
+    `conclusion`: sentences without full stops; the first one begins in lower case. `outcome` is of
+    the measured runs; `missing` is what an inconclusive one lacks. `applied`: what the tuned runs
+    have, in text: runs are added only where it is the same.
     """
 
     stretto: str
@@ -117,7 +118,7 @@ class VerdictFile:
     predicted: GainInterval | None
     measured: GainInterval | None
     outputs_equal: bool | None
-    conclusion: str
+    conclusion: list[str]
     table: str | None = None
     profile: str | None = None
     bench: str | None = None
@@ -138,6 +139,8 @@ class VerdictFile:
 
 
 def _problems(verdict: VerdictFile) -> Iterator[str]:
+    if not verdict.conclusion:
+        yield "the verdict has no conclusion"
     if len({r.order for r in verdict.runs}) != len(verdict.runs):
         yield "two runs have the same order number"
     if any(r.wall_s < 0 for r in verdict.runs):

@@ -75,11 +75,19 @@ class NetFinding:
 
 @dataclass(frozen=True)
 class NetAnswer:
-    """The page's first lines: what was found, why, and the next command."""
+    """The page's first lines: what was found, why, and the next command.
+
+    `text`: the first sentence. `more`: what follows it.
+    """
 
     text: str
     remedy: str | None
     next_command: str
+    more: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> list[str]:
+        return [self.text, *self.more]
 
 
 def compare(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> list[ComparedRates]:

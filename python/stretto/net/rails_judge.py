@@ -226,26 +226,29 @@ def rails_answer(rails: Rails) -> NetAnswer:
         top = max(rate, key=lambda n: rate[n])
         return NetAnswer(
             f"{title}: {words}, {three(rate[top])} MB/s with {top}; not tested: fewer than "
-            f"{FEWEST} launches. {_rails_words(shares_of(rails, native))}.",
-            None, f"the same with --launches {FEWEST}",
+            f"{FEWEST} launches.",
+            None, f"the same with --launches {FEWEST}", (_rails_words(shares_of(rails, native)),),
         )  # fmt: skip
     faster = [s for s in others if s.name in verdicts and verdicts[s.name].differs
               and verdicts[s.name].ratio.median > 1]  # fmt: skip
     if not faster:
         return NetAnswer(
-            f"{title}: {words}, and no other setting gives more ({len(others)} tried). "
-            f"{_rails_words(shares_of(rails, native))}.", None, application,
+            f"{title}: {words}, and no other setting gives more ({len(others)} tried).",
+            None, application, (_rails_words(shares_of(rails, native)),),
         )  # fmt: skip
     best = max(faster, key=lambda s: verdicts[s.name].ratio.median)
     ratio = verdicts[best.name].ratio.median
     candidate = shlex.quote(label(best.environment))
     return NetAnswer(
         f"{title}: {best.name} is fastest, {ratio:.2f}x the default ({three(rate[best.name])} and "
-        f"{three(base)} MB/s). {_rails_words(shares_of(rails, best))}. Type: "
-        f"{shlex.join(options(rails.mpi.family, best.environment))} ...",
+        f"{three(base)} MB/s).",
         "A setting that helps this test may not help an application, which may already have many "
         "connections: test it.",
         f"stretto settings --candidates {candidate} -- mpirun -n N ./app",
+        (
+            _rails_words(shares_of(rails, best)),
+            f"Type: {shlex.join(options(rails.mpi.family, best.environment))} ...",
+        ),
     )
 
 
@@ -257,17 +260,17 @@ def _are(names: Sequence[str]) -> str:
 def _rails_words(found: Mapping[str, float]) -> str:
     idle = unused(found)
     if not found:
-        return "The bytes per rail are unknown"
+        return "The bytes per rail are unknown."
     if idle:
-        return f"{' and '.join(idle)} {_are(idle)} not used: {share_words(found)}"
+        return f"{' and '.join(idle)} {_are(idle)} not used: {share_words(found)}."
     if len(found) == 1:
-        return f"All bytes go over {next(iter(found))}"
-    return f"All {len(found)} rails are used: {share_words(found)}"
+        return f"All bytes go over {next(iter(found))}."
+    return f"All {len(found)} rails are used: {share_words(found)}."
 
 
 def rails_page(rails: Rails) -> list[str]:
     said = rails_answer(rails)
-    out = [said.text, *([f"  {said.remedy}"] if said.remedy else [])]
+    out = [" ".join(said.sentences), *([f"  {said.remedy}"] if said.remedy else [])]
     out.append(f"  next: {said.next_command}")
     for finding in rails_findings(rails):
         word = "WARNING" if finding.topic == "rail" else "note:"

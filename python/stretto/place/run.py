@@ -67,7 +67,7 @@ class PlacedCommand:
 
     ordering: Ordering
     nodes: JobNodes
-    conclusion: str
+    conclusion: list[str]
     command: str = ""
     helps: bool = True
 
@@ -92,8 +92,8 @@ def place_command(
         directory = (session.o.out / "order").resolve()
         first = answer(found, profile.nranks)
         if not found.gain:
-            write_result(session, first, [], found=Verdict("same", first))
-            return PlacedCommand(found, nodes, first)
+            write_result(session, [first], [], found=Verdict("same", first))
+            return PlacedCommand(found, nodes, [first])
         write_order(directory, nodes, found.best)
         write_picture(traffic_of(profile), found, directory / "matrix.html")
         command = session.job.command
@@ -103,7 +103,7 @@ def place_command(
             rankmap_of(found.best), f'"$(cat {directory / "rankmap"})"'
         )
         if session.o.dry_run:
-            return PlacedCommand(found, nodes, "dry run: the order was not tried", typed)
+            return PlacedCommand(found, nodes, ["dry run: the order was not tried"], typed)
         result = _both_ways(session, found, nodes, given, directory)
         return PlacedCommand(found, nodes, result.conclusion, typed, result.helps)
 
@@ -175,14 +175,17 @@ def _both_ways(
             sent[kind] = sum(after[key] - before[key] for key in before)
         return run
 
-    def words(text: str, *_: object) -> str:
-        text = text.replace("this table", "this order").replace("when tuned", "in this order")
+    def words(said: list[str], *_: object) -> list[str]:
+        out = [
+            text.replace("this table", "this order").replace("when tuned", "in this order")
+            for text in said
+        ]
         if len(sent) == 2:
-            text += (
-                f". Network cards sent {sized(sent['native'])} in a native run, in the best order "
+            out.append(
+                f"Network cards sent {sized(sent['native'])} in a native run, in the best order "
                 f"{sized(sent['tuned'])} (interface counters)"
             )
-        return text
+        return out
 
     return both_ways(session, applied, one, words)
 

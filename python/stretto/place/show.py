@@ -147,7 +147,9 @@ def binding_line(nodes: JobNodes, ordered: bool, threads: int | None) -> str:
     return line if ordered else f"{line}; to place ranks on cores, bind them: --threads 1"
 
 
-def order_json(found: Ordering, site: JobNodes, conclusion: str | None = None) -> dict[str, Any]:
+def order_json(
+    found: Ordering, site: JobNodes, conclusion: Sequence[str] | None = None
+) -> dict[str, Any]:
     return {
         "gain": found.gain,
         "tried": found.tried,

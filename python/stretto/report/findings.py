@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -25,17 +24,6 @@ from stretto.report.format import gain_text, sentence, value_text
 from stretto.report.learned import learned_rows, saved, saved_sentence
 from stretto.report.load import System
 from stretto.report.points import NATIVE, estimate_runs, usable
-
-#: in a verdict; the page has it as a banner
-_BUSY = re.compile(r" \(other processes used [^()]*\)")
-
-
-def conclusion(verdict: VerdictFile) -> str:
-    text = verdict.conclusion.strip()
-    if verdict.metric.pattern is not None:
-        for quoted in (f"the metric /{verdict.metric.pattern}/", f"/{verdict.metric.pattern}/"):
-            text = text.replace(quoted, metric_name(verdict.metric))
-    return sentence(text)
 
 
 def headline(system: System) -> tuple[str, str]:
@@ -98,21 +86,17 @@ def settings_sentence(found: SettingsFile) -> str:
 
 
 def _settings_sentences(found: SettingsFile) -> list[str]:
-    text = found.conclusion or "No setting has been decided on yet: the runs are not complete"
-    parts = re.split(r"(?<=[a-z])\. (?=\w)", text)
+    said = found.conclusion or ["No setting has been decided on yet: the runs are not complete"]
     # a setting's name stays as it is
-    return [f"{p.rstrip('.')}." if "=" in p.partition(" ")[0] else sentence(p) for p in parts]
+    return [f"{p}." if "=" in p.partition(" ")[0] else sentence(p) for p in said]
 
 
 def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
     program = program_of(v.command)
     if v.outputs_equal is False:
         return f"Do not use this tuning: the outputs of {program} differ with it.", "wrong"
-    text = conclusion(v)
     if v.outcome == "inconclusive":
-        why = re.sub(r"^Inconclusive:? ", "", text)
-        why = re.split(r"\. (?=[A-Z])", why)[0].rstrip(".")
-        why = _BUSY.sub("", why)
+        why = _why(v)
         colon = "" if why.startswith("at ") else ":"  # "at 2 of 2 calls: ..."
         return f"Inconclusive for {program}{colon} {why}.", "none"
     if v.measured is None or v.outcome == "same":
@@ -123,6 +107,12 @@ def _verdict_sentence(v: VerdictFile) -> tuple[str, str]:
         return f"Do not use this table: {program} is slower with it.", "none"
     text = f"{program}: {fmt.percent(gained)} {word} {metric_name(v.metric)} with the table"
     return (f"{text}, but {v.warning}.", "none") if v.warning else (f"{text}.", "gain")
+
+
+def _why(v: VerdictFile) -> str:
+    """Return the first sentence without its outcome and the busy machine: the page has both."""
+    text = v.conclusion[0].removeprefix("inconclusive").removeprefix(":").strip()
+    return text.replace(f" ({busy_before([r.others for r in v.runs])})", "")
 
 
 def origin(system: System) -> str:
@@ -246,15 +236,12 @@ def following(system: System) -> str:
 
 def details(system: System) -> list[str]:
     """Return what stands behind the headline: the verdict's own sentences, none of them twice."""
-    if system.verdict is None:
-        head = headline(system)[0]
+    v, head = system.verdict, headline(system)[0]
+    if v is None:
         found = [_settings_sentences(f) for f in system.settings]
         return found[0][1:] if found and found[0][0] == head else []
-    text, head = conclusion(system.verdict), headline(system)[0]
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
-    if _BUSY.sub("", re.sub(r"^Inconclusive:? ", "", sentences[0])).rstrip(".") in head:
-        text = " ".join(sentences[1:])
-    return [text] if text else []
+    said = v.conclusion[1:] if _why(v) in head else v.conclusion
+    return [" ".join(map(sentence, said))] if said else []
 
 
 def _table_sentence(rows: Sequence[Row]) -> str:

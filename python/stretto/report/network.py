@@ -95,17 +95,16 @@ def report(paths: Sequence[Path], to: PageFiles) -> dict[str, Any]:
 def written(shown: NetPage, to: PageFiles) -> dict[str, Any]:
     """Write a page; return what it says, for ``--json``."""
     names = [name for name, *_ in shown.systems]
-    first, *more = re.split(r"(?<=\.) (?=[A-Z])", shown.sentences[0])
     held = [(key, key.capitalize(), figures) for key, _, figures in shown.sections]
     head = Head(
         shown.kind,
         f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else names[0],
-        first,
+        shown.sentences[0],
         [("findings", "Findings", [*shown.remarks, *shown.notes]), *held,
          ("numbers", "Numbers", True), ("method", "Method", True)],
         shown.facts,
         shown.following,
-        [*more, *shown.sentences[1:]],
+        shown.sentences[1:],
         shown.warnings,
     )  # fmt: skip
     figures = [figure for *_, drawn in shown.sections for figure in drawn]
@@ -251,7 +250,7 @@ def alone(system: net.NetSystem) -> NetPage:
         following = said.next_command
     if result.rails is not None:
         tried = rails_answer(result.rails)
-        sentences.append(tried.text)
+        sentences += tried.sentences
         remarks += [(tried.remedy, "")] if tried.remedy else []
         following = tried.next_command or following
         remarks += [(f.text, f.remedy) for f in rails_findings(result.rails)]

@@ -47,12 +47,12 @@ def foresee(session: Tuning) -> TuneOutlook:
             "stretto: calls and times are unknown, because there is no profile: "
             "stretto profile -- CMD"
         )
-        return TuneOutlook(DRY)
+        return TuneOutlook([DRY])
     path, profile = found
     needs = find_needs(profile, session.o.only)
     if (reason := no_help(needs)) is not None:
-        session.say(f"stretto: {reason}")
-        return TuneOutlook(DRY, path)
+        session.say(f"stretto: {'. '.join(reason)}")
+        return TuneOutlook([DRY], path)
     for line in needs_lines(needs):
         session.say(line)
     return outlook(session, needs, path)
@@ -67,10 +67,10 @@ def _steps(session: Tuning) -> TuneResult:
         session.say(f"stretto: warning: in the profiled run {busy}")
     if reason is not None:
         session.end = "nothing"
-        found = Verdict("same", reason)
+        found = Verdict("same", reason[0])
         if busy is not None and needs.tunable_s + needs.waiting_s > 0:
             found = Verdict("inconclusive", busy, "missing: a profile on an idle machine")
-            reason = f"inconclusive: {busy}. By this profile, {reason}"
+            reason = [f"inconclusive: {busy}", f"By this profile, {reason[0]}", *reason[1:]]
         return _nothing(session, reason, found)
     for line in needs_lines(needs):
         session.say(line)
@@ -83,12 +83,12 @@ def _steps(session: Tuning) -> TuneResult:
         session.end = "decided" if words is None else "cut" if session.cut else "open"
         if words is None:
             text += "; no measured algorithm was significantly faster than native"
-            return _nothing(session, text, Verdict("same", text), benches)
+            return _nothing(session, [text], Verdict("same", text), benches)
         budget = (lacking(session, needs) or "more of --budget") if session.cut else ""
         missing, launches = missing_words(open_points(comparisons)[0], budget)
         session.wanted_launches, session.wants_budget = launches, bool(budget)
         found = Verdict("inconclusive", words, missing)
-        return _nothing(session, f"{words}. {text}", found, benches)
+        return _nothing(session, [words, text], found, benches)
     # The user's own metric mostly leaves the start of the job out, wall time does not.
     wall = session.run_s if session.o.metric.pattern is None else None
     predicted = predict(needs, table, comparisons, session.o.seed, wall)
@@ -99,7 +99,7 @@ def _steps(session: Tuning) -> TuneResult:
         session.end = "little"
         text, few = little(predicted, busy)
         return write_result(
-            session, text, benches, table=table, helps=True, predicted=predicted, found=few
+            session, [text], benches, table=table, helps=True, predicted=predicted, found=few
         )
     return verify(session, profile, table, predicted, benches, limit)
 
@@ -148,7 +148,7 @@ def _prepare(session: Tuning) -> None:
 
 
 def _nothing(
-    session: Tuning, reason: str, found: Verdict, benches: Sequence[Path] = ()
+    session: Tuning, reason: Sequence[str], found: Verdict, benches: Sequence[Path] = ()
 ) -> TuneResult:
     """Write the verdict that nothing is to be gained, and why; no run of CMD is spent on it."""
     if not benches:

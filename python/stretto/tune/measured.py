@@ -210,7 +210,7 @@ def outlook(session: Tuning, needs: Needs, path: Path) -> TuneOutlook:
         session.say(f"stretto:   {plan.shapes}")
     _say_cost(session, seconds, runs)
     return TuneOutlook(
-        DRY, path, list(needs.chosen), [f"{p.words}: {p.shapes}" for p in plans],
+        [DRY], path, list(needs.chosen), [f"{p.words}: {p.shapes}" for p in plans],
         sum(p.settings.total() for p in plans), round(seconds, 1), 2 * _pairs(session),
         round(runs, 1),
     )  # fmt: skip

@@ -115,16 +115,13 @@ def _search(
             faster = judge_all(runs, candidates)
             if not faster:
                 return _end(runs, *nothing_faster(runs))
-            text = choose(runs, faster, rounds, progress)
-            return _end(runs, text, "faster" if runs.file.setting else "inconclusive")
+            said = choose(runs, faster, rounds, progress)
+            return _end(runs, said, "faster" if runs.file.setting else "inconclusive")
         except Spent:
             judge_all(runs, candidates)
             if runs.file.setting:  # confirmed before the budget ended
-                return _end(runs, f"{runs.file.conclusion}; {_SPENT}", "faster")
-            return _end(
-                runs,
-                f"inconclusive: {_SPENT}; no setting is applied",
-            )
+                return _end(runs, [*runs.file.conclusion, _SPENT.capitalize()], "faster")
+            return _end(runs, [f"inconclusive: {_SPENT}; no setting is applied"])
 
 
 def candidates_of(runs: SettingRuns) -> list[Setting]:
@@ -276,18 +273,18 @@ def judge_all(runs: SettingRuns, candidates: Sequence[Setting]) -> list[Tried]:
     return [t for _, t in sorted(faster, key=lambda x: (x[0], x[1].name))]
 
 
-def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
+def nothing_faster(runs: SettingRuns) -> tuple[list[str], Outcome]:
     """Return what to say where nothing is set: nothing is faster, or it cannot be told."""
     tried = runs.file.tried
     open_ones = [t for t in tried if t.outcome == "inconclusive"]
     dropped = [t for t in tried if t.outcome == "dropped"]
     tested = any(t.gain is not None and t.gain.p is not None for t in tried)
     busy = busy_before([r.others for r in runs.file.runs])
-    detail = ""
+    detail = []
     if open_ones:
         first = max(open_ones, key=lambda t: t.gain.median if t.gain else -1.0)
         why = f"{len(open_ones)} do not differ significantly from native"
-        detail = f". {first.name}: {first.why}"
+        detail = [f"{first.name}: {first.why}"]
     elif dropped and (busy is not None or not tested):
         why = (
             f"{len(dropped)} was not faster in {counted(SCREENING, 'round')} (screening, not "
@@ -295,13 +292,16 @@ def nothing_faster(runs: SettingRuns) -> tuple[str, Outcome]:
         )
         why += f" (the machine was busy: {busy})" if busy else ""
     else:
-        return "no setting was faster on CMD with significance, so no setting is applied", "same"
+        return ["no setting was faster on CMD with significance, so no setting is applied"], "same"
     of = counted(len(tried), "setting")
-    return f"inconclusive: of {of} {why}; no setting is applied{detail}", "inconclusive"
+    return [f"inconclusive: of {of} {why}; no setting is applied", *detail], "inconclusive"
 
 
-def _end(runs: SettingRuns, conclusion: str, outcome: Outcome = "inconclusive") -> SettingsFile:
-    runs.file.conclusion, runs.file.outcome = runs.named(conclusion), outcome
+def _end(
+    runs: SettingRuns, conclusion: Sequence[str], outcome: Outcome = "inconclusive"
+) -> SettingsFile:
+    runs.file.conclusion = [runs.named(text) for text in conclusion]
+    runs.file.outcome = outcome
     write_settings(runs.file, runs.path("settings.json"))
     return runs.file
 

@@ -29,29 +29,38 @@ def most_runs(settings: int, rounds: int) -> int:
     return rounds * (2 * min(settings, 1) + 3 * min(MOST, max(settings - 1, 0)))
 
 
-def choose(runs: SettingRuns, faster: Sequence[Tried], rounds: int, progress: Progress) -> str:
-    """Choose what fresh runs confirm, and return what became of each, in words.
+def choose(
+    runs: SettingRuns, faster: Sequence[Tried], rounds: int, progress: Progress
+) -> list[str]:
+    """Choose what fresh runs confirm, and return what became of each, the chosen one first.
 
     `faster`: settings that are faster than native, the fastest first.
     """
     best: Tried | None = None
     said: list[str] = []
+    series = 0
     for other in faster:
-        if len(said) > MOST:
+        if series > MOST:
             break
         tried = other if best is None else put_together(runs, best, other)
         if tried is None:
             continue
+        series += 1
         said.append(_fresh(runs, tried, best, rounds, progress))
         if best is not None and (detail := runs.failed(best.name)) is not None:
             said[-1] = f"{best.name} now fails ({detail})"
             best, found = None, runs.file
+            said = [text for text in said if text not in found.conclusion]
             found.setting, found.chosen, found.confirmed = None, {}, None
             found.outputs, found.compared = None, []
-            found.conclusion, found.outcome = "", "inconclusive"
+            found.conclusion, found.outcome = [], "inconclusive"
         elif runs.file.setting == tried.name:
             best = tried
-    return "; ".join([*said, *([] if best else ["nothing is set"])])
+    chosen = runs.file.conclusion if best else []
+    rest = [text for text in said if text not in chosen]
+    if not best:
+        rest[0] += "; nothing is set"
+    return [*chosen, *rest]
 
 
 def put_together(runs: SettingRuns, best: Tried, other: Tried) -> Tried | None:
@@ -126,5 +135,5 @@ def _fresh(
     found.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
     text = f"{text}; this is significant: stretto run applies it to this command"
     # should what follows be interrupted
-    found.conclusion, found.outcome = text, "faster"
+    found.conclusion, found.outcome = [text], "faster"
     return text

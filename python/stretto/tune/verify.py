@@ -43,7 +43,7 @@ MOST_LISTED = 100
 
 @dataclass
 class TuneResult:
-    conclusion: str
+    conclusion: list[str]
     helps: bool
     #: of the measured runs, or of what was measured before them
     outcome: Outcome = "inconclusive"
@@ -70,7 +70,7 @@ class TuneOutlook:
     `profile`: what it was read from; None: there is none, and nothing more is known.
     """
 
-    conclusion: str
+    conclusion: list[str]
     profile: Path | None = None
     calls: list[Need] = field(default_factory=list)
     measuring: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ class TuneOutlook:
 
 def write_result(
     session: Tuning,
-    conclusion: str,
+    conclusion: Sequence[str],
     benches: Sequence[Path],
     runs: Sequence[Run] = (),
     table: Table | None = None,
@@ -96,7 +96,7 @@ def write_result(
     warning: str = "",
 ) -> TuneResult:
     """Write the verdict as far as it is known, and return it; without `found` inconclusive."""
-    conclusion = session.named(conclusion)
+    conclusion = [session.named(text) for text in conclusion]
     identity = collect(session.job.mpi.identity)
     outcome: Outcome = "inconclusive" if found is None else found.outcome
     missing = "" if found is None else found.missing
@@ -164,11 +164,13 @@ def verify(
             require_native(trial.evidence, command)
         return run
 
-    def words(text: str, found: Verdict, measured: GainInterval | None, runs: list[Run]) -> str:
+    def words(
+        said: list[str], found: Verdict, measured: GainInterval | None, runs: list[Run]
+    ) -> list[str]:
         if measured is not None and found.outcome == "faster" and session.o.metric.pattern is None:
             native = [r.wall_s for r in runs if r.kind == "native" and r.exit == 0]
-            text += start_words(measured.median * statistics.median(native))
-        return text + applied_words(runs, profile.nranks)
+            said = said + start_words(measured.median * statistics.median(native))
+        return said + applied_words(runs, profile.nranks)
 
     # rows for a part of the ranks may be the same elsewhere
     layout = f"layout {profile.node_count} {profile.ppn} {profile.nranks}\n"
@@ -180,7 +182,7 @@ def both_ways(
     session: Tuning,
     applied: str,
     one: Callable[[Kind, int], Run | None],
-    words: Callable[[str, Verdict, GainInterval | None, list[Run]], str],
+    words: Callable[[list[str], Verdict, GainInterval | None, list[Run]], list[str]],
     table: Table | None = None,
     predicted: GainInterval | None = None,
     benches: Sequence[Path] = (),
@@ -190,13 +192,13 @@ def both_ways(
 
     `applied`: what changed runs have: runs of an earlier start count where it was the same.
     `one`: makes a run of a kind with a number; None: the budget has ended.
-    `words`: from the conclusion, verdict, gain and runs to the text of the verdict.
+    `words`: from the conclusion, verdict, gain and runs to the sentences of the verdict.
     """
     runs = _earlier(session, applied)
 
     def save(text: str) -> None:
         write_result(
-            session, text, benches, runs, predicted=predicted, applied=applied, limit=limit
+            session, [text], benches, runs, predicted=predicted, applied=applied, limit=limit
         )
 
     found, planned = _take_turns(session, runs, one, save)
@@ -205,19 +207,19 @@ def both_ways(
     warning = beyond(limit, runs, metric, measured) if measured is not None and faster else ""
     compared = outputs_of(session).compare(runs) if runs else []
     most = "" if limit is None else limit.words
-    text = conclude(metric, predicted, measured, found, most, warning)
-    text = words(text + medians_words(metric, runs), found, measured, runs)
+    said = conclude(metric, predicted, measured, found, most, warning)
+    said = words(said + medians_words(metric, runs), found, measured, runs)
     if found.tested and len(runs) < planned:
-        text += f". {len(runs)} of {planned} runs were made before the budget ended"
+        said.append(f"{len(runs)} of {planned} runs were made before the budget ended")
     if runs:
-        said = outputs.words(compared, session.o.rules)
-        text += f". {said[0].upper()}{said[1:]}"
+        text = outputs.words(compared, session.o.rules)
+        said.append(f"{text[0].upper()}{text[1:]}")
     busy = busy_before([r.others for r in runs])
     if busy is not None and busy not in found.words:
         session.say(f"stretto: warning: the machine was busy: {busy}")
     helps = found.outcome != "slower"
     return write_result(
-        session, text, benches, runs, table, helps, predicted, measured, compared, found,
+        session, said, benches, runs, table, helps, predicted, measured, compared, found,
         applied, limit, warning,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stretto.counted import counted, duration, seconds
 from stretto.files.outcome import Verdict
-from stretto.files.verdict import GainInterval, Metric, Run
+from stretto.files.verdict import GainInterval, Metric, Run, metric_name
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
 from stretto.tune.needs import Needs
@@ -38,10 +38,10 @@ def gain_words(gain: GainInterval) -> str:
     return text if gain.p is None else f"{text}, p={gain.p:.2g}"
 
 
-def no_help(needs: Needs) -> str | None:
+def no_help(needs: Needs) -> list[str] | None:
     """Say why no algorithm can help this application, or None when one may."""
     if needs.wall_s <= 0:
-        return "the profile holds no time"
+        return ["the profile holds no time"]
     waiting = needs.waiting_s / needs.wall_s
     shares = (
         f"of {needs.wall_s:.2f} s, collectives that can be tuned take "
@@ -51,14 +51,16 @@ def no_help(needs: Needs) -> str | None:
     if needs.bound >= LEAST_BOUND and needs.chosen:
         return None
     if waiting > 3 * needs.bound and waiting >= LEAST_BOUND:
-        return (
-            f"no algorithm can help: {shares}. Ranks wait for other ranks: the load is "
-            "imbalanced, or a rank is disturbed (stretto diagnose shows which)"
-        )
-    return (
-        f"no algorithm can help: {shares}. Without their cost, at most "
-        f"{percent(max(needs.bound, 0.001))} would be gained"
-    )
+        return [
+            f"no algorithm can help: {shares}",
+            "Ranks wait for other ranks: the load is imbalanced, or a rank is disturbed (stretto "
+            "diagnose shows which)",
+        ]
+    most = percent(max(needs.bound, 0.001))
+    return [
+        f"no algorithm can help: {shares}",
+        f"Without their cost, at most {most} would be gained",
+    ]
 
 
 def conclude(
@@ -68,46 +70,47 @@ def conclude(
     found: Verdict,
     limit: str = "",
     beyond: str = "",
-) -> str:
+) -> list[str]:
     """Return the verdict in sentences.
 
     `limit`: the most that tuning can gain, in words. `beyond`: that the measured gain is larger.
     """
-    name = "wall time" if metric.pattern is None else f"the metric /{metric.pattern}/"
+    name = metric_name(metric)
     if measured is None:
-        return f"the gain was not measured on CMD ({found.words})" + (
-            f". Predicted in wall time: {gain_words(predicted)}" if predicted is not None else ""
-        )
+        out = [f"the gain was not measured on CMD ({found.words})"]
+        if predicted is not None:
+            out.append(f"Predicted in wall time: {gain_words(predicted)}")
+        return out
     if not found.tested:
-        text = f"inconclusive: the gain in {name} was not tested: {found.words}"
+        out = [f"inconclusive: the gain in {name} was not tested: {found.words}"]
     elif found.outcome == "inconclusive":
-        text = f"inconclusive: gain in {name} {gain_words(measured)}: {found.words}"
+        out = [f"inconclusive: gain in {name} {gain_words(measured)}: {found.words}"]
     else:
-        text = (
-            f"measured gain in {name}: {gain_words(measured)}; "
-            + {
-                "faster": f"but {beyond}. Repeat with --restart on an idle machine"
-                if beyond
-                else "this is significant",
-                "slower": "CMD is significantly SLOWER when tuned: do not use this table",
-                "same": f"CMD is as fast tuned as native: {found.words}",
-            }[found.outcome]
-        )
+        what = {
+            "faster": f"but {beyond}" if beyond else "this is significant",
+            "slower": "CMD is significantly SLOWER when tuned: do not use this table",
+            "same": f"CMD is as fast tuned as native: {found.words}",
+        }[found.outcome]
+        out = [f"measured gain in {name}: {gain_words(measured)}; {what}"]
+        if beyond:
+            out.append("Repeat with --restart on an idle machine")
     if predicted is not None:
-        text += f". Predicted in wall time: {gain_words(predicted)}"
+        out.append(f"Predicted in wall time: {gain_words(predicted)}")
     if limit and not beyond:
-        text += f". Tuning can gain {limit}: all time in these collectives and all waiting in them"
+        out.append(
+            f"Tuning can gain {limit}: all time in these collectives and all waiting in them"
+        )
     if predicted is None or beyond or found.outcome != "faster":
-        return text
+        return out
     most = max(predicted.high, 0.0)
     if metric.better == "higher" and most < 1:
         most /= 1 - most  # so much less time is so much more of a rate
     if measured.low > SURPRISE * most:
-        text += (
-            ". The gain is far above the prediction: the measured collectives explain "
-            "only part of it; the rest may not be reproducible"
+        out.append(
+            "The gain is far above the prediction: the measured collectives explain only part of "
+            "it; the rest may not be reproducible"
         )
-    return text
+    return out
 
 
 #: what came of the budget's rest, by where a tuning ended
@@ -132,31 +135,31 @@ def rest_words(budget_s: float | None, left_s: float, end: str) -> str:
     return f"{duration(left_s)} of the budget of {duration(budget_s)} were not used: {_REST[end]}"
 
 
-def start_words(gained_s: float) -> str:
+def start_words(gained_s: float) -> list[str]:
     """Say where a gain is less than what starting ``stretto run`` costs; else nothing."""
     if gained_s >= START_S:
-        return ""
-    return (
-        f". The gain of {1e3 * gained_s:.3g} ms per run is less than the start-up time of stretto "
+        return []
+    return [
+        f"The gain of {1e3 * gained_s:.3g} ms per run is less than the start-up time of stretto "
         f"run (about {1e3 * START_S:.0f} ms): only longer runs benefit"
-    )
+    ]
 
 
-def applied_words(runs: Sequence[Run], nranks: int) -> str:
+def applied_words(runs: Sequence[Run], nranks: int) -> list[str]:
     """Say what proves that the tuned runs were tuned; nothing when there was none."""
     tuned = [r for r in runs if r.kind == "tuned" and r.ranks is not None]
     if not tuned:
-        return ""
-    text = f". In {counted(len(tuned), 'tuned run')}, all {nranks} ranks loaded Stretto"
+        return []
+    text = f"In {counted(len(tuned), 'tuned run')}, all {nranks} ranks loaded Stretto"
     calls = [r.calls for r in tuned if r.calls is not None]
     if not calls:
-        return text
+        return [text]
     most = f" to {max(calls)}" if min(calls) < max(calls) else ""
     each = " in each" if len(tuned) > 1 else ""
-    return text + f", and it executed {min(calls)}{most} of their calls{each}"
+    return [f"{text}, and it executed {min(calls)}{most} of their calls{each}"]
 
 
-def medians_words(metric: Metric, runs: Sequence[Run]) -> str:
+def medians_words(metric: Metric, runs: Sequence[Run]) -> list[str]:
     """Return the medians of native and tuned runs, each with its number of runs."""
     parts = []
     for kind in ("native", "tuned"):
@@ -165,7 +168,7 @@ def medians_words(metric: Metric, runs: Sequence[Run]) -> str:
             middle = statistics.median(values)
             number = seconds(middle) if metric.pattern is None else f"{middle:.6g} {metric.unit}"
             parts.append(f"{number.strip()} in {counted(len(values), f'{kind} run')}")
-    return f". Median: {', '.join(parts)}" if parts else ""
+    return [f"Median: {', '.join(parts)}"] if parts else []
 
 
 def needs_lines(needs: Needs) -> list[str]:

@@ -327,7 +327,7 @@ def verdict(case: Case, path: Path, significant: bool = True) -> None:
             GainInterval(gain * 0.8, gain * 1.1, gain * 1.5),
             measured,
             True,
-            text,
+            [text],
             "app.table",
             "app.profile.json",
             "app.bench.jsonl",
