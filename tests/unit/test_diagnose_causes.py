@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -141,21 +142,28 @@ def test_diagnose_names_the_first_cause_and_whether_tuning_can_help(
     assert all(text in "\n".join(words) for text in said), words
 
 
-def test_diagnose_of_a_failed_command_has_no_verdict_and_names_the_failure_first(
+def test_diagnose_of_a_failed_command_names_the_failure_and_no_causes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     kept = replace(large(10 * FITS), incomplete_ranks=[1])
     job = SimpleNamespace(notes=[])
-    recorded = Recorded(job, Result(3, 1.0), [Joined(kept, [])], [tmp_path / "p"])  # type: ignore[arg-type]
+    result = Result(3, 1.0, "", "done\nno such case\n")
+    recorded = Recorded(job, result, [Joined(kept, [])], [tmp_path / "p"])  # type: ignore[arg-type]
     monkeypatch.setattr(cli_diagnose, "record", lambda *_, **__: recorded)
     assert main(["diagnose", "--", "mpirun", "-n", "2", "./app"]) == 3
     printed = capsys.readouterr()
-    text = printed.out + printed.err
     failure = "the command ended with 3 (ranks that did not reach MPI_Finalize: 1)"
-    assert text.index(f"FAILED: {failure}") < text.index("from MPI_Init to MPI_Finalize,")
-    assert f"no verdict: {failure}. First make it succeed without Stretto" in text
-    assert "next: mpirun -n 2 ./app" in text and "tuning can help" not in text
-    assert "try: first make the command succeed without Stretto; its profile is kept" in text
+    assert not printed.out and printed.err == (
+        f"stretto: error: {failure}; its output is above\n  at: mpirun -n 2 ./a b\n"
+        "  try: first make the command succeed without Stretto; if it ran for long, the recorded "
+        f"part may help: stretto diagnose --profile {tmp_path / 'p'}\n"
+    )
+    assert main(["diagnose", "--json", "--", "mpirun", "-n", "2", "./app"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["failure"] == f"{failure}; last output: done / no such case"
+    assert f"no verdict: {failure}" in found["verdict"] and found["can_help"] is None
+    assert not found["causes"] and not found["parts"] and found["compute_share"] is None
+    assert found["next_command"] == "mpirun -n 2 ./app"
 
 
 WORLD = Communicator(0, "MPI_COMM_WORLD", 2, 1, 2)

@@ -21,6 +21,7 @@ with lazily():
     from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
     from stretto.diagnose.programs import other_program, others_words, ranks_apart
     from stretto.files.profile import read_profile
+    from stretto.launch.said import telling
     from stretto.launch.typed import typed
     from stretto.profile.record import check_result, failure_of, record
 
@@ -57,9 +58,9 @@ def command(
     late senders or receivers, collective algorithms, bandwidth, many messages, packing of derived
     datatypes, unnecessary barriers, empty blocks, file access, more ranks or threads than cores,
     and the creation of communicators. Unclassified time is reported separately, and so is the
-    overlap of nonblocking collectives. If a script starts several MPI programs, the longest one is
-    diagnosed and the others are listed. If stdout is a file or a pipe, the diagnosis goes to
-    stderr.
+    overlap of nonblocking collectives. If CMD fails, no causes are reported. If a script starts
+    several MPI programs, the longest one is diagnosed and the others are listed. If stdout is a
+    file or a pipe, the diagnosis goes to stderr.
     """
     network = Network()
     if bandwidth is not None:
@@ -78,8 +79,14 @@ def command(
         sys.stderr.write(recorded.result.stdout + recorded.result.stderr)
     for note in [*recorded.job.notes, *recorded.joined[0].notes]:
         say(f"stretto: note: {note}")
-    say(f"stretto: the profile is in {recorded.paths[0]}")
     again = typed(cmd or [])
+    if failure := failure_of(recorded):
+        if as_json:
+            last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
+            failure += f"; last output: {last or 'none'}"
+            _print(Diagnosis.failed(recorded.profile, failure, again), True, sys.stdout)
+        check_result(recorded)
+    say(f"stretto: the profile is in {recorded.paths[0]}")
     found = diagnose(recorded.profile, recorded.paths[0], network, again)
     rest = zip(recorded.joined[1:], recorded.paths[1:], strict=True)
     for item, path in rest:
@@ -87,10 +94,7 @@ def command(
         found.others.append(other_program(item.profile, path, verdict, recorded.profile))
     if (apart := ranks_apart([item.profile for item in recorded.joined])) is not None:
         found.verdict, found.can_help, found.next_command = apart, None, "stretto check"
-    if failure := failure_of(recorded):
-        found.fail(failure, again)
     _print(found, as_json, beside_command())
-    check_result(recorded)
 
 
 def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
@@ -98,8 +102,6 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         print_json({"schema": "stretto-diagnosis", "version": 1, **dataclasses.asdict(found)})
         return
     console = Console(highlight=False, markup=False, soft_wrap=True, file=stream)
-    if found.failure:
-        console.print(f"FAILED: {found.failure}")
     of = ", mean over the ranks:" if found.parts else ""
     console.print(f"{seconds(found.wall_s)} from MPI_Init to MPI_Finalize{of}")
     for name, share in found.parts.items():

@@ -83,13 +83,14 @@ class Diagnosis:
     #: how the command failed; empty: it did not, or nobody knows
     failure: str = ""
 
-    def fail(self, failure: str, command: str) -> None:
-        """Withhold the verdict, because the command failed."""
-        self.failure, self.can_help, self.next_command = failure, None, command
-        self.verdict = (
-            f"no verdict: {failure}. First make it succeed without Stretto; the causes above "
-            "cover only the recorded part"
-        )
+    @classmethod
+    def failed(cls, profile: Profile, failure: str, command: str) -> Diagnosis:
+        """Return no causes: the part before a failure is mostly the start of the program."""
+        verdict = f"no verdict: {failure}. First make it succeed without Stretto"
+        return cls(
+            max(profile.wall_s), can_help=None, verdict=verdict, next_command=command,
+            program=program_name(profile), failure=failure,
+        )  # fmt: skip
 
 
 def diagnose(

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import time
@@ -192,13 +193,15 @@ def failure_of(recorded: Recorded) -> str:
 
 
 def check_result(recorded: Recorded) -> None:
-    """Raise an error with exit code 3 when the user's command failed."""
+    """Raise an error with exit code 3 when the user's command failed and its output was shown."""
     failure = failure_of(recorded)
     if failure:
+        path = shlex.quote(str(recorded.paths[0]))
         raise CommandFailedError(
-            failure,
+            f"{failure}; its output is above",
             " ".join(recorded.profile.command),
-            "first make the command succeed without Stretto; its profile is kept",
+            "first make the command succeed without Stretto; if it ran for long, the recorded part "
+            f"may help: stretto diagnose --profile {path}",
         )
 
 

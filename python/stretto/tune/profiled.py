@@ -17,7 +17,7 @@ from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
 from stretto.launch.said import telling
-from stretto.profile.record import check_result, profiles_here, record
+from stretto.profile.record import failure_of, profiles_here, record
 from stretto.profile.show import tools_note
 from stretto.progress import Progress
 from stretto.tune.place import fresh, make_output
@@ -90,17 +90,15 @@ def profile_of(session: Tuning) -> Profile:
         )
     took = time.monotonic() - began
     session.require_in_budget(recorded.result)
-    try:
-        check_result(recorded)
-    except CommandFailedError as error:
+    if failure := failure_of(recorded):
         last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
         path.rename(path.with_name(f"{session.name}.failed.profile.json"))
         raise CommandFailedError(
-            f"{error.message}; last output: {last or 'none'}",
-            error.place,
+            f"{failure}; last output: {last or 'none'}",
+            " ".join(recorded.profile.command),
             "first make CMD run without Stretto; if it needs files outside its directory, use "
             "--in-place or --reset-command",
-        ) from error
+        )
     found = recorded.profile
     if (missing := tools_note(found)) is not None:
         raise StrettoError(
