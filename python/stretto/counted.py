@@ -32,6 +32,21 @@ def sized(number: float) -> str:
     return f"{_digits(number)} B"
 
 
+def size_range(low: int, high: int | None) -> str:
+    """Return an inclusive range of sizes, as in ``8 B to 63 B`` or ``from 2 KiB``.
+
+    Upper ends one below a whole number of KiB are written as what they mean: ``1 KiB to <4 KiB``.
+    """
+    if high is None:
+        return "all sizes" if low == 0 else f"from {sized(low)}"
+    if low == high:
+        return sized(low)
+    odd = high >= 1024 and (high + 1) % 1024 == 0
+    if not odd:
+        return f"{sized(low)} to {sized(high)}"
+    return f"below {sized(high + 1)}" if low == 0 else f"{sized(low)} to <{sized(high + 1)}"
+
+
 def seconds(value: float) -> str:
     """Return a time with a unit that fits: ``1.23 s``, ``45.6 ms``, ``0.78 us``."""
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

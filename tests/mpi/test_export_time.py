@@ -143,7 +143,7 @@ def test_a_row_that_is_slower_is_named(
     four.tell({"allreduce 1024": [50, 30], "allreduce 4096": [50, 90]})
     assert four.run() == 1
     said = capsys.readouterr()
-    assert "allreduce of 4K bytes on 2 ranks: 80 % slower" in said.err
+    assert "allreduce of 4 KiB on 2 ranks: 80 % slower" in said.err
     assert (
         f"try: write the export again: stretto export --to openmpi-4 --out {four.out} " in said.err
     )
@@ -174,7 +174,7 @@ def test_a_call_beside_the_rows_that_is_slower_is_named(
     four.tell({"reduce": [20, 40], "allreduce": [50, 30]})
     assert four.run() == 1
     said = capsys.readouterr()
-    assert "reduce of 1K bytes on 2 ranks, which has no row: 100 % slower" in said.err
+    assert "reduce of 1 KiB on 2 ranks, which has no row: 100 % slower" in said.err
     assert "2 SLOWER with the files" in said.out
     assert "rows: 1 faster" in said.out
 
@@ -185,7 +185,7 @@ def test_a_row_with_which_launches_end_is_named(
     four.tell({"allreduce 4096": [50, None]})
     assert four.run("--launches", "6") == 1
     said = capsys.readouterr()
-    assert "allreduce of 4K bytes on 2 ranks: with the files it failed" in said.err
+    assert "allreduce of 4 KiB on 2 ranks: with the files it failed" in said.err
     assert "failed             allreduce on 2 ranks" in said.out
 
 

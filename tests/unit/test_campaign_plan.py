@@ -152,8 +152,8 @@ def test_a_job_is_submitted_with_its_cost(
 def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path) -> None:
     values = {"nodes": [1], "ppn": [2], "collectives": ["allreduce", "bcast"]}
     for sizes, words in (
-        ("8,9,13", "allreduce at 1 size (8); bcast at 3 sizes (8 to 13)"),
-        ("8K", "allreduce, bcast at 1 size (8K)"),
+        ("8,9,13", "allreduce at 1 size (8 B); bcast at 3 sizes (8 B to 13 B)"),
+        ("8K", "allreduce, bcast at 1 size (8 KiB)"),
     ):
         request, system = system_of(values | {"bytes": sizes, "launches": 1}, tmp_path / "c")
         assert f": {words}; up to 1 launch of each" in run.plan_lines(request, system)[0]

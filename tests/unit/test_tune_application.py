@@ -39,7 +39,7 @@ from stretto.tune.profiled import recorded_here
 from stretto.tune.session import Options
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
 from stretto.tune.verify import TuneResult, both_ways
-from stretto.tune.words import conclude, no_help, rest_words, start_words
+from stretto.tune.words import conclude, needs_lines, no_help, rest_words, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
 MPI = MPIIdentity("openmpi", "openmpi", "4.1.4")
@@ -65,7 +65,7 @@ def profile(*calls: Call, wall: float = 10.0) -> Profile:
 def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path)
     options = Options(["mpirun", "./a"], tmp_path, make_metric(None, "lower", None), place)
-    found = TuneResult("it is faster", True, table=tmp_path / "a.table")
+    found = TuneResult(["it is faster"], True, table=tmp_path / "a.table")
     session: Any = SimpleNamespace(o=options, run_s=60.0, wants_budget=False, wanted_launches=None)
     short = _following(found, session)
     session.run_s = 700.0
@@ -196,6 +196,9 @@ def test_waiting_is_no_ground_for_tuning() -> None:
     assert no_help(find_needs(profile(call()))) is None
     nothing = no_help(find_needs(profile()))
     assert nothing is not None and "at most" in nothing[1]
+    large = call(bytes_min=2048, bytes_max=4095, bytes=[300000, 300000])
+    (_, line) = needs_lines(find_needs(profile(large)))
+    assert line.startswith("stretto:   allreduce of 2 KiB to <4 KiB on 2 ranks: 100 calls")
 
 
 def test_a_busy_machine_hides_no_gain_of_a_job_without_collectives(

@@ -58,6 +58,7 @@ def test_sizes_without_a_proof_are_printed() -> None:
     outcome = conclude.Outcome("m", Path("t"), [Path("d/r")], rows, None, True)
     for lines in (lines_of(outcome), rows_lines(rows)):
         borne, harmless, plain = lines[1:4]
-        assert "faster by the fit over sizes and layouts at 64, 1K B" in borne
+        assert "faster by the fit over sizes and layouts at 64 B, 1 KiB" in borne
         assert "no slower at 8 B" in harmless
+        assert "0 B to 4 KiB: ring" in borne and "all sizes: pairwise" in harmless
         assert "borne" not in plain and "slower" not in plain

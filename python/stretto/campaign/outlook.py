@@ -13,9 +13,9 @@ from stretto.campaign.layout import enclosing, parse_layout
 from stretto.campaign.plan import LayoutPlan
 from stretto.campaign.request import ELEMENT, Request
 from stretto.campaign.status import SLOW
-from stretto.counted import counted, duration, node_hours
+from stretto.counted import counted, duration, node_hours, sized
 from stretto.measure.idle import HYPERTHREADS, MORE_RANKS, crowd_words
-from stretto.measure.show import in_columns, size_words
+from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def _measured(plans: Sequence[LayoutPlan]) -> str:
 
 def _sizes_words(sizes: Sequence[int]) -> str:
     if len(sizes) > 1:
-        return f" at {len(sizes)} sizes ({size_words(sizes[0])} to {size_words(sizes[-1])})"
-    return f" at 1 size ({size_words(sizes[0])})" if sizes[0] else ""  # of a barrier there is none
+        return f" at {len(sizes)} sizes ({sized(sizes[0])} to {sized(sizes[-1])})"
+    return f" at 1 size ({sized(sizes[0])})" if sizes[0] else ""  # of a barrier there is none
 
 
 def budget_lines(request: Request, needed_s: float) -> list[str]:

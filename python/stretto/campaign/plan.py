@@ -12,6 +12,7 @@ from stretto.campaign.elimination import FEW_BATCHES, SCREENING, shape_of
 from stretto.campaign.layout import Layout
 from stretto.campaign.request import OWN, Request
 from stretto.campaign.times import Shape
+from stretto.counted import sized
 from stretto.errors import EXIT_FAULT, StrettoError
 from stretto.files.bench import Header, read_header
 from stretto.files.identity import Identity
@@ -233,7 +234,7 @@ def _gone_and_new(before: Any, now: Any) -> str:
 def _words(value: Any) -> str:
     if not isinstance(value, dict):
         return str(value)
-    return f"{value['collective']} at {value['bytes']} B: {' '.join(value['candidates'])}"
+    return f"{value['collective']} at {sized(value['bytes'])}: {' '.join(value['candidates'])}"
 
 
 def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:

@@ -19,7 +19,7 @@ from stretto.campaign.site import (
     ledger_of,
     left_out_word,
 )
-from stretto.counted import duration
+from stretto.counted import duration, sized
 from stretto.errors import StrettoError
 from stretto.files.bench import read_header, standing_exclusions
 from stretto.files.results import ENDING
@@ -212,13 +212,13 @@ def _notes(x: Mapping[str, Any], verbose: bool) -> list[str]:
         out.append(f"  {x['layout']}: {words}")
     out += [
         f"  excluded on {x['layout']}: {e['candidate']} for {e['collective']} "
-        f"({e['reason']} at {e['bytes']} B: {e['detail']})"
+        f"({e['reason']} at {sized(e['bytes'])}: {e['detail']})"
         for e in x["excluded"]
     ]
     if verbose:
         out += [
             f"  dropped on {x['layout']}: {d['candidate']} for {d['collective']} at "
-            f"{d['bytes']} B: {d['why']}"
+            f"{sized(d['bytes'])}: {d['why']}"
             for d in x["dropped"]
         ]
     return out

@@ -22,7 +22,6 @@ from stretto.progress import Progress
 with lazily():
     from stretto.files.io import write_atomic
     from stretto.measure.settings import parse_size
-    from stretto.measure.show import size_words
     from stretto.model.plan_gantt import gantt
     from stretto.model.plan_picture import picture
     from stretto.model.plan_sweep import Unproven, cases, prove, selected
@@ -129,9 +128,17 @@ def list_algorithms(
         needs = f" [{', '.join(n.replace('_', ' ') for n in a.needs)} only]" if a.needs else ""
         span = ""
         if a.parameter is not None:
-            low, preset, high = (size_words(v) for v in (a.minimum, a.default, a.maximum))
+            low, preset, high = (_typed(v) for v in (a.minimum, a.default, a.maximum))
             span = f" ({a.parameter} {low} to {high}, {preset} if not given)"
         print(f"  {name:<26} {a.help}{needs}{span}")
+
+
+def _typed(parameter: int) -> str:
+    """Return the parameter of an algorithm as it is typed in brackets: ``8``, ``64K``, ``1M``."""
+    for unit, factor in (("M", 1 << 20), ("K", 1 << 10)):
+        if parameter >= factor and parameter % factor == 0:
+            return f"{parameter // factor}{unit}"
+    return str(parameter)
 
 
 @app.command("show")

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from stretto.cli import options as o
 from stretto.cli.complete import collectives, files
 from stretto.cli.lazy import lazily
+from stretto.counted import sized
 from stretto.errors import UsageError, meant
 from stretto.output import print_json, say
 from stretto.progress import Progress
@@ -158,7 +159,7 @@ def _advance(bar: Progress, cell: SimulatedCell, begun: str | None = None) -> No
     if begun is None:
         bar.advance()
     else:
-        bar.advance(0, f"{cell.nodes} x {cell.ppn}, {cell.bytes} B, {begun}")
+        bar.advance(0, f"{cell.nodes} x {cell.ppn}, {sized(cell.bytes)}, {begun}")
 
 
 def _sweep(

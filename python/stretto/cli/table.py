@@ -13,7 +13,7 @@ import typer
 from stretto.cli import options as o
 from stretto.cli.complete import files
 from stretto.cli.lazy import lazily
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.errors import UsageError
 from stretto.output import print_json, say
 from stretto.progress import Progress
@@ -254,7 +254,7 @@ def simulate(
         table, answers = simulated_table(
             where, counts, each, names, wanted, installation.family, installation.version,
             seed=seed,
-            done=lambda c: bar.advance(1, f"{c.collective} {c.nodes} x {c.ppn}, {c.bytes} B"),
+            done=lambda c: bar.advance(1, f"{c.collective} {c.nodes} x {c.ppn}, {sized(c.bytes)}"),
         )  # fmt: skip
     write_results(answers, where, results, ["stretto", *sys.argv[1:]], "openmpi")
     write_table(table, path)

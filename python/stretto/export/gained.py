@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, sized
 from stretto.export.gain import LayoutTiming, TimedCall, TimingPlan
 from stretto.export.output import layout_of
 from stretto.files.bench import Bench, Excluded, standing_exclusions
@@ -24,7 +24,7 @@ from stretto.measure.compare import (
 )
 from stretto.measure.idle import crowd_words, threads
 from stretto.measure.ledger import time_left
-from stretto.measure.show import columns, comparison_json, size_words, us
+from stretto.measure.show import columns, comparison_json, us
 from stretto.measure.stats import FEWEST, benjamini_hochberg, geometric_mean
 from stretto.measure.verdict import THRESHOLD, judge
 from stretto.mpi.algorithms.base import FILES
@@ -62,8 +62,7 @@ class CallGain:
     @property
     def words(self) -> str:
         case = self.call.case
-        unit = "byte" if case.bytes == 1 else "bytes"
-        size = "" if case.collective == "barrier" else f" of {size_words(case.bytes)} {unit}"
+        size = "" if case.collective == "barrier" else f" of {sized(case.bytes)}"
         nodes = f" ({self.layout.nodes} x {self.layout.ppn})" if self.layout.nodes > 1 else ""
         return f"{case.collective}{size} on {counted(self.layout.nranks, 'rank')}{nodes}"
 
@@ -278,7 +277,7 @@ def untouched(beside: Sequence[CallGain]) -> str:
 def _line(f: CallGain) -> tuple[str, ...]:
     case, layout = f.call.case, f.layout
     ranks = f"{layout.nranks}" + (f" ({layout.nodes} x {layout.ppn})" if layout.nodes > 1 else "")
-    size = "" if case.collective == "barrier" else size_words(case.bytes)
+    size = "" if case.collective == "barrier" else sized(case.bytes)
     shape = "" if case.root == 0 else f" (root {case.root})"
     promised = "-" if f.call.promised is None else f"{f.call.promised:.2f}"
     if f.us is None or f.comparison is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Sample
 from stretto.files.identity import now
@@ -68,7 +68,7 @@ def found_wrong(items: Sequence[Item]) -> list[str]:
             if not line.correct and not _sends_nothing(item, line):
                 places.setdefault((item.layout, item.collective, item.candidate), line)
     return [
-        f"{collective}, {line.bytes} B: the benchmark found wrong results ({line.place}); "
+        f"{collective}, {sized(line.bytes)}: the benchmark found wrong results ({line.place}); "
         f"candidate {candidate} is excluded for {collective} on {layout.nodes} x "
         f"{layout.ppn}, at any size"
         for (layout, collective, candidate), line in places.items()

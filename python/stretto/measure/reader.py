@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stretto.counted import sized
 from stretto.files.bench import Launch
 from stretto.files.usage import Usage
 from stretto.measure.job import Status, parse_line, parse_sample, parse_usage, read_status
@@ -141,6 +142,6 @@ class LaunchReader:
         if at is not None:
             self._progress.update(
                 self._base + min(at.done, len(self.cases)),
-                f"{at.collective} {at.bytes} B, launch {self.launch + 1}",
+                f"{at.collective} {sized(at.bytes)}, launch {self.launch + 1}",
             )
         return looked_s - self._last[0] > self.campaign.settings.stall_s

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.built import library
-from stretto.counted import counted, duration, node_hours
+from stretto.counted import counted, duration, node_hours, sized
 from stretto.errors import Interrupted, UsageError
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import (
@@ -31,7 +31,6 @@ from stretto.measure.settings import (
     make_case,
     mpi_name,
 )
-from stretto.measure.show import size_words
 from stretto.measure.variants import variant_for
 from stretto.mpi.algorithms.base import PREFIX
 from stretto.mpi.base import MPIInstallation
@@ -191,7 +190,7 @@ def announce(
     partly = ", for what is not in it yet" if seconds < settings.estimate_s() else ""
     say(
         f"stretto: {name}, {counted(settings.nranks, 'rank')}: {', '.join(collectives)}; "
-        f"{counted(len(sizes), 'size')} ({size_words(sizes[0])} to {size_words(sizes[-1])}); up to "
+        f"{counted(len(sizes), 'size')} ({sized(sizes[0])} to {sized(sizes[-1])}); up to "
         f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
     )
     nodes = len(settings.hosts) or -(-settings.nranks // (settings.ppn or settings.nranks))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, sized
 from stretto.errors import StrettoError, from_oserror, keeping
 from stretto.files.bench import (
     BUDGET_ENDED,
@@ -207,8 +207,8 @@ class Campaign:
             detail = f"{how}: {words}" if words else how
         at = None if at is None else reader.who(at)
         if at is not None:
-            why = f"at {at.bytes} B: {detail}"
-            detail = f"{at.candidate} at {at.collective} {at.bytes} B: {detail}"
+            why = f"at {sized(at.bytes)}: {detail}"
+            detail = f"{at.candidate} at {at.collective} {sized(at.bytes)}: {detail}"
             blamed = at.candidate not in (NATIVE, "bare", REFERENCE) and reader.started
             if blamed and (at.collective, at.candidate) not in self.ledger.gone:
                 again = not ended.stopped and self.ledger.strike(at.collective, at.candidate)

@@ -10,20 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.files.bench import Bench
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best_words
 
 #: longest line of a table, in characters
 WIDEST = 110
-
-
-def size_words(size: int) -> str:
-    """Return bytes in short: ``8``, ``64K``, ``1M``."""
-    for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if size >= factor and size % factor == 0:
-            return f"{size // factor}{unit}"
-    return str(size)
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
@@ -82,7 +74,7 @@ def table_lines(
             what += f"; {pattern}"
         rows = [["bytes", *(labels.get(n, n) for n in names), "best"]]
         for cell in sorted(cells):
-            row = [size_words(cell.bytes)]
+            row = [sized(cell.bytes)]
             for name in names:
                 timing = times[cell].get(name)
                 mark = {"faster": "+", "slower": "-", "same": "=", "inconclusive": "?"}

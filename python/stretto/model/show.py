@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.files.forecast import ForecastFile
-from stretto.measure.show import columns, size_words
+from stretto.measure.show import columns
 from stretto.model.fit import Fit
 from stretto.model.forecast import WIDEST
 from stretto.model.platform import WORDS
@@ -26,7 +26,7 @@ def quantity(value: float | str, unit: str) -> str:
     if unit == "s/B":
         return f"{1e-9 / value:.4g} GB/s" if value > 0 else "free"
     if unit == "B":
-        return "any size" if value >= 1e15 else f"{value:.6g} B"
+        return "any size" if value >= 1e15 else sized(value)
     return f"{value:.6g}" + (" /s" if unit == "1/s" else "")
 
 
@@ -34,7 +34,7 @@ def fit_lines(fit: Fit) -> list[str]:
     rows = [["curve", "bytes", "measured", "fitted", "fitted time / measured"]]
     for r in fit.residuals:
         rows.append(
-            [r.kind, str(r.bytes), f"{r.measured:.4g} {r.unit}", f"{r.fitted:.4g} {r.unit}",
+            [r.kind, sized(r.bytes), f"{r.measured:.4g} {r.unit}", f"{r.fitted:.4g} {r.unit}",
              f"{r.ratio:.2f}"]
         )  # fmt: skip
     return [
@@ -53,7 +53,7 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
     for a in answers:
         best, native = a.seconds[a.taken], a.seconds[NATIVE]
         rows.append([
-            a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", size_words(a.cell.bytes), a.taken,
+            a.cell.collective, f"{a.cell.nodes} x {a.cell.ppn}", sized(a.cell.bytes), a.taken,
             _us(best), a.native_is, _us(native), f"x{native / best:.2f}",
             f"{best / a.bound:.2f} of {_us(a.bound)}" if a.bound else "",
         ])  # fmt: skip
@@ -67,7 +67,7 @@ def answer_lines(answers: Sequence[Answer], top: int) -> list[str]:
     for a, b in crossovers(answers):
         out.append(
             f"{a.cell.collective}, {a.cell.nodes} x {a.cell.ppn}: {a.taken} up to "
-            f"{size_words(a.cell.bytes)}, {b.taken} from {size_words(b.cell.bytes)}"
+            f"{sized(a.cell.bytes)}, {b.taken} from {sized(b.cell.bytes)}"
         )
     return out
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from stretto.counted import counted, sized
+from stretto.counted import size_range as size_range
 from stretto.files.layout import RankLayout
 from stretto.files.verdict import GainInterval, VerdictFile
 from stretto.mpi.algorithms.words import shown_label
@@ -35,21 +36,6 @@ def significant(value: float, digits: int = 3) -> str:
     places = digits - 1 - math.floor(math.log10(abs(rounded)))
     text = f"{rounded:.{max(places, 0)}f}"
     return text.replace("-", MINUS)
-
-
-def size_range(low: int, high: int | None) -> str:
-    """Return an inclusive range of sizes, as in ``8 B to 63 B`` or ``from 2 KiB``.
-
-    Upper ends one below a whole number of KiB are written as what they mean: ``1 KiB to <4 KiB``.
-    """
-    if high is None:
-        return "all sizes" if low == 0 else f"from {size(low)}"
-    if low == high:
-        return size(low)
-    odd = high >= 1024 and (high + 1) % 1024 == 0
-    if not odd:
-        return f"{size(low)} to {size(high)}"
-    return f"below {size(high + 1)}" if low == 0 else f"{size(low)} to <{size(high + 1)}"
 
 
 def microseconds(value: float | None) -> str:

@@ -169,7 +169,7 @@ def _sizes_table(rankings: Sequence[Ranking]) -> list[str]:
     rows = [head]
     why: list[str] = []
     for r, d in pairs:
-        row = [str(r.place.bytes), _called(d.default), us(d.default.time.median)]
+        row = [sized(r.place.bytes), _called(d.default), us(d.default.time.median)]
         shown = [d.own] * own + [d.every] * every
         rows.append(row + [cell for gap in shown for cell in _cells(gap, d.default)])
         for gap in shown:
@@ -179,7 +179,7 @@ def _sizes_table(rankings: Sequence[Ranking]) -> list[str]:
     out = [place_words(rankings[0].place, rankings[0].mode, each=True)]
     out += columns(rows, 2) if pairs else []
     for r in rankings:
-        size = "" if r.place.collective == "barrier" else f"  {r.place.bytes} B:"
+        size = "" if r.place.collective == "barrier" else f"  {sized(r.place.bytes)}:"
         out += [f"{size}{line[1:]}" for line in _without_default(r)]
     return [*out, *dict.fromkeys(why)]
 
@@ -219,7 +219,7 @@ def _over_sizes(rankings: Sequence[Ranking]) -> list[str]:
         elif verdict.outcome == "inconclusive":
             why.append(f"{word}: {verdict.words}")
         times = [us(d.default.time.median) for d in (a, b)]
-        rows.append((str(r.place.bytes), *times, word))
+        rows.append((sized(r.place.bytes), *times, word))
     legend = [f"  {letter}: {name}" for letter, name in zip("AB", names, strict=True)]
     head = place_words(rankings[0].place, rankings[0].mode, each=True)
     return [head, *legend, *columns(rows, 0), *dict.fromkeys(why)]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stretto.counted import sized
 from stretto.files.bench import Bench, Header, standing_exclusions
 from stretto.files.identity import Host, titled
-from stretto.measure.show import size_words
 
 #: nodes, ranks per node and ranks
 Layout = tuple[int, int, int]
@@ -206,7 +206,7 @@ def excluded(bench: Bench, label: Callable[[str], str]) -> list[str]:
     for (collective, candidate, reason), numbers in sorted(sizes.items()):
         found = sorted(numbers)
         more = f" and {len(found) - MOST_SIZES} more sizes" if len(found) > MOST_SIZES else ""
-        at = f" at {', '.join(size_words(n) for n in found[:MOST_SIZES])} B{more}"
+        at = f" at {', '.join(sized(n) for n in found[:MOST_SIZES])}{more}"
         why = _EXCLUDED[reason] + ("" if collective == "barrier" else at)
         out.append(f"{label(candidate)} is excluded for {collective}: {why}")
     return out

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from stretto.counted import size_range, sized
 from stretto.files.table import WITHOUT_SIZE, Row
 from stretto.measure.compare import BARE, NATIVE, Comparison
 from stretto.measure.settings import REDUCTIONS, ROOTED
-from stretto.measure.show import size_words
 from stretto.measure.stats import geometric_mean
 
 
@@ -79,7 +79,6 @@ def rows_lines(rows: Sequence[Row]) -> list[str]:
         if r.choice == NATIVE:
             continue
         where = f"{r.nodes}x{r.ppn} " if len(layouts) > 1 else ""
-        high = "inf" if r.high is None else size_words(r.high)
         e, words = r.evidence, ""
         words += f" ({e['low']} to {e['high']})" if "low" in e else ""
         words += f", p={e['p']}" if "p" in e else ""
@@ -88,7 +87,7 @@ def rows_lines(rows: Sequence[Row]) -> list[str]:
         source = e.get("source", "measured")
         words += weaker_words(e) + (f", {source}" if source != "measured" else "")
         out.append(
-            f"  {r.collective:10} {where}{size_words(r.low)}-{high} B: {r.choice}, "
+            f"  {r.collective:10} {where}{size_range(r.low, r.high)}: {r.choice}, "
             + (f"time x {e['ratio']}{words}" if "ratio" in e else f"not measured{words}")
         )
     return ["faster than native, and in the table:", *out] if out else []
@@ -99,6 +98,6 @@ def weaker_words(evidence: Mapping[str, str]) -> str:
     words = {"by_fit": "faster by the fit over sizes and layouts", "harmless": "no slower"}
     out = ""
     for key, text in words.items():
-        sizes = [size_words(int(s)) for s in evidence.get(key, "").split(",") if s.isdecimal()]
-        out += f", {text} at {', '.join(sizes)} B" if sizes else ""
+        sizes = [sized(int(s)) for s in evidence.get(key, "").split(",") if s.isdecimal()]
+        out += f", {text} at {', '.join(sizes)}" if sizes else ""
     return out

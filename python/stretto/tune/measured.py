@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto.counted import counted, duration
+from stretto.counted import counted, duration, sized
 from stretto.files.bench import BUDGET_ENDED
 from stretto.files.identity import collect
 from stretto.files.table import Row
@@ -22,7 +22,6 @@ from stretto.measure.ledger import require_layout, time_left
 from stretto.measure.request import ask
 from stretto.measure.runner import SLACK, measure
 from stretto.measure.settings import ROOTED, STARTUP_S, Case, Settings, make_case, variants_of
-from stretto.measure.show import size_words
 from stretto.tune.decide import Call, SizeRange, calls_of, decide
 from stretto.tune.needs import Need, Needs
 from stretto.tune.session import PAIRS, Tuning
@@ -58,7 +57,7 @@ class Planned:
         """The calls and sizes, with the number of candidates of each."""
         parts: dict[str, int] = {}
         for case in self.settings.cases:
-            size = f" of {size_words(case.bytes)} B" if case.bytes else ""
+            size = f" of {sized(case.bytes)}" if case.bytes else ""
             parts[f"{case.collective}{size}"] = len(case.candidates)
         return ", ".join(f"{c} ({counted(n, 'candidate')})" for c, n in parts.items())
 

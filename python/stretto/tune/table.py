@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stretto.counted import counted
+from stretto.counted import counted, sized
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
@@ -16,7 +16,6 @@ from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, table_of, write_table
 from stretto.measure.baseline import fair, need_baseline
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best, decisive, timings
-from stretto.measure.show import size_words
 from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
 from stretto.tune.decide import calls_of, decide
@@ -131,7 +130,7 @@ def decide_bench(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
         winner = best(mine)
         if winner is not None:
             natives.append(
-                f"{cell.collective} {size_words(cell.bytes)} B: {winner.candidate}, "
+                f"{cell.collective} {sized(cell.bytes)}: {winner.candidate}, "
                 f"{winner.why}, {counted(winner.launches, 'launch')}"
             )
     rows = decide(deciding, nodes, ppn, source=source, calls=calls_of(times))
@@ -142,5 +141,5 @@ def decide_bench(bench: Bench, nodes: int, ppn: int) -> DecidedFile:
     for cell, found in times.items():
         if not {NATIVE, BARE} & set(found):
             alone[cell.collective].add(cell.bytes)
-    words = [f"{c} of {', '.join(map(size_words, sorted(s)))} B" for c, s in alone.items()]
+    words = [f"{c} of {', '.join(map(sized, sorted(s)))}" for c, s in alone.items()]
     return DecidedFile(bench, times, comparisons, deciding, rows, natives, words)

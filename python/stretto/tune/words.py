@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from stretto.counted import counted, duration, seconds
+from stretto.counted import counted, duration, seconds, size_range
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run, metric_name
 from stretto.launch.execute import Result
@@ -181,11 +181,13 @@ def needs_lines(needs: Needs) -> list[str]:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
         by = f" (measured with other types for {', '.join(others)})" if others else ""
         share = percent(n.transfer_s / needs.wall_s)
+        sizes = size_range(n.span.low, n.span.high)
+        size = "" if n.collective == "barrier" else f" of {sizes}"
         blocks = f" ({n.pattern})" if n.pattern else ""
         calls = counted(n.calls, "call")
         bound = " at most" if n.bound else ""
         out.append(
-            f"stretto:   {n.collective} of {n.span.low} to {n.span.high} B{blocks} on "
+            f"stretto:   {n.collective}{size}{blocks} on "
             f"{counted(n.nranks, 'rank')}: {calls},{bound} {share} of the time{by}"
         )
     return out
