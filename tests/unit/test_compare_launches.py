@@ -159,7 +159,7 @@ def test_single_launches_have_a_table_of_sizes_and_an_untested_ratio(
     _, names, *rows, why, _, force, _, _ = out.split("\n")
     assert " ".join(names.split()) == "bytes MPI default us fastest us default / test"
     assert [row.split() for row in rows] == [
-        f"{n} Open MPI 4.1.4 20.0 tuned binomial 5.00 x4.00 not tested".split() for n in (64, 128)
+        f"{n} B Open MPI 4.1.4 20.0 tuned binomial 5.00 x4.00 not tested".split() for n in (64, 128)
     ]
     assert why.startswith("not tested: 1 launch is too few")
     # beside it the default took 6 us; over all of its launches the median is 2 us

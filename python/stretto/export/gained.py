@@ -63,7 +63,7 @@ class CallGain:
     def words(self) -> str:
         case = self.call.case
         size = "" if case.collective == "barrier" else f" of {sized(case.bytes)}"
-        nodes = f" ({self.layout.nodes} x {self.layout.ppn})" if self.layout.nodes > 1 else ""
+        nodes = f" ({self.layout.where})" if self.layout.nodes > 1 else ""
         return f"{case.collective}{size} on {counted(self.layout.nranks, 'rank')}{nodes}"
 
 
@@ -276,7 +276,7 @@ def untouched(beside: Sequence[CallGain]) -> str:
 
 def _line(f: CallGain) -> tuple[str, ...]:
     case, layout = f.call.case, f.layout
-    ranks = f"{layout.nranks}" + (f" ({layout.nodes} x {layout.ppn})" if layout.nodes > 1 else "")
+    ranks = f"{layout.nranks}" + (f" ({layout.where})" if layout.nodes > 1 else "")
     size = "" if case.collective == "barrier" else sized(case.bytes)
     shape = "" if case.root == 0 else f" (root {case.root})"
     promised = "-" if f.call.promised is None else f"{f.call.promised:.2f}"

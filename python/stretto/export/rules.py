@@ -384,7 +384,7 @@ def for_layouts(
         wanted = [x for x in layouts if nodes in (None, x.nodes) and ppn in (None, x.ppn)]
         chosen = min(wanted or layouts, key=lambda x: (x.nodes, x.ppn))
         kept.add((collective, chosen))
-        taken = f"{chosen.nranks} ranks are assumed to be on {chosen.nodes} x {chosen.ppn}"
+        taken = f"{chosen.nranks} ranks are assumed to be on {chosen.where}"
         lost += [
             f"{collective} on {x.words}: the files of this MPI distinguish communicators by their "
             f"number of ranks {known[1]}, and {taken} (--nodes {x.nodes} --ppn {x.ppn}: this one)"

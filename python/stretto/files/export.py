@@ -11,6 +11,7 @@ from pathlib import Path
 from stretto.counted import counted
 from stretto.files.document import Document
 from stretto.files.identity import MPIIdentity
+from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
 from stretto.kinds import Family
 
@@ -68,7 +69,8 @@ class ExportRow:
             span = f"{counted(self.low, 'byte')} and more"
         else:
             span = f"{self.low} to {self.high} bytes"
-        layout = "" if self.nodes == 1 else f" ({self.nodes} x {self.ppn})"
+        where = RankLayout(self.nodes, self.ppn, self.nranks).where
+        layout = "" if self.nodes == 1 else f" ({where})"
         return f"{self.collective} on {counted(self.nranks, 'rank')}{layout}, {span}"
 
     def covers(self, collective: str, nranks: int, size: int) -> bool:

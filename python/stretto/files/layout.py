@@ -14,8 +14,21 @@ class RankLayout:
     nranks: int
 
     @property
+    def where(self) -> str:
+        """Nodes and ranks on them: ``2 x 4``; unless equal, ``2 nodes with at most 4 each``."""
+        if self.nranks == self.nodes * self.ppn:
+            return f"{self.nodes} x {self.ppn}"
+        return f"{self.nodes} nodes with at most {self.ppn} each"
+
+    @property
+    def explained(self) -> str:
+        """As `where`, with what the two numbers are."""
+        equal = self.nranks == self.nodes * self.ppn
+        return f"{self.where} (nodes x ranks)" if equal else self.words
+
+    @property
     def words(self) -> str:
-        return f"{self.nranks} ranks on {self.nodes} x {self.ppn}"
+        return f"{self.nranks} ranks on {self.where}"
 
     @property
     def slug(self) -> str:

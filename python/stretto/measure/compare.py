@@ -10,6 +10,7 @@ import numpy as np
 
 from stretto.counted import counted, sized
 from stretto.files.bench import Bench, Sample, standing_exclusions
+from stretto.files.layout import RankLayout
 from stretto.files.outcome import Outcome, Verdict
 from stretto.measure.idle import disturbed
 from stretto.measure.reference import Timed, exponent, leaves_messages
@@ -340,7 +341,7 @@ def open_words(comparisons: Iterable[Comparison]) -> str | None:
     if not found:
         return None
     c = named_open(found)
-    nodes = "" if c.layout is None else f" on {c.layout[1]} x {c.layout[2]}"
+    nodes = "" if c.layout is None else f" on {RankLayout(*c.layout[1:], c.layout[0]).where}"
     example = f", e.g. {c.cell.collective} of {sized(c.cell.bytes)}{nodes}" if calls > 1 else ""
     return f"inconclusive at {len(found)} of {counted(calls, 'call')}{example}: {c.verdict.words}"
 

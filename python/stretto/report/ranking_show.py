@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from stretto.counted import counted, sized
+from stretto.files.layout import RankLayout
 from stretto.measure.show import columns, us
 from stretto.measure.stats import FEWEST
 from stretto.mpi.algorithms.base import FILES, PREFIX
@@ -35,9 +36,8 @@ def place_words(place: RankedCall, mode: str, each: bool = False) -> str:
     """
     size = "" if each or place.collective == "barrier" else f" of {sized(place.bytes)}"
     shape = f" ({place.shape})" if place.shape.strip() else ""
-    ranks = "" if place.nranks == place.nodes * place.ppn else f", {place.nranks} ranks"
     root = f", root {place.root}" if place.root else ""
-    where = f"{place.nodes} x {place.ppn} (nodes x ranks{ranks})"
+    where = RankLayout(place.nodes, place.ppn, place.nranks).explained
     return f"{place.collective}{size}{shape}{root} on {where}, {mode}"
 
 

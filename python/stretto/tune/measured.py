@@ -10,6 +10,7 @@ from pathlib import Path
 from stretto.counted import counted, duration, sized
 from stretto.files.bench import BUDGET_ENDED
 from stretto.files.identity import collect
+from stretto.files.layout import RankLayout
 from stretto.files.table import Row
 from stretto.launch.inject import prepare
 from stretto.launch.job import LONG_JOB_S, understand
@@ -44,11 +45,12 @@ class Planned:
 
     @property
     def words(self) -> str:
-        _, nodes, ppn = self.layout
+        nranks, nodes, ppn = self.layout
+        where = RankLayout(nodes, ppn, nranks).explained
         kinds = len(self.settings.variants)
         return (
-            f"{counted(len(self.settings.cases), 'call shape')} on {nodes} x {ppn} (nodes x ranks),"
-            f" {counted(self.settings.launches, 'launch')}"
+            f"{counted(len(self.settings.cases), 'call shape')} on {where}, "
+            f"{counted(self.settings.launches, 'launch')}"
             + (f" of each of {kinds} kinds" if kinds > 1 else "")
         )
 
