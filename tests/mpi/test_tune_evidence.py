@@ -18,7 +18,7 @@ from stretto.launch.evidence import Evidence, read_evidence, require_native, req
 from stretto.launch.library import library_for
 from stretto.tune.place import COPIES, Place
 from stretto.tune.session import Options, Tuning
-from stretto.tune.verify import verify
+from stretto.tune.verify import start_s, verify
 
 PROGRAM = r"""
 #include <mpi.h>
@@ -135,6 +135,8 @@ def test_tuned_runs_prove_themselves(folder: Path) -> None:
     with beside_others():
         outcome = verify(stage, profile(words), table, None, [])
     assert "In 2 tuned runs, all 2 ranks loaded Stretto" in " ".join(outcome.conclusion)
+    assert start_s(stage, stage.path("table")) > 0
+    assert start_s(stage, folder / "none.table") == 0, "it fails, so it is not timed"
     verdict = json.loads(stage.path("verdict.json").read_text())
     assert {r["ranks"] for r in verdict["runs"] if r["kind"] == "tuned"} == {2}
     assert {r["ranks"] for r in verdict["runs"] if r["kind"] == "native"} == {0}

@@ -419,8 +419,10 @@ def test_conclusion_on_gain_beyond_prediction_or_below_start_says_so() -> None:
     assert "far above" in words(Metric("r", "s", "lower", "r"), half, more, faster)
     assert first.endswith("is significant")
     assert first.startswith("measured gain in wall time: 10.0 % (9.0 % to 11.0 %)")
-    assert "less than the start-up time of stretto run (about 100 ms" in start_words(0.03)[0]
-    assert not start_words(0.2)
+    less, instead = start_words(0.0195, 0.1)
+    assert less.startswith("The gain of 19.5 ms per run is less than the start-up time")
+    assert less.endswith("on this machine (100 ms)") and "stretto env -- CMD" in instead
+    assert not start_words(0.2, 0.1)
     none = Verdict("inconclusive", "the budget ended", "missing: 9 s more of --budget")
     (text,) = conclude(Metric(), None, None, none)
     assert text.endswith("not measured on CMD (the budget ended; missing: 9 s more of --budget)")

@@ -18,8 +18,6 @@ LEAST_BOUND = 0.01
 LEAST_GAIN = 0.003
 #: a gain whose lower bound is so many times the prediction's upper one is not explained by it
 SURPRISE = 1.5
-#: what starting `stretto run` takes (s)
-START_S = 0.1
 
 
 def percent(value: float) -> str:
@@ -135,13 +133,15 @@ def rest_words(budget_s: float | None, left_s: float, end: str) -> str:
     return f"{duration(left_s)} of the budget of {duration(budget_s)} were not used: {_REST[end]}"
 
 
-def start_words(gained_s: float) -> list[str]:
-    """Say where a gain is less than what starting ``stretto run`` costs; else nothing."""
-    if gained_s >= START_S:
+def start_words(gained_s: float, start_s: float) -> list[str]:
+    """Say where a gain is less than what starting ``stretto run`` takes; else nothing."""
+    if gained_s >= start_s:
         return []
     return [
-        f"The gain of {1e3 * gained_s:.3g} ms per run is less than the start-up time of stretto "
-        f"run (about {1e3 * START_S:.0f} ms): only longer runs benefit"
+        f"The gain of {seconds(gained_s)} per run is less than the start-up time of stretto run on "
+        f"this machine ({seconds(start_s)})",
+        "Only longer runs benefit, or a job script with the lines of stretto env -- CMD, which "
+        "start no Python",
     ]
 
 
