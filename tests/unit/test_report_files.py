@@ -161,6 +161,15 @@ def test_charts_over_processes_of_two_directories_name_both(
     assert "c: Open MPI 4.1.4 on vm (not measured)" in text
     assert "c: Open MPI" in (charts / "processes-reduce-latency-byte.svg").read_text()
     capsys.readouterr()
+    (tmp_path / "d").mkdir()
+    third = layouts(tmp_path / "d" / "a", {"native": 25.0, "shm": 20.0}, "third", "5.0.11")
+    assert main(["report", str(a), str(b), str(third), "--processes", str(charts)]) == 0
+    assert "differences between them were not tested" in capsys.readouterr().err
+    text = (charts / "processes-bcast-latency-byte.svg").read_text()
+    assert all(hue in text for hue in ("#0067a8", "#96407f")), "each machine has a colour"
+    assert f"{third}: Open MPI 5.0.11 on third, CPU of third" in text
+    assert main(["report", str(a), str(b), str(third), "-o", str(tmp_path / "x.html")]) == 2
+    assert "with --processes up to 4" in capsys.readouterr().err
 
 
 def test_the_medians_are_those_of_the_samples(small: Path) -> None:

@@ -26,6 +26,7 @@ stretto report tuned/ -o result.html --png figures/ --svg figures/
 stretto report openmpi/ mpich/ -o compared.html
 stretto report tuned/ --picture result.svg
 stretto report campaign/ --processes charts/      # Stretto against the MPI over ranks
+stretto report a/ b/ c/ --processes charts/       # the same on three machines
 stretto report cluster.net.json
 stretto report tcp.net.json efa.net.json -o compared.html
 stretto report mpi*/*.net.json -o all.html        # a line for each result
@@ -48,8 +49,8 @@ _Processes = Annotated[
     o.option(
         o.OUTPUT,
         "Write only charts of Stretto against the MPI over processes into this directory: one "
-        "file for each collective, with a small, a medium and a large size. With two directories, "
-        "each chart shows both.",
+        "file for each collective, with a small, a medium and a large size. With several "
+        "directories (up to four), each chart shows all.",
         "--processes",
     ),
 ]

@@ -35,6 +35,8 @@ KINDS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "forecast": ("*.forecast.json", read_forecast),
     "settings": ("*.settings.json", read_settings),
 }
+#: directories in charts over processes
+PROCESSES = 4
 _PATTERNS = ", ".join(pattern for pattern, _ in KINDS.values())
 
 
@@ -175,8 +177,10 @@ def is_modelled(file: LoadedFile) -> bool:
     return file.kind == "bench" and file.source.settings.get("source") == "simulated"
 
 
-def load(paths: Sequence[Path]) -> list[System]:
-    """Read the paths given: one system, or two to be compared.
+def load(paths: Sequence[Path], most: int = 2) -> list[System]:
+    """Read the paths given: one system, or several directories to be compared.
+
+    `most`: directories that can be compared.
 
     Raises StrettoError: when a file cannot be read, is foreign or truncated, or does not belong to
     the others.
@@ -196,10 +200,11 @@ def load(paths: Sequence[Path]) -> list[System]:
             "directories and files cannot be mixed",
             remedy="give one directory, two directories to compare, or the files of one system",
         )
-    if len(directories) > 2:
+    if len(directories) > most:
         raise UsageError(
             f"{len(directories)} directories were given",
-            remedy="give one directory for a report, or two to compare",
+            remedy="give one directory for a report, or two to compare; with --processes up to "
+            f"{PROCESSES}",
         )
     if not directories:
         return [_system("files", [(kind_of(p), p) for p in paths])]
@@ -208,7 +213,7 @@ def load(paths: Sequence[Path]) -> list[System]:
         found = campaigns.apart(directories[0], found[0][1], _own_files)
     systems = [_system(d.resolve().name or str(d), files) for d, files in found]
     _same_caches(systems)
-    if len(systems) == 2 and systems[0].name == systems[1].name:
+    if len({system.name for system in systems}) < len(systems):
         for system, (d, _) in zip(systems, found, strict=True):
             system.name = str(d)
     return systems

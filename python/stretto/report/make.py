@@ -8,11 +8,12 @@ from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
+from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
 from stretto.report import compare, findings, render, sections
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import curves, picture
-from stretto.report.load import System, load
+from stretto.report.load import PROCESSES, System, load
 from stretto.report.page import PageFiles
 from stretto.report.render import Figure
 
@@ -55,7 +56,7 @@ def summary(system: System, figures: Iterable[Figure]) -> dict[str, Any]:
 @UNCHECKED
 def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     """Write a picture a collective: Stretto against the MPI over ranks, at three sizes."""
-    systems = load(paths)
+    systems = load(paths, PROCESSES)
     panels = {system.name: sections.by_kind(system) for system in systems}
     kinds = dict.fromkeys(kind for own in panels.values() for kind in own)
     figures = [
@@ -74,8 +75,13 @@ def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
     written = [str(path) for f in figures for path in render.write(f, None, directory)]
     if len(systems) == 1:
         return {**summary(systems[0], figures), "written": written}
-    both = compare.build(systems[0], systems[1])
-    return {**compare.summary(both), "figures": [f.name for f in figures], "written": written}
+    names = [f.name for f in figures]
+    if len(systems) == 2:
+        both = compare.build(systems[0], systems[1])
+        return {**compare.summary(both), "figures": names, "written": written}
+    verdict = f"{counted(len(figures), 'chart')} of {', '.join(s.name for s in systems)}"
+    verdict += "; differences between them were not tested."
+    return {"verdict": verdict, "figures": names, "written": written}
 
 
 def _origins(systems: Sequence[System], kind: str) -> str:

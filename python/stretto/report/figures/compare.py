@@ -24,7 +24,7 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     """
     shared = sorted(set(a.sizes) & set(b.sizes) - {0})
     lines = []
-    for panel, name, hue in zip((a, b), names, HUES, strict=True):
+    for panel, name, hue in zip((a, b), names, HUES, strict=False):
         native = [p for n in shared if (p := panel.point(NATIVE, n))]
         tuned = [p for n in shared if (p := panel.choice_at(n))]
         for kind, points, emphasis in ((NATIVE, native, 0), ("tuned", tuned, 2)):

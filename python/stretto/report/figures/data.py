@@ -17,8 +17,8 @@ DESCRIBED = alt.Description("d:N")
 SHAPE = alt.Shape("shape:N", scale=None, legend=None)
 #: native is square and vermilion, tuned round and blue
 KINDS = {"native": "native", "tuned": "blue"}
-#: of two systems that are compared
-HUES = ("blue", "green")
+#: of systems that are compared, two but for charts over processes
+HUES = ("blue", "green", "purple", "brown")
 
 
 def chart(rows: Sequence[Mapping[str, object]]) -> alt.Chart:

@@ -45,7 +45,7 @@ def dots_of_both(
         return None
     lines = [
         (f"{name}, {kind}", kind, hue, verdict)
-        for verdict, name, hue in zip(verdicts, names, HUES, strict=True)
+        for verdict, name, hue in zip(verdicts, names, HUES, strict=False)
         for kind in KINDS
     ]
     picture = _dots(lines, 40)
