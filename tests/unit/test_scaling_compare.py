@@ -90,6 +90,27 @@ def test_systems_are_compared_at_each_common_point(
     assert "different metrics: wall time (no --metric), and --metric" in capsys.readouterr().err
 
 
+def test_energy_against_cores_has_a_line_for_each_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    curve: Points = {(1, 2, None): 30.0, (1, 4, None): 16.0, (1, 8, None): 9.0}
+    old = write(Path("old.scale.jsonl"), runs_of(curve, joules=True))
+    new = write(Path("new.scale.jsonl"), runs_of(curve, joules=True), "5.0.5")
+    none = write(Path("none.scale.jsonl"), runs_of(curve))
+    assert main(["report", str(old), "-o", "o.html", "--svg", "one"]) == 0
+    assert main(["report", str(none), "-o", "n.html", "--svg", "none"]) == 0
+    assert not Path("none/scaling-energy.svg").exists()
+    assert "Energy (J)" in Path("one/scaling-energy.svg").read_text()
+    capsys.readouterr()
+    assert main(["compare", str(old), str(new), "-o", "x.html", "--svg", "two"]) == 0
+    assert "Open MPI 5.0.5: least energy: 1 x 2, native, 200 J a run" in capsys.readouterr().out
+    svg = Path("two/scaling-energy.svg").read_text()
+    assert "Energy of a run against cores" in svg
+    assert all(f"{name}, 1 x 8 | 800 J" in svg for name in ("Open MPI 4.1.4", "Open MPI 5.0.5"))
+    assert "5.0.5: least energy" in Path("x.html").read_text()
+
+
 def test_points_with_equal_cores_stand_in_for_common_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,10 +54,10 @@ def several(found: compare.ScaleCompared, to: PageFiles) -> dict[str, Any]:
             f"give fewer results; a chart has at most {compare.MOST} lines",
         )  # fmt: skip
     metric = first.found.metric
-    lines = None if layouts else draw.elapsed(series, metric, _base(first.found))
-    figures = draw.layouts(series, metric) if layouts else [lines] if lines is not None else []
+    lines = draw.elapsed(series, metric, _base(first.found)), draw.energy(series)
+    figures = draw.layouts(series, metric) if layouts else [f for f in lines if f is not None]
     rows = compare.table(found)
-    busy, notes = network.parted([sentence(note) for note in found.notes])
+    busy, notes = network.parted([sentence(note) for note in [*found.energies, *found.notes]])
     best = [max(s.found.points, key=lambda m: m.speedup) for s in found.systems]
     shown = network.NetPage(
         "scaling",
@@ -93,6 +93,7 @@ def write(
     drawn = (
         draw.elapsed(draw.series_of(found), head.metric, _base(found), found.turns),
         draw.speedup(found),
+        draw.energy(draw.series_of(found)),
         draw.cost(found, price),
     )
     figures = [f for f in drawn if f is not None]

@@ -18,7 +18,7 @@ from stretto.files.verdict import as_typed, is_time
 from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, Interval, benjamini_hochberg, rank_sum_test
 from stretto.scaling.analyse import Findings, MeasuredPoint, analyse, judged
-from stretto.scaling.show import metric_words, name_of, number
+from stretto.scaling.show import energy_words, metric_words, name_of, number
 
 ENDING = ".scale.jsonl"
 #: more cannot be told apart in a chart
@@ -78,6 +78,11 @@ class ScaleCompared:
     systems: tuple[ScaleSystem, ...]
     rows: tuple[ScaleRow, ...]
     notes: tuple[str, ...]
+
+    @property
+    def energies(self) -> list[str]:
+        """Return where a run of each system takes the least energy."""
+        return [f"{s.name}: {words[0]}" for s in self.systems if (words := energy_words(s.found))]
 
     @property
     def answer(self) -> str:
@@ -273,7 +278,7 @@ def lines(found: ScaleCompared) -> list[str]:
     first = found.systems[0]
     title = f"{metric_words(first.found.metric)}; in parentheses: difference to {first.name}"
     shown = [title, *in_columns(table(found))] if found.rows else []
-    notes = [f"note: {note}" for note in found.notes]
+    notes = [*found.energies, *(f"note: {note}" for note in found.notes)]
     return [found.answer, *about, "", *shown, *([""] if shown and notes else []), *notes]
 
 
@@ -289,6 +294,7 @@ def as_json(found: ScaleCompared) -> dict[str, Any]:
         "rows": [
             {"layout": row.words, "cores": row.cores, "kind": row.kind,
              "values": [None if m is None else vars(m.value) for m in row.points],
+             "energy_j": [None if m is None else m.energy_j for m in row.points],
              "percent": [row.percent(i) for i in range(1, len(found.systems))],
              "outcomes": [None if v is None else v.outcome for v in row.verdicts],
              "why": [None if v is None else v.words for v in row.verdicts]}

@@ -231,6 +231,23 @@ def speedup(found: Findings) -> Figure | None:
     )
 
 
+def energy(series: Sequence[ScaleLine]) -> Figure | None:
+    """Draw the energy of a run against the cores; None for a single number of cores."""
+    rows = [
+        {"cores": m.point.cores, "v": m.energy_j, "series": one.name,
+         "d": f"{one.name}, {m.point.words} | {three(m.energy_j)} J"}
+        for one in series
+        for m in sorted(one.points, key=lambda m: (m.point.cores, m.energy_j or 0.0))
+        if m.energy_j
+    ]  # fmt: skip
+    if len({row["cores"] for row in rows}) < 2:
+        return None
+    joules = [float(str(row["v"])) for row in rows]
+    y = axes.log_y("v", min(joules), max(joules), "Energy (J)")
+    words = "processors of the machine; medians over runs, without a test; lower is better"
+    return Figure("scaling-energy", "Energy of a run against cores", over_cores(rows, y), words)
+
+
 def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
     """Draw ranks x threads at equal cores as bars: the metric and, where measured, the energy."""
     every = [m for one in series for m in one.points]
