@@ -14,6 +14,8 @@ from stretto.built import net_program
 from stretto.errors import StrettoError
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.net import Messages, NetFile, RailBytes, Rails, RailSetting, read_net, write_net
+from stretto.net.p2p import PING, Point
+from stretto.net.rails import rows
 from stretto.net.rails_judge import (
     between,
     ignored,
@@ -29,6 +31,8 @@ from stretto.net.rails_judge import (
     unused,
 )
 from stretto.net.show import as_json
+from stretto.report.network import report
+from stretto.report.page import PageFiles
 
 ETH = {"type": "1", "operstate": "up", "speed": "25000"}
 SPREAD = {
@@ -194,6 +198,32 @@ def test_answer_names_the_setting_its_gain_the_rails_and_what_to_type() -> None:
         page.startswith(" ".join(said.sentences)) and "1 pair between nodes, 2 nodes: a-b" in page
     )
     assert "1.90x" in page and "(spread): with pml_ob1_use_all_rdma=1" in page
+
+
+def test_several_sizes_give_a_table_and_a_line_for_each_setting(tmp_path: Path) -> None:
+    points = rows([8, 2048, 1 << 20], 1)
+    assert [p.bytes for p in points if p.window == 64] == [2048, 8, 1 << 20]
+    assert points[0] == Point("bandwidth", 1 << 20, 1, 8) and rows([2048], 1)[2:] == [PING]
+    found = rails(
+        setting("native", 1000, 1, {}, eth0=100),
+        setting("btl_tcp_links=1", 1000, 1, {"OMPI_MCA_btl_tcp_links": "1"}, eth0=100),
+        setting("btl_tcp_links=36", 2900, 36, {"OMPI_MCA_btl_tcp_links": "36"}, eth0=100),
+    )
+    assert "by message size" not in "\n".join(rails_page(found))
+    assert [f.text for f in rails_findings(found)] == ["btl_tcp_links=1 is the default of the MPI"]
+    for one in found.settings:
+        first = one.messages[1].launches
+        one.messages.append(Messages("bandwidth", 8, 1, 64, 1, "single", "MB/s", first))
+    page = "\n".join(rails_page(found))
+    assert "MB/s by message size, 64 messages in flight" in page and "2 KiB" in page
+    host = Host("login", "cpu", 4, "6.1", 1)
+    path = tmp_path / "x.net.json"
+    result = NetFile("0", "2026-01-01T00:00:00Z", host, [], 0, 0, None, [], rails=found)
+    write_net(result, path)
+    report([path], PageFiles(tmp_path / "x.html", None, tmp_path))
+    svg = (tmp_path / "net-bandwidth-0.svg").read_text()
+    names = [svg.index(f">{n}<") for n in ("native", "btl_tcp_links=1", "btl_tcp_links=36")]
+    assert names == sorted(names)
 
 
 def test_answer_without_a_gain_or_a_test_has_no_ratio() -> None:

@@ -16,7 +16,7 @@ from stretto.progress import Progress
 with lazily():
     from stretto.files.net import write_net
     from stretto.measure.request import Where, where
-    from stretto.measure.settings import parse_size
+    from stretto.measure.settings import parse_sizes
     from stretto.mpi.settings import Setting
     from stretto.mpi.settings.base import parse
     from stretto.mpi.settings.nodes import Nodes
@@ -28,9 +28,17 @@ with lazily():
 EXAMPLE = """\
 stretto net rails --hosts node1,node2                    # one pair
 stretto net rails -n 16 --ppn 8 --hosts node1,node2       # eight pairs
-stretto net rails --hosts a,b --candidates 'btl_tcp_links=16;btl_tcp_links=32'"""
+stretto net rails --hosts a,b --candidates 'btl_tcp_links=16;btl_tcp_links=32' --bytes 8:4M:8"""
 
-_Bytes = Annotated[str, o.option(o.WHAT, f"Message size in bytes: {o.SIZE}.", "--bytes")]
+_Bytes = Annotated[
+    str,
+    o.option(
+        o.WHAT,
+        f"Message sizes in bytes: {o.SIZES}. Settings are compared at the largest; several sizes "
+        "also give a chart.",
+        "--bytes",
+    ),
+]
 _Candidates = Annotated[
     str | None,
     o.option(o.WHAT, "Settings to try: 'NAME=VALUE;NAME=VALUE' (default: all that fit)."),
@@ -45,7 +53,7 @@ def command(
     ppn: o.Ppn = None,
     hosts: o.Hosts = None,
     mpi: o.Mpi = None,
-    size: _Bytes = "4M",
+    sizes: _Bytes = "4M",
     candidates: _Candidates = None,
     launches: _Launches = 6,
     out: NetOut = None,
@@ -66,7 +74,7 @@ def command(
     refuse_odd(ranks)
     found = None if dry_run else ask_nodes(place)
     tried = _tried(place, found, candidates)
-    wanted = rows(parse_size(size), ranks // 2)
+    wanted = rows(parse_sizes(sizes), ranks // 2)
     cost = cost_s(tried, wanted, launches)
     say(f"stretto: {place.installation.name}: {counted(len(tried), 'setting')} and native, "
         f"{counted(launches, 'launch')} each: about {duration(cost)}")  # fmt: skip

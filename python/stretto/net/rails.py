@@ -18,11 +18,11 @@ from stretto.mpi.settings.base import Around
 from stretto.mpi.settings.names import RAILS
 from stretto.mpi.settings.nodes import ASK, Nodes, read
 from stretto.net.p2p import RATE_BYTES, WINDOW, P2PLaunch, Point, collected, expected_s, launch
-from stretto.net.rails_judge import NATIVE, ignored, named
+from stretto.net.rails_judge import LINKS, NATIVE, ignored, named
 
 #: messages in flight of the bandwidth row: MPIs that split a message do so above 1 MiB
 IN_FLIGHT = 8
-_LINKS, _PML = "OMPI_MCA_btl_tcp_links", "OMPI_MCA_pml"
+_PML = "OMPI_MCA_pml"
 #: the most connections that the list tries on an application, and more for this test
 _LINKS_MOST, _MORE_LINKS = "4", "8"
 _ASK_S = 60.0
@@ -30,13 +30,19 @@ _ASK_S = 60.0
 _LONGER, _LONGER_S = 5.0, 20.0
 
 
-def rows(size: int, pairs: int) -> list[Point]:
-    """Return what each launch measures; the first is the bandwidth summed over all pairs."""
-    return [
-        Point("bandwidth", size, pairs, IN_FLIGHT),
+def rows(sizes: Sequence[int], pairs: int) -> list[Point]:
+    """Return what each launch measures; the first is the bandwidth summed over all pairs.
+
+    It is that of the largest size. Of several sizes each is also measured as `net mpi` does.
+    """
+    curve = [Point("bandwidth", n, pairs, WINDOW) for n in sizes] if len(sizes) > 1 else []
+    found = [
+        Point("bandwidth", max(sizes), pairs, IN_FLIGHT),
         Point("bandwidth", RATE_BYTES, pairs, WINDOW),
+        *curve,
         Point("latency", 8),
     ]
+    return list(dict.fromkeys(found))
 
 
 def ask_nodes(where: Where) -> Nodes | None:
@@ -68,11 +74,11 @@ def scan(where: Where, found: Nodes | None, environ: Mapping[str, str]) -> list[
         variable, value = one.environment[0]
         if variable not in RAILS:
             continue
-        if variable == _LINKS:
+        if variable == LINKS:
             out.append({variable: value})  # as most people type it
         out.append(dict(one.environment))
         what[variable] = one.what
-    out += [{**x, _LINKS: _MORE_LINKS} for x in out if x.get(_LINKS) == _LINKS_MOST]
+    out += [{**x, LINKS: _MORE_LINKS} for x in out if x.get(LINKS) == _LINKS_MOST]
     if environ.get(_PML, "ob1") != "ob1":
         out = [x for x in out if "OMPI_MCA_btl_tcp" not in next(iter(x))]
     new = [x for x in out if any(environ.get(n) != v for n, v in x.items())]
@@ -124,7 +130,7 @@ def measure(
             made.setdefault(one.name, []).append(here)
             one.sockets.append(list(here.sockets))
             one.traffic.append(list(here.traffic.get(wanted[0], ())))
-            one.dropped = _LINKS in one.environment and ignored(out, one) is not None
+            one.dropped = LINKS in one.environment and ignored(out, one) is not None
     for one in every:
         one.messages = collected(out.mpi, made[one.name]).messages if one.name in made else []
     out.mpi = collected(out.mpi, made[NATIVE]).mpi

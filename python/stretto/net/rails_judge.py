@@ -16,9 +16,10 @@ from stretto.measure.stats import FEWEST, median_interval
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.mpi.settings.openmpi import SPREAD
 from stretto.net.judge import ComparedRates, NetAnswer, NetFinding, compare
-from stretto.net.p2p import RATE_BYTES, placement
+from stretto.net.p2p import RATE_BYTES, WINDOW, placement
 
 NATIVE = "native"
+LINKS = "OMPI_MCA_btl_tcp_links"
 #: variables that choose a transport
 TRANSPORTS = {"FI_PROVIDER", "UCX_TLS"}
 #: of connections that all carry messages, each over the next one
@@ -169,7 +170,9 @@ def ignored(rails: Rails, setting: RailSetting, verdict: ComparedRates | None = 
     if not same or any(abs(after[n] - share) >= SAME for n, share in before.items()):
         return None
     values = {v for value in setting.environment.values() for v in value.split(",")}
-    if values & {n for n, share in before.items() if share > 1 - SAME}:
+    if setting.environment == {LINKS: "1"} or values & {
+        n for n, share in before.items() if share > 1 - SAME
+    }:
         return f"{setting.name} is the default of the MPI"
     number = connections(setting)
     seen = f"{counted(int(number), 'connection')} per pair as before, " if number else ""
@@ -204,7 +207,7 @@ def rails_findings(rails: Rails) -> list[NetFinding]:
 
 
 def _remedy(setting: RailSetting) -> str:
-    if "OMPI_MCA_btl_tcp_links" in setting.environment and len(setting.environment) == 1:
+    if LINKS in setting.environment and len(setting.environment) == 1:
         return (
             "Open MPI puts large messages over one connection unless "
             f"{shlex.join(options('openmpi', dict(SPREAD))[1:])} is set as well"
@@ -287,6 +290,7 @@ def rails_page(rails: Rails) -> list[str]:
     if any(SPREAD_WORD in s.name for s in rails.settings):
         out += ["", f"  {SPREAD_WORD}: with {label(dict(SPREAD))}; without, Open MPI uses few of "
                 "the connections for large messages"]  # fmt: skip
+    out += _curves(rails)
     runs = max(len(s.sockets) for s in rails.settings)
     out += [
         "",
@@ -295,6 +299,21 @@ def rails_page(rails: Rails) -> list[str]:
         "Bytes are interface counters and include other programs.",
     ]
     return out
+
+
+def _curves(rails: Rails) -> list[str]:
+    """Return the bandwidth of each setting at each size, where several were measured."""
+    settings = [s for s in rails.settings if s.messages]
+    by = [
+        {m.bytes: median(per_launch(m)) for m in s.messages
+         if (m.test, m.window) == ("bandwidth", WINDOW)}
+        for s in settings
+    ]  # fmt: skip
+    if len(by[0]) < 2:
+        return []
+    rows = [["size", *(s.name for s in settings)]]
+    rows += [[sized(n), *(three(b[n]) if n in b else "" for b in by)] for n in sorted(by[0])]
+    return ["", f"MB/s by message size, {WINDOW} messages in flight; not tested", *in_columns(rows)]
 
 
 def _row(rails: Rails, setting: RailSetting, verdict: ComparedRates | None) -> list[str]:

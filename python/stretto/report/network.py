@@ -23,6 +23,7 @@ from stretto.net.judge import answer, fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES, hosts_known, million
 from stretto.net.p2p_show import by_thread_level, level_answer, mpi_page, value
 from stretto.net.rails_judge import (
+    NATIVE,
     bandwidth,
     label,
     per_launch,
@@ -380,6 +381,10 @@ def _over_sizes(systems: Sequence[net.NetSystem], unit: str) -> list[Figure]:
         lines = [(w, c) for w, found in curves.items() for c in found.values()
                  if len(c) > 1 and not (skipped and w.startswith(skipped))]  # fmt: skip
         title = _TITLES[unit]
+        lines.sort(key=lambda line: not line[0].endswith(f", {NATIVE}"))
+        what = f"{_WORDS[unit]}, "
+        if all(words.startswith(what) for words, _ in lines):  # of `net rails`
+            lines = [(words.removeprefix(what), curve) for words, curve in lines]
         charts = [(title, dict(lines[i : i + 5])) for i in range(0, len(lines), 5)]
     else:
         charts = [(fmt.capital(what), dict(found)) for what, found in curves.items()
