@@ -9,6 +9,7 @@ import pytest
 from stretto.files.bench import Bench, Header, Launch, LaunchEnd, Record, Sample
 from stretto.files.identity import Host, MPIIdentity
 from stretto.files.usage import Usage, busy_words
+from stretto.files.verdict import Metric, metric_name
 from stretto.measure.compare import (
     best_words,
     compare,
@@ -169,3 +170,12 @@ def test_busy_before_runs_is_the_median_of_looks() -> None:
     assert busy_before([0.9, 0.0, 0.01]) is None and busy_before([None]) is None
     busy = "other processes used 50 % of its processors before the runs"
     assert busy_before([0.9, 0.5, 0.01]) == busy
+
+
+def test_name_of_a_metric_has_no_punctuation_of_its_pattern() -> None:
+    for pattern, name in (
+        (r"speed: ([0-9.]+)", "speed"),
+        (r"Average time per iteration: *([\d.]+)", "Average time per iteration"),
+        (r"rating\s*= *(\d+)", "rating"),
+    ):
+        assert metric_name(Metric(pattern, "s", "lower", pattern)) == name

@@ -40,7 +40,7 @@ def metric_name(metric: Metric) -> str:
     if metric.pattern is None or metric.name != metric.pattern:
         return metric.name
     words = re.sub(r"\(.*|\[.*|\\[a-zA-Z][*+?]?", " ", metric.pattern)
-    words = re.sub(r"[\^$*+?|\\]|[:=]\s*$", " ", words.strip())
+    words = re.sub(r"[\^$*+?|\\]|[:=][\s*+?]*$", " ", words.strip())
     return " ".join(words.split()) or "the metric"
 
 
