@@ -16,7 +16,7 @@ from stretto.files.verdict import Metric
 from stretto.launch.resize import RunPoint
 from stretto.report.figures import scaling as draw
 from stretto.scaling.analyse import Findings, analyse
-from stretto.scaling.show import answer, number, sentences, table_lines
+from stretto.scaling.show import answer, metric_words, number, sentences, table_lines
 
 Points = Mapping[tuple[int, int, int | None], float]
 RATE = Metric(r"(\S+) steps", "steps/s", "higher", r"(\S+) steps")
@@ -214,3 +214,9 @@ def test_a_rate_has_one_ratio_everywhere() -> None:
     assert [number(v) for v in (0.1234567, 9999.6, 53284.2, 162756)] == [
         "0.1235", "10000", "53284", "162756"
     ]  # fmt: skip
+    named = Metric(r"steps/s: (\S+)", "steps/s", "higher", r"steps/s: (\S+)")
+    found = found_in(runs, named)
+    assert metric_words(named) == "steps/s (higher is better)"
+    (base, _) = found.points
+    figure = draw.elapsed(draw.series_of(found), named, base)
+    assert figure is not None and "Steps/s (steps/s)" not in str(figure.chart.to_dict())

@@ -42,7 +42,8 @@ def table_lines(found: Findings) -> list[str]:
 def metric_words(metric: Metric) -> str:
     """Return the heading of a column: ``wall time (s)``, ``rate (steps/s, higher is better)``."""
     better = f"{metric.better} is better" if not is_time(metric) else ""
-    about = ", ".join(filter(None, (metric.unit, better)))
+    unit = "" if metric.unit == name_of(metric) else metric.unit
+    about = ", ".join(filter(None, (unit, better)))
     return f"{name_of(metric)} ({about})" if about else name_of(metric)
 
 

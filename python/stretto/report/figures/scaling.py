@@ -149,6 +149,11 @@ def _title(metric: Metric) -> str:
     return "Elapsed time" if metric.pattern is None else fmt.capital(name_of(metric))
 
 
+def _with_unit(title: str, metric: Metric) -> str:
+    named = metric.unit.lower() in ("", title.lower())
+    return title if named else f"{title} ({metric.unit})"
+
+
 def _rows(series: Sequence[ScaleLine], metric: Metric, labels: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for one in series:
@@ -193,14 +198,15 @@ def elapsed(
     if metric.unit == "s":
         y = axes.log_time(alt.Y, "v", low / 1.1, high * 1.1, title)
     else:
-        y = axes.log_y("v", low, high, f"{title} ({metric.unit})" if metric.unit else title)
+        y = axes.log_y("v", low, high, _with_unit(title, metric))
     notes = ["bands: 95 % intervals", "dashed: ideal"]
     notes += ["labels: nodes x ranks"] if alone else []
     notes += ["rings: the fastest point, where more cores are slower"] if rings else []
     return Figure(
         "scaling-elapsed",
         f"{title} against cores",
-        over_cores(rows, y, rings, ideal, band=True, above=True, rising=metric.better == "higher"),
+        # labels of native stand away from the tuned points
+        over_cores(rows, y, rings, ideal, band=True, above=faster < 0, rising=faster > 0),
         "; ".join(notes),
     )
 
@@ -254,7 +260,6 @@ def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
     *first, last = [str(c) for c in sorted({m.point.cores for m in every})]
     cores = f"{', '.join(first)} and {last}" if first else last
     title = f"{_title(metric)} of layouts on {cores} cores"
-    unit = f" ({metric.unit})" if metric.unit else ""
     values = [
         {"m": m, "v": m.value.median, "lo": m.value.low, "hi": m.value.high, "series": one.name,
          "text": number(m.value.median), "unit": metric.unit}
@@ -264,7 +269,7 @@ def layouts(series: Sequence[ScaleLine], metric: Metric) -> list[Figure]:
         Figure(
             "scaling-layouts",
             title,
-            _bars(values, f"{_title(metric)}{unit}"),
+            _bars(values, _with_unit(_title(metric), metric)),
             f"bars: medians; lines: 95 % intervals; {metric.better} is better",
         )
     ]
