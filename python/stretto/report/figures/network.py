@@ -65,7 +65,7 @@ def over_streams(name: str, title: str, curves: Mapping[str, Curve]) -> Figure |
     if len(numbers) < 2:
         return None
     high = 1.08 * max(float(str(r["b"])) for r in rows)
-    y = axes.from_zero(alt.Y, "y", high, "Gb/s", "format(datum.value, '~r')")
+    y = axes.from_zero(alt.Y, "y", high, "Bandwidth (Gb/s)", "format(datum.value, '~r')")
     x = axes.log_cores_x("x", numbers, "TCP streams of a pair", numbers)
     return _lines(name, title, curves, rows, x, y)
 
