@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stretto.launch.said import telling
+from stretto.launch.said import ending, telling
 from stretto.measure import process
 
 SAID = [
@@ -63,6 +63,18 @@ def test_of_a_program_the_last_words_count_and_its_tables_are_none_of_the_launch
                       "stopped", "srun: error: n1: task 0: Exited with exit code 1"])  # fmt: skip
     assert telling(text, end=True) == "step 1 / negative volume / stopped"
     assert telling(text).startswith("reading case / residual 1e-3")
+
+
+def test_a_reason_on_standard_output_is_quoted_with_an_abort() -> None:
+    rule = 74 * "-"
+    abort = f"{rule}\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n{rule}\n"
+    reason = "number of processors used does not match number allocated"
+    assert ending(f"miniAMR\nreading\n{reason}\n", abort) == (
+        f"reading / {reason} / MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD"
+    )
+    assert ending("step 1\n", "no such file\n" + abort) == "no such file"
+    assert ending("", abort).startswith("MPI_ABORT was invoked") and ending("", "") == ""
+    assert ending("step 1\n", "") == "step 1"
 
 
 def test_our_own_words_come_first() -> None:

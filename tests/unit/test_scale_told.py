@@ -15,7 +15,8 @@ from stretto.files.identity import Host, MPIIdentity
 from stretto.files.scale import ScaleHeader, ScaleWriter, read_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
-from stretto.scaling.words import no_figure, refuse_other
+from stretto.launch.resize import RunPoint
+from stretto.scaling.words import arguments_words, no_figure, refuse_other
 
 NEVER = r"never: (\d+)"
 
@@ -79,6 +80,15 @@ def test_runs_that_fail_are_still_to_be_run_by_hand(
     assert scale("--metric", NEVER, *script) == 3
     said = capsys.readouterr().err
     assert "no run succeeded: it ended with 7" in said and "by hand" in said
+
+
+def test_failed_points_of_a_command_with_fixed_arguments_name_the_placeholder() -> None:
+    ended = [(RunPoint(1, 2), "native", "it ended with 255; last output: wrong number of ranks")]
+    line = ["mpirun", "-n", "4", "./amr", "--npx", "4"]
+    assert "mpirun -n {n} ./app --npx {n}" in arguments_words(line, ended)  # type: ignore[arg-type]
+    late = [(RunPoint(1, 2), "native", "it took too long and was aborted after 60 s (--timeout)")]
+    for words, failed in ((["./job.sh", "{n}"], ended), (line, late), (line, [])):
+        assert arguments_words(words, failed) == ""  # type: ignore[arg-type]
 
 
 def test_results_of_another_kind_are_told_in_words(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,6 +195,10 @@ def test_waiting_is_no_ground_for_tuning() -> None:
     reason = no_help(needs)
     assert reason is not None and "Ranks wait for other ranks" in reason[1]
     assert no_help(find_needs(profile(call()))) is None
+    barrier = call("MPI_Barrier", datatype="", operation="", bytes_min=0, bytes_max=0)
+    first, *rest = needs_lines(find_needs(profile(call(), barrier)))
+    assert "s from MPI_Init to MPI_Finalize, collectives" in first
+    assert any(" barrier on 2 ranks: " in x for x in rest), "it has no size"
     nothing = no_help(find_needs(profile()))
     assert nothing is not None and "at most" in nothing[1]
     large = call(bytes_min=2048, bytes_max=4095, bytes=[300000, 300000])
@@ -465,6 +470,7 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     assert ("Repeat with --restart on an idle machine" in text) == bool(warned)
     assert ("this is significant" in text) != bool(warned)
     assert ("Tuning can gain at most" in text) != bool(warned)
+    assert warned or re.search(r"gain at most [\d.]+ % in (wall time|rate): ", text)
     assert "Median: 100" in text and " in 6 native runs, " in text and " in 7 tuned runs" in text
     assert "13 of 18 runs were made before the budget ended" in text
     assert any("warning: the machine was busy: other processes used 50 %" in s for s in said)

@@ -54,6 +54,7 @@ def test_sizes_without_a_proof_are_printed() -> None:
         Row("allreduce", 4, 4, 0, 4096, "ring", {**common, "by_fit": "64,1024"}),
         Row("alltoallv", 4, 4, 0, None, "pairwise", {**common, "harmless": "8"}),
         Row("bcast", 4, 4, 0, 8, "ring", common),
+        Row("barrier", 4, 4, 0, None, "shm", common),
     ]
     outcome = conclude.Outcome("m", Path("t"), [Path("d/r")], rows, None, True)
     for lines in (lines_of(outcome), rows_lines(rows)):
@@ -62,3 +63,6 @@ def test_sizes_without_a_proof_are_printed() -> None:
         assert "no slower at 8 B" in harmless
         assert "0 B to 4 KiB: ring" in borne and "all sizes: pairwise" in harmless
         assert "borne" not in plain and "slower" not in plain
+    *_, harmless, plain, barrier = rows_lines(rows)
+    assert " all sizes: pairwise" in harmless and " 0 B to 8 B: ring" in plain
+    assert barrier.split()[:2] == ["barrier", "shm,"], "it has no size"

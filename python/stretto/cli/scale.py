@@ -37,7 +37,7 @@ with lazily():
     from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
     from stretto.scaling.show import as_json as findings_json
     from stretto.scaling.show import sentences, table_lines
-    from stretto.scaling.words import NO_FIGURE
+    from stretto.scaling.words import NO_FIGURE, arguments_words
     from stretto.tune.outside import uncopied_notes
     from stretto.tune.place import Place, alone_in, check_copy, keep_input
     from stretto.tune.session import refuse_applied
@@ -216,6 +216,8 @@ def _run(
         report = findings_json(found, price)
         print_json({**report, "file": str(path), "written": written})
         return
+    if hint := arguments_words(words, found.failed):
+        say(f"stretto: {hint}")
     say(f"stretto: runs are in {path}, the page is {page}")
 
 

@@ -16,7 +16,7 @@ from typing import IO, Literal
 
 from stretto.errors import CommandFailedError, Interrupted
 from stretto.launch.guarded import Guarded
-from stretto.launch.said import telling
+from stretto.launch.said import ending
 from stretto.signals import interruptible, number_of
 
 Capture = Literal["no", "yes", "tee"]
@@ -39,7 +39,7 @@ class Result:
         if self.status == 0 and not self.timed_out:
             return self
         how = "took too long and was stopped" if self.timed_out else f"ended with {self.status}"
-        last = telling(self.stderr, end=True)
+        last = ending(self.stdout, self.stderr)
         said = f"; last output: {last}" if last else ""
         raise CommandFailedError(f"the command {how}{said}", " ".join(argv), remedy)
 

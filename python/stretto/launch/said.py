@@ -28,7 +28,7 @@ _NOISE = re.compile(
 _WEAK = re.compile(
     r"^Primary job|detected that one or more processes|has exited due to process|^OPAL ERROR:"
     r"|^PMIX ERROR:|does not know how to route|lost communication with a remote daemon"
-    r"|[Ee]xited with exit code|unable to reliably start one or more daemons|^WARNING:"
+    r"|[Ee]xited with exit code|unable to reliably start one or more daemons|^WARNING:|^MPI_ABORT"
     r"|^\*\*\* (An error|MPI_ERR)|^=|^HYD[A-Z]*_(?!.*execvp)|^\w+ \(/.*/hydra/"
 )
 #: of a box only its first paragraph counts, and what is written as ``Key:  value`` or ``--> ...``
@@ -41,17 +41,37 @@ def telling(output: str, most: int = 3, width: int = 500, end: bool = False) -> 
     `end`: of what tells something the last, not the first: a user's program has printed what it did
     before it failed.
     """
-    # ranks say the same with other numbers
-    found = [_WHO.sub("", x) for x in _statements(output)]
-    said = list({re.sub(r"[0-9]+", "", x): x for x in reversed(found)}.values())[::-1]
+    said = _distinct(output)
     # Our own words tell more than the launcher's about how it took the others down.
     ours = [x for x in said if x.startswith(("stretto-bench:", "stretto: error:"))]
-    strong = [x for x in said if not _NOISE.search(x) and not _WEAK.search(x)]
+    strong = _strong(said)
     weak = [x for x in said if not _NOISE.search(x)]
     kept = ours or strong or weak
     if not kept:  # all of it is known noise: the last of it is better than nothing
         kept = [x for x in said if re.search(r"\w", x) and "root" not in x][-1:]
     return " / ".join(kept[-most:] if end else kept[:most])[:width]
+
+
+def ending(stdout: str, stderr: str) -> str:
+    """Return what a program and its launcher say of why a run failed; empty where they do not.
+
+    Many programs print the reason to standard output, and call MPI_Abort: then standard error holds
+    no more than that.
+    """
+    errors = telling(stderr, end=True)
+    if _strong(_distinct(stderr)):
+        return errors
+    return " / ".join(x for x in (telling(stdout, most=2, width=400, end=True), errors) if x)
+
+
+def _distinct(output: str) -> list[str]:
+    """Return what an output says, each statement once: ranks say the same with other numbers."""
+    found = [_WHO.sub("", x) for x in _statements(output)]
+    return list({re.sub(r"[0-9]+", "", x): x for x in reversed(found)}.values())[::-1]
+
+
+def _strong(said: list[str]) -> list[str]:
+    return [x for x in said if not _NOISE.search(x) and not _WEAK.search(x)]
 
 
 def _statements(output: str) -> list[str]:

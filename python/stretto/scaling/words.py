@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from stretto.files.identity import titled
 from stretto.files.io import read_text
-from stretto.files.scale import WHAT, ScaleHeader, parse_scale
+from stretto.files.scale import WHAT, Kind, ScaleHeader, parse_scale
 from stretto.files.verdict import Metric, as_typed
 from stretto.launch.execute import Result
+from stretto.launch.resize import RunPoint
 from stretto.launch.said import telling
 from stretto.tune import unchanged
+from stretto.tune.words import ENDED
 
 #: of a run that succeeded and counts for nothing all the same: the metric is to be mended
 NO_FIGURE = "it ran, but "
@@ -39,6 +41,20 @@ def no_figure(metric: Metric, result: Result, value: float | None) -> str:
 
 def _short(text: str) -> str:
     return f"'{text}'" if len(text) <= 60 else f"'{text[:60]}...'"
+
+
+def arguments_words(words: Sequence[str], failed: Sequence[tuple[RunPoint, Kind, str]]) -> str:
+    """Return what to type where other numbers of ranks failed; empty where that is not the cause.
+
+    `words`: the command as typed. `failed`: points without a successful run, and why.
+    """
+    marked = any(mark in w for w in words for mark in ("{n}", "{nodes}", "{ppn}"))
+    if marked or not any(kind == "native" and why.startswith(ENDED) for _, kind, why in failed):
+        return ""
+    return (
+        "if arguments of CMD depend on the number of ranks, write {n} for it there and after -n: "
+        "mpirun -n {n} ./app --npx {n}"
+    )
 
 
 def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()) -> None:

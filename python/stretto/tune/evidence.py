@@ -79,6 +79,7 @@ def rows_lines(rows: Sequence[Row]) -> list[str]:
         if r.choice == NATIVE:
             continue
         where = f"{r.nodes}x{r.ppn} " if len(layouts) > 1 else ""
+        sizes = "" if r.collective == "barrier" else f"{size_range(r.low, r.high)}: "
         e, words = r.evidence, ""
         words += f" ({e['low']} to {e['high']})" if "low" in e else ""
         words += f", p={e['p']}" if "p" in e else ""
@@ -87,7 +88,7 @@ def rows_lines(rows: Sequence[Row]) -> list[str]:
         source = e.get("source", "measured")
         words += weaker_words(e) + (f", {source}" if source != "measured" else "")
         out.append(
-            f"  {r.collective:10} {where}{size_range(r.low, r.high)}: {r.choice}, "
+            f"  {r.collective:10} {where}{sizes}{r.choice}, "
             + (f"time x {e['ratio']}{words}" if "ratio" in e else f"not measured{words}")
         )
     return ["faster than native, and in the table:", *out] if out else []

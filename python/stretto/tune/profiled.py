@@ -16,7 +16,7 @@ from stretto.files.io import write_atomic
 from stretto.files.profile import Profile, read_profile, write_profile
 from stretto.files.program import take
 from stretto.launch.execute import Result
-from stretto.launch.said import telling
+from stretto.launch.said import ending
 from stretto.profile.record import failure_of, profiles_here, record
 from stretto.profile.show import tools_note
 from stretto.progress import Progress
@@ -91,7 +91,7 @@ def profile_of(session: Tuning) -> Profile:
     took = time.monotonic() - began
     session.require_in_budget(recorded.result)
     if failure := failure_of(recorded):
-        last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
+        last = ending(recorded.result.stdout, recorded.result.stderr)
         path.rename(path.with_name(f"{session.name}.failed.profile.json"))
         raise CommandFailedError(
             f"{failure}; last output: {last or 'none'}",

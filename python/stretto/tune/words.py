@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stretto.counted import counted, duration, seconds, size_range
 from stretto.files.outcome import Verdict
 from stretto.files.verdict import GainInterval, Metric, Run, metric_name
 from stretto.launch.execute import Result
-from stretto.launch.said import telling
+from stretto.launch.said import ending
 from stretto.tune.needs import Needs
 
 #: tuning is not worth a try when even free collectives would gain less
@@ -18,6 +19,8 @@ LEAST_BOUND = 0.01
 LEAST_GAIN = 0.003
 #: a gain whose lower bound is so many times the prediction's upper one is not explained by it
 SURPRISE = 1.5
+#: how the reason of a run that failed begins
+ENDED = "it ended with"
 
 
 def percent(value: float) -> str:
@@ -26,9 +29,9 @@ def percent(value: float) -> str:
 
 def ended(result: Result) -> str:
     """Return how a run ended that failed, with what it said of why."""
-    last = telling(result.stderr or result.stdout, end=True)
+    last = ending(result.stdout, result.stderr)
     said = f"last output: {last}" if last else "no error message was printed"
-    return f"it ended with {result.status}; {said}"
+    return f"{ENDED} {result.status}; {said}"
 
 
 def gain_words(gain: GainInterval) -> str:
@@ -82,7 +85,8 @@ def conclude(
     if not found.tested:
         out = [f"inconclusive: the gain in {name} was not tested: {found.words}"]
     elif found.outcome == "inconclusive":
-        out = [f"inconclusive: gain in {name} {gain_words(measured)}: {found.words}"]
+        gain = replace(measured, p=None)  # the verdict has it
+        out = [f"inconclusive: gain in {name} {gain_words(gain)}: {found.words}"]
     else:
         what = {
             "faster": f"but {beyond}" if beyond else "this is significant",
@@ -96,7 +100,8 @@ def conclude(
         out.append(f"Predicted in wall time: {gain_words(predicted)}")
     if limit and not beyond:
         out.append(
-            f"Tuning can gain {limit}: all time in these collectives and all waiting in them"
+            f"Tuning can gain {limit} in {name}: all time in these collectives and all waiting in "
+            "them"
         )
     if predicted is None or beyond or found.outcome != "faster":
         return out
@@ -173,9 +178,9 @@ def medians_words(metric: Metric, runs: Sequence[Run]) -> list[str]:
 
 def needs_lines(needs: Needs) -> list[str]:
     out = [
-        f"stretto: of {needs.wall_s:.2f} s, collectives that can be tuned take "
-        f"{percent(needs.bound)}; waiting in them takes {percent(needs.waiting_s / needs.wall_s)}, "
-        "which an algorithm changes only indirectly"
+        f"stretto: of {needs.wall_s:.2f} s from MPI_Init to MPI_Finalize, collectives that can be "
+        f"tuned take {percent(needs.bound)}; waiting in them takes "
+        f"{percent(needs.waiting_s / needs.wall_s)}, which an algorithm changes only indirectly"
     ]
     for n in needs.chosen:
         others = [s.stands_for for s in n.shapes if s.stands_for is not None]
