@@ -108,7 +108,9 @@ CAUSES: list[tuple[Profile, str | None, float | None, bool, list[str]]] = [
      0.5, False, ["most of it in MPI_Recv"]),
     (profile([row("MPI_Comm_idup", "comm", calls=[3, 3], time_s=[0.1, 0.1]),
               waits("MPI_Comm_idup", 0.4)]), "communicators", 0.5, False,
-     ["3 calls per rank, 500 ms"]),
+     ["3 calls per rank, 500 ms", "a longer run, if these few calls are at the start"]),
+    (profile([row("MPI_Comm_split", "comm", calls=[90, 90], time_s=[0.5, 0.5])]), "communicators",
+     0.5, False, ["90 calls per rank", "create communicators once and reuse them"]),
     (profile([row("MPI_Comm_rank", "other")]), None, None, False,
      ["100.0 % of the run is computing"]),
     (profile([waits("MPI_Iallreduce", 0.02)]), None, None, False, []),
@@ -138,7 +140,7 @@ def test_diagnose_names_the_first_cause_and_whether_tuning_can_help(
     assert found.can_help is helps and ("stretto tune" in found.next_command) == helps
     words = [found.verdict, found.next_command]
     for cause in large:
-        words += [cause.title, cause.because or "", *cause.evidence]
+        words += [cause.title, cause.because or "", cause.advice or "", *cause.evidence]
     assert all(text in "\n".join(words) for text in said), words
 
 

@@ -10,6 +10,7 @@ from stretto.counted import counted, seconds, sized
 from stretto.diagnose.numbers import (
     ENOUGH_CALLS,
     FEW_BARRIERS,
+    FEW_CREATIONS,
     Numbers,
     collective_of,
     mean,
@@ -323,14 +324,23 @@ class Causes(Numbers):
         ]
         if spawning > 0:
             evidence.append(f"{seconds(spawning)} of this starts processes (MPI_Comm_spawn)")
+        if spawning > lost / 2:
+            remedy = (
+                "start all processes with the launcher instead of MPI_Comm_spawn (mpi4py.futures: "
+                "mpirun -n RANKS python -m mpi4py.futures SCRIPT)"
+            )
+        elif calls < FEW_CREATIONS:
+            remedy = (
+                "a longer run, if these few calls are at the start of the program; otherwise reuse "
+                "communicators"
+            )
+        else:
+            remedy = "create communicators once and reuse them"
         return self._cause(
             "communicators",
             "creating and freeing communicators",
             lost,
             evidence,
-            "start all processes with the launcher instead of MPI_Comm_spawn (mpi4py.futures: "
-            "mpirun -n RANKS python -m mpi4py.futures SCRIPT)"
-            if spawning > lost / 2
-            else "create communicators once and reuse them",
+            remedy,
             because="creating a communicator is not a collective that can be tuned",
         )

@@ -19,6 +19,8 @@ SERIAL_SHARE = 0.6
 SERIAL_OTHERS = 0.25
 #: fewer barriers than this a rank are no cause of anything
 FEW_BARRIERS = 10
+#: communicators that so few calls of a rank make are those of the start of the program
+FEW_CREATIONS = 10
 #: calls of a rank from which on their median is taken as typical; fewer carry no verdict
 ENOUGH_CALLS = 20
 

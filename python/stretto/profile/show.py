@@ -215,7 +215,10 @@ def show(profile: Profile, console: Console, top: int = 15) -> None:
         words = "; ".join(communicator_words(c) for c in rest[:8])
         more = f"; and {counted(len(rest) - 8, 'more shape')}" if len(rest) > 8 else ""
         console.print(
-            f"communicators made: {words}{more}", highlight=False, markup=False, soft_wrap=True
+            f"communicators made (name, ranks): {words}{more}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
         )
 
 
