@@ -6,7 +6,8 @@ import os
 import shlex
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from stretto.launch.said import ending
 from stretto.profile.record import failure_of, profiles_here, record
 from stretto.profile.show import tools_note
 from stretto.progress import Progress
-from stretto.tune.place import fresh, make_output
+from stretto.tune.outputs import MOST_TEXT_BYTES
+from stretto.tune.place import case_files, fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
 from stretto.tune.unchanged import program_files, refuse_other
@@ -77,7 +79,7 @@ def profile_of(session: Tuning) -> Profile:
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]
     title = f"one run of {session.name}, recorded"
-    began = time.monotonic()
+    began, since = time.monotonic(), time.time_ns()
     with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
         recorded = record(
             session.run_words(cwd),
@@ -88,6 +90,7 @@ def profile_of(session: Tuning) -> Profile:
             environ=session.run_environ(cwd),
             typed=session.o.words,
         )
+        in_file = _file_with_metric(session, recorded.result, cwd, since)
     took = time.monotonic() - began
     session.require_in_budget(recorded.result)
     if failure := failure_of(recorded):
@@ -109,7 +112,7 @@ def profile_of(session: Tuning) -> Profile:
     found.command_s, found.asked = session.run_s, _asked_layout(session)
     write_profile(found, path)
     session.beside_s = took - session.run_s
-    _check_metric(session, recorded.result)
+    _check_metric(session, recorded.result, in_file)
     for note in recorded.joined[0].notes:
         session.say(f"stretto: note: {note}")
     return found
@@ -122,17 +125,34 @@ def _asked_layout(session: Tuning) -> str:
     return "{} x {} (nodes x ranks), {} ranks".format(*("?" if n is None else n for n in parts))
 
 
-def _check_metric(session: Tuning, result: Result) -> None:
+def _file_with_metric(session: Tuning, result: Result, cwd: Path, since_ns: int) -> str | None:
+    """Return a text that CMD wrote with a metric that it did not print: WRF has its times there."""
+    if find_value(session.o.metric, result) is not None:
+        return None
+    for path in sorted(case_files(session.o.place, cwd)):
+        with suppress(OSError):
+            found = path.stat()
+            if found.st_mtime_ns < since_ns or not 0 < found.st_size <= MOST_TEXT_BYTES:
+                continue
+            text = replace(result, stdout=path.read_text("utf-8", "replace"), stderr="")
+            if find_value(session.o.metric, text) is not None:
+                return str(path.relative_to(cwd))
+    return None
+
+
+def _check_metric(session: Tuning, result: Result, in_file: str | None) -> None:
     """Refuse a metric that CMD does not print before anything is measured for it."""
     if find_value(session.o.metric, result) is not None:
         return
     printed = session.o.out / "outputs" / "profiled.txt"
     write_atomic(printed, f"{result.stdout}\n{result.stderr}", "what the command printed")
     pattern = shlex.quote(session.o.metric.pattern or "")
+    remedy = "test the expression on that file with grep -P; the profile is kept"
+    if in_file is not None:
+        both = f"{shlex.join(session.o.words)} && cat {shlex.quote(in_file)}"
+        remedy = f"CMD writes it to {in_file}; print that file: sh -c {shlex.quote(both)}"
     raise StrettoError(
-        f"the command printed no number that matches --metric {pattern}",
-        printed,
-        "test the expression on that file with grep -P; the profile is kept",
+        f"the command printed no number that matches --metric {pattern}", printed, remedy
     )
 
 
