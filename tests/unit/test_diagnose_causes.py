@@ -222,10 +222,13 @@ def test_no_number_has_an_exponent(told: str, text: str) -> None:
 def test_profile_with_a_row_without_calls_and_a_name_in_brackets_is_shown() -> None:
     empty = row("MPI_Bcast", "collective", calls=[0, 0], bytes=[0, 0])
     named = [Communicator(0, "[/grid]", 2, 1, 2)]
+    uses = [replace(used(WHOLE, reads=False), size=0), replace(used(WHOLE), path="/data/old")]
     console = wide_console()
     with console.capture() as shown:
-        show(profile([empty], communicators=named), console)
+        show(profile([empty], communicators=named, file_uses=uses), console)
     assert "Bcast" in shown.get() and "[/grid], 2" in shown.get()
+    lines = [line.split() for line in shown.get().splitlines() if "/data/" in line]
+    assert [line[2] for line in lines] == ["new", "1"]  # not 0 B, and 1 GiB
 
 
 DARK = {
@@ -619,6 +622,12 @@ ADVICE = [
      ["MPI_File_write_at_all", "lfs setstripe -c 8 /d before the run"]),
     ("/d/out.nc", {"reads": False, "mpi_io": True, "call": "MPI_File_write_at"}, "4.1.4",
      ["netCDF: access variables with nc_var_par_access", "romio_cb_write enable"]),
+    ("/d/wrfinput_d01", {}, "4.1.4", ["namelist.input of WRF: io_form_input = 11"]),
+    ("/d/wrfout_d01_2026-11-29_00:00:00", {"reads": False}, "4.1.4",
+     ["io_form_history = 11", "&namelist_quilt nio_tasks_per_group = 1"]),
+    ("/d/wrfout_d01_2026-11-29_00:00:00",
+     {"reads": False, "mpi_io": True, "call": "MPI_File_write_at"}, "4.1.4",
+     ["or ranks that only write: &namelist_quilt", "romio_cb_write enable"]),
     ("out (deleted)", {}, "4.1.4", []),
 ]  # fmt: skip
 
@@ -630,13 +639,14 @@ def test_causes_in_files_end_with_what_to_type(
     options = {k: v for k, v in access.items() if k != "call"}
     calls = [row(access["call"], **READ_ALL)] if "call" in access else []
     use = replace(used(WHOLE, WHOLE, **options), path=path)
+    use.size *= access.get("reads", True)  # a new file is empty when it is opened
     made = profile(
         calls, io_s=[1.0, 1.0], file_uses=[use], mpi=MPIIdentity("openmpi", "openmpi", version)
     )
     cause = diagnose(made).causes[0]
     steps = "\n".join(cause.steps)
     assert all(line in steps for line in lines) and bool(steps) == bool(lines), steps
-    library = path.lower().endswith((".h5", ".nc"))
+    library = path.lower().endswith((".h5", ".nc")) or "wrf" in path
     assert ("MPI_File_" in steps) <= (not library)  # its functions are the library's to call
     assert ("lfs" in steps) == (access.get("system") == "lustre")
     assert ("HDF5_USE_FILE_LOCKING" in steps) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import PurePosixPath
 
@@ -9,6 +10,13 @@ from stretto.files.profile import Call, FileUse, Profile
 
 HDF5 = (".h5", ".hdf5", ".he5", ".hdf", ".nxs")
 NETCDF = (".nc", ".nc4", ".cdf", ".netcdf")
+#: files of WRF, and the setting of namelist.input that selects their library
+WRF = (
+    (re.compile(r"wrfout_d\d\d"), "io_form_history"),
+    (re.compile(r"wrfrst_d\d\d"), "io_form_restart"),
+    (re.compile(r"wrfinput_d\d\d"), "io_form_input"),
+    (re.compile(r"wrfbdy_d\d\d"), "io_form_boundary"),
+)
 #: stripes of a shared file on Lustre from so many bytes on (docs.nersc.gov, striping); below: one
 STRIPES = ((100 << 30, 72), (10 << 30, 24), (1 << 30, 8))
 #: files that a program is made of: no MPI-IO can read them
@@ -57,6 +65,8 @@ def write_steps(profile: Profile, use: FileUse) -> list[str]:
 
 def _parallel_steps(profile: Profile, use: FileUse, word: str) -> list[str]:
     """Return how to read or write in parallel: by the file's library, or by MPI-IO."""
+    if wrf := _wrf_steps(use, word):
+        return wrf + (_hint_steps(profile, word) if use.mpi_io else [])
     library = _library_steps(use)
     if use.mpi_io:
         own = [] if library else _collective_steps(profile, word)
@@ -65,6 +75,26 @@ def _parallel_steps(profile: Profile, use: FileUse, word: str) -> list[str]:
         f"in the source: MPI_File_open for {PurePosixPath(use.path).name}, MPI_File_{word}_at_all "
         f'for the part of each rank, hint "romio_cb_{word}" = "enable"'
     ]
+
+
+def _wrf_steps(use: FileUse, word: str) -> list[str]:
+    """Return the lines of namelist.input that change how WRF reads or writes this file."""
+    name = PurePosixPath(use.path).name
+    form = next((form for pattern, form in WRF if pattern.match(name)), None)
+    if form is None:
+        return []
+    steps = []
+    if not use.mpi_io:
+        steps.append(
+            f"namelist.input of WRF: {form} = 11 (every rank its part, by PnetCDF; WRF must be "
+            "compiled with PNETCDF set)"
+        )
+    if word == "write":
+        steps.append(
+            "or ranks that only write: &namelist_quilt nio_tasks_per_group = 1, nio_groups = 1, "
+            "and one more rank"
+        )
+    return steps
 
 
 def _library_steps(use: FileUse) -> list[str]:
@@ -125,7 +155,8 @@ def _stripe_steps(use: FileUse, written: bool) -> list[str]:
     if use.system != "lustre" or not known_path(use):
         return []
     path, folder = shlex.quote(use.path), shlex.quote(str(PurePosixPath(use.path).parent))
-    count = next((n for bytes_, n in STRIPES if use.size >= bytes_), 1)
+    size = max(use.size, sum(use.written_bytes))  # `size` is that before the run wrote to it
+    count = next((n for bytes_, n in STRIPES if size >= bytes_), 1)
     steps = [f"lfs getstripe {path} shows its stripes; a shared file of this size needs {count}"]
     if count > 1 and written:
         steps.append(f"lfs setstripe -c {count} {folder} before the run, for new files there")

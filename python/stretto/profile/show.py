@@ -288,10 +288,11 @@ def _file_table(profile: Profile) -> Table:
     for name in ("on", "size", "ranks", "opens", "read", "written", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     for use in uses[:10]:
+        new = use.size == 0 and sum(use.written_bytes) > 0
         table.add_row(
             use.path or "(all others)",
             use.system,
-            sized(use.size) if use.path else "",
+            ("new" if new else sized(use.size)) if use.path else "",
             str(len(use.ranks)),
             f"{sum(use.opens) + sum(use.mpi_opens)}",
             sized(sum(use.read_bytes)),
