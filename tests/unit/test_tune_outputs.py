@@ -40,6 +40,9 @@ def test_times_that_happen_to_agree_between_native_runs() -> None:
         and "ExecutionTime" in detail
     )
     assert outcome([native, native], [other.replace("res 1", "res 2")])[0] == "differs"
+    column = "a\nstep {:6.2f}\nstep {:6.2f}"  # 10.4 has one blank less before it than 9.2
+    natives = [column.format(9.2, 9.1), column.format(9.3, 9.1)]
+    assert outcome(natives, [column.format(10.4, 10.2)])[0] == "times"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,10 @@ def test_times_that_happen_to_agree_between_native_runs() -> None:
         ('{"E":-76.02676}', '{"E":12.0}', False),
         ("energy:-76.02676", "energy:+999", False),
         ("residual 7: 1e-3", "residual 8: 1e-3", False),
+        ("on domain 1:    9.73 elapsed seconds", "on domain 1:   10.70 elapsed seconds", True),
+        ("on domain 1:    9.73 elapsed", "on domain  1:   10.70 elapsed", False),
+        ("took 1.5 s   ok", "took 1.6 s ok", False),
+        ("took 1.5 s", "took  1.5 s", False),
     ],
 )
 def test_what_looks_like_a_time(one: str, other: str, timing: bool) -> None:
