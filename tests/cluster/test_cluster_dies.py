@@ -65,7 +65,7 @@ def test_a_host_dies_and_comes_back(nodes: testbed.Cluster) -> None:
         nodes.kill(1)
         text = process.communicate(timeout=600)[0]
     assert "Traceback" not in text and process.returncode != 0, text
-    assert f"{hosts[1]} does not start programs and is left out" in text, text
+    assert f"{hosts[1]} is left out, because it cannot start programs" in text, text
     before = samples(out)
     assert len(before) == len(set(before)) > 0
     found = status(nodes, out)

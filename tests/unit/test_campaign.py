@@ -214,7 +214,7 @@ def places(*hosts: str, cpus: dict[str, str] | None = None) -> list[RankPlace]:
 def test_ranks_must_fill_node_after_node() -> None:
     assert check_places(places("a", "a", "b", "b"), Layout(2, 2)) == "A CPU"
     for wrong in (("a", "b", "a", "b"), ("a", "a", "a", "a"), ("a", "a", "a", "b")):
-        with pytest.raises(StrettoError, match="lie on"):
+        with pytest.raises(StrettoError, match="are on these hosts: a"):
             check_places(places(*wrong), Layout(2, 2))
     with pytest.raises(StrettoError, match="different kinds"):
         check_places(places("a", "b", cpus={"b": "Another"}), Layout(2, 1))

@@ -143,7 +143,8 @@ def test_pace_of_what_was_measured_scales_all_that_is_left(
     monkeypatch.setattr(submit, "system_of", starts.system)
     left = begun["left_s"] + missing["left_s"]
     assert submit.cost_lines(request, starts.said.append)[-1] == (
-        f"earlier starts left about {duration(left)}, {node_hours(left, 1)}, by their pace"
+        f"remaining after the earlier starts, at their pace: about {duration(left)}, "
+        f"{node_hours(left, 1)}"
     )
 
 

@@ -149,7 +149,7 @@ def test_table_has_all_layouts_of_the_directory(tmp_path: Path) -> None:
     alone = small(tmp_path, layouts=(FOUR,))
     after, said = concluded(alone, worker_of(alone, Fake()))
     assert on(after, ONE) == on(before, ONE) and on(after, FOUR)
-    assert any("1 x 2, measured by other starts, is in the table, too" in x for x in said)
+    assert any("the table includes 1 x 2, measured by other starts" in x for x in said)
     worker.sites[ONE].path.write_text("{}\n")
     after, said = concluded(alone, worker_of(alone, Fake()))
     assert not on(after, ONE) and any(str(worker.sites[ONE].path) in x for x in said)
@@ -161,7 +161,9 @@ def test_launches_that_other_starts_gave_up_are_told(tmp_path: Path) -> None:
     alone = small(tmp_path, launches=2, layouts=(ONE,))
     after, _ = concluded(alone, worker_of(alone, Fake()))
     (sentence,) = after.left_out
-    assert sentence.startswith("1 x 4: given up: 1 launch") and "that names the layout" in sentence
+    assert (
+        sentence.startswith("1 x 4: given up: 1 launch") and "a start with this layout" in sentence
+    )
 
 
 def test_a_layout_that_other_starts_left_out_is_told_unless_it_is_complete(tmp_path: Path) -> None:

@@ -82,11 +82,17 @@ def srun(program: list[str], variables: dict[str, str]) -> tuple[list[str], dict
     [
         ("early", 0.5, False, "hang in MPI_Init or the first message", "btl_tcp_if_include"),
         ("early", 0.5, True, "hang in MPI_Init", "an mpi_type other than 'pmi2'"),
-        ("late", 60, False, "hang in the first messages", "has OMPI_MCA_btl_tcp_if_include=lo"),
-        ("single", 60, False, "runs as its own one-rank job", "the mpirun that belongs to"),
+        (
+            "late",
+            60,
+            False,
+            "hang in the first messages",
+            "instead of OMPI_MCA_btl_tcp_if_include=lo",
+        ),
+        ("single", 60, False, "runs as its own one-rank job", "use the mpirun of"),
         ("single", 60, True, "runs as its own one-rank job", "an mpi_type other than 'pmi2'"),
         ("die", 60, False, "(exit code 3): No route to host", "no firewall"),
-        ("die", 60, True, "(exit code 3): No route to host", "as a rule wants pmix"),
+        ("die", 60, True, "(exit code 3): No route to host", "usually needs pmix"),
     ],
 )
 def test_an_mpi_that_does_not_come_up(

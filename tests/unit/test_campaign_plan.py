@@ -41,25 +41,25 @@ def system_of(values: dict[str, object], out: Path, away: bool = False):  # type
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"launches": 2, "hosts": ["a", "b"]}, "no test can be made with fewer than 6"),
+        ({"launches": 2, "hosts": ["a", "b"]}, "too few for a test: points with fewer than 6"),
         ({"launches": 6, "hosts": ["a", "b"]}, None),
         (
             {"nodes": [1, 4], "ppn": [2]},
             "4 x 2: left out: no hosts were named, and this is not a Slurm job",
         ),
         ({"nodes": [1], "ppn": [2]}, None),
-        ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: there are 2 nodes"),
+        ({"nodes": [1, 4], "hosts": ["a", "b"]}, "4 x 1: left out: there are only 2 nodes"),
         ({"nodes": [1], "ppn": [1, 2]}, "1 x 1 is left out: one rank does not communicate"),
         ({"launcher": "srun"}, "srun starts ranks inside a Slurm job only"),
         (
             {"launcher": "srun", "nodes": [1, 4], "hosts": ["a", "b"]},
-            "4 x 1: there are 2 nodes: they will be left out",
+            "4 x 1: left out: there are only 2 nodes",
         ),
         ({"hosts": ["a", "b"], "interpolate": ["8x2"]}, "8 x 2 is outside the measured layouts"),
         ({"nodes": [1], "ppn": [2, 4], "interpolate": ["1x3"]}, None),
         (
             {"hosts": ["a", "b"], "bytes": "8,9,13", "collectives": ["allreduce", "bcast"]},
-            "allreduce: not measured at 9, 13 B, which are no multiples of the 4 bytes",
+            "allreduce: not measured at 9, 13 B: not a multiple of the 4 bytes",
         ),
     ],
 )
@@ -82,7 +82,7 @@ def test_where_there_is_nothing_to_compare_is_said(
     monkeypatch.setattr(candidates, "resolve", known)
     values = {"collectives": ["allreduce", "gather", "alltoall"], "hosts": ["a", "b"]}
     request, system = system_of(values | {"nodes": [1, 2], "ppn": [2]}, tmp_path / "c")
-    why = "no candidates but the native choice (candidates)"
+    why = "the only candidate is native (candidates)"
     assert hopeless(request, system) == [
         f"gather: not measured on 2 x 2: {why}",
         f"alltoall: not measured: {why}",
@@ -146,7 +146,7 @@ def test_a_job_is_submitted_with_its_cost(
 
     monkeypatch.setattr(run, "find_installation", none)
     assert cli.main(words) == 0
-    assert "the cost is not known here: no MPI was found" in capsys.readouterr().err
+    assert "the cost is unknown here: no MPI was found" in capsys.readouterr().err
 
 
 def test_the_plan_counts_sizes_of_each_collective(here: FakeMPI, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_collective_that_loses_all_its_sizes_is_refused(
     words = ["campaign", "plan", "--nodes", "1", "--collective", "allreduce,bcast"]
     assert cli.main([*words, "--bytes", "9,13", "--out", str(tmp_path / "c")]) == 2
     said = capsys.readouterr().err
-    assert "allreduce has no size to be measured at" in said and "--bytes" in said
+    assert "no size can be measured for allreduce" in said and "--bytes" in said
     make_request({"bytes": "9,13"}, tmp_path / "c", "here")  # nobody has named it
 
 

@@ -97,7 +97,7 @@ def test_node_is_one_whatever_it_is_called(tmp_path: Path) -> None:
         with (
             alone_on(tmp_path, [own]),
             pytest.raises(
-                StrettoError, match=f"measures on (.*, which calls itself )?{short(own)}"
+                StrettoError, match=f"measures on (.* .host name )?{short(own)}"
             ) as error,
             alone_on(tmp_path, ["n1", other]),
         ):
@@ -109,7 +109,7 @@ def test_node_is_one_whatever_it_is_called(tmp_path: Path) -> None:
     assert node_of("N7.cluster.org") == node_of("n7") == "n7"
     with (
         alone_on(tmp_path, ["10.0.0.1", "login"], ["n1", "n2.cluster"]),
-        pytest.raises(StrettoError, match=r"measures on 10\.0\.0\.2, which calls itself n2"),
+        pytest.raises(StrettoError, match=r"measures on 10\.0\.0\.2 \(host name n2\)"),
         alone_on(tmp_path, ["10.0.0.2"], ["n2"]),
     ):
         pass

@@ -101,7 +101,7 @@ def asked(
 
 def test_one_node_by_two_names_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        StrettoError, match=r"n1 and n1\.local are the same node: both call themselves n1"
+        StrettoError, match=r"n1 and n1\.local are the same node: both have the host name n1"
     ) as error:
         asked(tmp_path, monkeypatch, ["n2", "n1", "n1.local"], True)
     assert "ppn" in (error.value.remedy or "")
@@ -124,8 +124,8 @@ def test_nodes_that_do_not_answer_are_named(
         find_hosts(replace(small(tmp_path), hosts=hosts), mpi, warned.append, True)
     said = error.value
     assert warned == [], "one error says it"
-    named = "nosuch1 does" if len(hosts) == 1 else "nosuch1 and nosuch2 do"
-    assert said.message == f"{named} not start programs: ssh: Could not resolve hostname"
+    named = " and ".join(hosts[:2])
+    assert said.message == f"{named} cannot start programs: ssh: Could not resolve hostname"
     assert hosts[min(1, len(hosts) - 1)] in str(said.place) and "--hosts" in str(said.remedy)
 
 
@@ -142,5 +142,5 @@ def test_a_node_that_does_not_answer_is_left_out(
     said: list[str] = []
     request = replace(small(tmp_path), hosts=("nosuch1", "n2", "n3"))
     assert find_hosts(request, launched(), said.append, True).names == ("n2", "n3")  # type: ignore[arg-type]
-    words = "nosuch1 does not start programs and is left out: no such host"
+    words = "nosuch1 is left out, because it cannot start programs: no such host"
     assert said == [f"stretto: warning: {words}"]

@@ -34,7 +34,7 @@ def test_a_full_file_system_is_named(
     monkeypatch.setenv("RANK", "die")
     with pytest.raises(StrettoError) as error:
         greeting.greet(mpi, Layout(nodes, 2), hosts, None, False, place, 600)
-    assert error.value.message == f"cannot start a first job: {os.strerror(number)}"
+    assert error.value.message == f"cannot start the test job: {os.strerror(number)}"
     assert error.value.place == str(place)
     assert any(x in str(error.value.remedy) for x in ("free some space", "quota"))
     assert list(place.iterdir()) == []

@@ -200,7 +200,7 @@ def test_submit_job_has_its_nodes_alone_and_a_core_for_each_rank(tmp_path: Path)
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        *((x, "what Stretto asks for itself") for x in (
+        *((x, "itself") for x in (
             "--nodes=2", "-N2", "-N 2-4", "--array=0-3", "-a0-3", "--time=2:00", "-t 30",
             "--time-min=9", "--tim=1", "--partition=p --time=1")),
         *((x, "is not an option") for x in ("partition=all", "--a=b\n--c")),
@@ -226,8 +226,8 @@ def test_submit_option_of_sbatch_that_stretto_sets_is_refused(
         (SlurmJob(), 3, None),
         (SlurmJob(), 0, None),
         (SlurmJob(options=("-w n1",)), 4, None),
-        (SlurmJob(), 2, "the largest layout has 3 nodes, and hosts names 2"),
-        (SlurmJob(jobs=2), 2, "2 jobs at once have 6 nodes, and hosts names 2"),
+        (SlurmJob(), 2, "the largest layout has 3 nodes, but hosts names 2"),
+        (SlurmJob(jobs=2), 2, "2 jobs at once have 6 nodes, but hosts names 2"),
     ],
 )
 def test_submit_names_nodes_that_a_job_may_not_get(
@@ -306,7 +306,7 @@ def test_what_is_known_to_be_refused_is_not_submitted(
     said = capsys.readouterr()
     assert (code != 0) == (not sbatch.exists()) == refused
     if not refused:
-        assert f"warning: the cost is not known here: {error}" in said.err
+        assert f"warning: the cost is unknown here: {error}" in said.err
         return
     assert not said.out and list(tmp_path.glob("c.campaign/*")) == []
     assert code == cli.main(["campaign", "plan", str(file)])

@@ -78,7 +78,7 @@ def _place(out: Path, node: str) -> Path:
 
 
 def _held(who: str, path: Path, node: str, name: str) -> HeldError:
-    words = node if short(name) == node else f"{name}, which calls itself {node}"
+    words = node if short(name) == node else f"{name} (host name {node})"
     return HeldError(
         f"another process of this campaign measures on {words}" + (f": {who}" if who else ""),
         path,

@@ -52,9 +52,8 @@ class Launches:
             return None if layout.nodes == 1 else named
         if layout.nodes > len(self.alive()):
             lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
-            needed = f"{counted(layout.nodes, 'node')} {'is' if layout.nodes == 1 else 'are'}"
-            there = f"{'is' if len(self.alive()) == 1 else 'are'} {len(self.alive())}"
-            return f"{needed} needed, and there {there}{lost}"
+            needs = f"needs {counted(layout.nodes, 'node')}"
+            return f"{needs}, but only {len(self.alive())} can be used{lost}"
         return None
 
     def prepare(self, layout: Layout, oversubscribed: bool) -> str:
@@ -85,7 +84,7 @@ class Launches:
         if not found:
             return False
         for host, why in lost.items():
-            self.note(f"{host} does not start programs and is left out: {why}")
+            self.note(f"{host} is left out, because it cannot start programs: {why}")
         self.dead |= set(lost)
         return bool(lost)
 

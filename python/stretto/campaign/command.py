@@ -57,9 +57,8 @@ def finish(request: Request, outcomes: Sequence[Outcome], say: Callable[[str], N
     if all(o.complete for o in outcomes):
         return 0
     say(
-        f"stretto: not complete: everything so far is in {request.out}; the same command "
-        "continues, "
-        f"and `stretto campaign status {shlex.quote(str(request.out))}` shows how far it is"
+        f"stretto: not complete: all results are in {request.out}; the same command continues, "
+        f"and `stretto campaign status {shlex.quote(str(request.out))}` shows the progress"
     )
     return EXIT_INTERRUPTED
 
@@ -69,7 +68,7 @@ def lines_of(outcome: Outcome) -> list[str]:
     rows = rows_lines(outcome.rows)
     out = [f"{outcome.mpi}:", *rows[1:]]
     if outcome.table is None:
-        out.append("  nothing was measured by this start, so it makes no table")
+        out.append("  no table: nothing was measured by this start")
     elif outcome.inconclusive:
         out.append(f"  {outcome.inconclusive}")
     elif not rows:

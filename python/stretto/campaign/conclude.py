@@ -74,7 +74,7 @@ def _conclude(
             found.remedy = found.remedy or site.remedy
         failed = whole.failed(site)
         if failed:
-            again = "a start that names the layout tries them again"
+            again = "a start with this layout tries them again"
             found.left_out.append(f"{layout.words}: {given_up_words(failed)}; {again}")
         if own and (failed or site.closed is not None):
             found.complete = False
@@ -89,7 +89,7 @@ def _conclude(
         benches[layout] = site.bench
         found.results.append(site.path)
         if not own:
-            say(f"stretto: note: {layout.words}, measured by other starts, is in the table, too")
+            say(f"stretto: note: the table includes {layout.words}, measured by other starts")
         if (busy := busy_note(site.bench)) is not None:
             say(f"stretto: note: {layout.words}: {busy}")
     if benches:
@@ -114,7 +114,7 @@ def _decide(
         simulated = read_simulated(request.refine, identity.mpi.family)
         found.rows, kept = refined(found.rows, simulated, gone)
         are = f"{counted(kept, 'row')} {'is' if kept == 1 else 'are'}"
-        say(f"stretto: {are} simulated ({request.refine}): nobody measured there")
+        say(f"stretto: {are} simulated, because nothing was measured there ({request.refine})")
     found.table = table_place(request.out, identity.mpi, identity.host.cpu)
     write_table(table_of(identity, None, None, found.rows), found.table)
     few = sum(map(untested, decided.values()))
@@ -122,7 +122,7 @@ def _decide(
         have = f"{counted(few, 'point')} {'has' if few == 1 else 'have'}"
         say(
             f"stretto: warning: {have} fewer than 6 launches: "
-            "no test can be made there, and native stays"
+            "too few for a test, so they stay native"
         )
     found.regret = regret_words(list(decided.values()))
     found.inconclusive = open_words(

@@ -173,11 +173,11 @@ def _alive(
         if len(keep) < most_candidates(done) and lag + gain < DOUBTS * doubt:
             keep.append(name)
             continue
-        why = f"{math.exp(lag):.2f} times as slow as {top} (+- {100 * doubt:.0f} %)"
+        why = f"takes {math.exp(lag):.2f} times as long as {top} (+- {100 * doubt:.0f} %)"
         if name in seen:
             why += f" after {counted(len(seen[name]), 'launch')}"
         else:
-            why += " by other sizes and layouts"
+            why += ", estimated from other sizes and layouts"
         dropped.append(Dropped(shape[0], shape[1], name, len(seen.get(name, {})), why))
     return keep, dropped
 

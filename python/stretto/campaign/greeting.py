@@ -81,7 +81,7 @@ def greet(
             if ended.stopped or ended.status != 0:
                 look_for_room(directory, ROOM)
     except OSError as error:
-        raise from_oserror(error, "cannot start a first job", place) from error
+        raise from_oserror(error, "cannot start the test job", place) from error
     _judge(installation, layout, command, environ, ended, lines, limit)
 
 
@@ -107,8 +107,8 @@ def _judge(
     loaded = " ".join(str(begun[0].get("library", "")).split()) if begun else ""
     if loaded and installation.library and loaded != installation.library:
         raise StrettoError(
-            f"the ranks do not load {installation.name}: theirs calls itself {loaded!r}, "
-            f"and this one {installation.library!r}",
+            f"the ranks do not load {installation.name}: they load {loaded!r} instead of "
+            f"{installation.library!r}",
             at,
             f"LD_LIBRARY_PATH must contain the libraries of {installation.prefix} on the nodes "
             "too: unload the module of the other MPI, and remove its path from the shell's start "
@@ -117,7 +117,7 @@ def _judge(
     if ended.stopped:
         stage = "the first messages between them" if begun else "MPI_Init or the first message"
         raise HangError(
-            f"{layout.nranks} ranks start, but hang in {stage}: nothing came within {limit:.0f} s"
+            f"{layout.nranks} ranks start, but hang in {stage}: no output within {limit:.0f} s"
             + (f" ({words})" if words else ""),
             at,
             network_remedy(installation, layout, command, environ),
@@ -125,7 +125,7 @@ def _judge(
     if ended.status != 0:
         how = f"signal {-ended.status}" if ended.status < 0 else f"exit code {ended.status}"
         raise StrettoError(
-            f"{layout.nranks} ranks start, and {installation.name} does not start on them "
+            f"{layout.nranks} ranks start, but {installation.name} fails on them "
             f"({how}): {words or 'no reason was given'}",
             at,
             network_remedy(installation, layout, command, environ),
@@ -135,14 +135,14 @@ def _judge(
 def start_remedy(installation: MPIInstallation, command: Sequence[str]) -> str:
     if not by_srun(command):
         return (
-            f"take the mpirun that belongs to {installation.name} (--mpi {installation.prefix}), "
+            f"use the mpirun of {installation.name} (--mpi {installation.prefix}), "
             "and unload the module of the other MPI"
         )
     given = next((x.partition("=")[2] for x in command if x.startswith("--mpi=")), "")
     fits = {"openmpi": "pmix", "mpich": "pmi2", "intel": "pmi2"}[installation.family]
     return (
-        f"use an mpi_type other than {given!r} (srun --mpi=list names them; {installation.name} as "
-        f"a rule wants {fits}), or launcher = 'mpirun'"
+        f"use an mpi_type other than {given!r} (srun --mpi=list prints them; {installation.name} "
+        f"usually needs {fits}), or launcher = 'mpirun'"
     )
 
 
@@ -154,14 +154,14 @@ def network_remedy(
 ) -> str:
     out = [start_remedy(installation, command)] if by_srun(command) else []
     if layout.nodes == 1:
-        out.append("look at the node's /dev/shm (df /dev/shm), and start a small MPI program there")
+        out.append("check the node's /dev/shm (df /dev/shm), and start a small MPI program there")
         return "; or ".join(out)
     names = [n for n in INTERFACES[installation.family] if environ.get(n) and n in os.environ]
     given = ", ".join(f"{n}={environ[n]}" for n in names)
     out.append(
-        f"name the network on which the nodes reach one another ({EXAMPLES[installation.family]}, "
-        "say; `stretto check` lists the interfaces)"
-        + (f", for the environment has {given}" if given else "")
+        f"name the network that connects the nodes (e.g. {EXAMPLES[installation.family]}; "
+        "`stretto check` lists the interfaces)"
+        + (f" instead of {given} in the environment" if given else "")
         + ", and check that no firewall separates the nodes"
     )
     return "; or ".join(out)

@@ -90,7 +90,7 @@ def find_hosts(
         return Hosts(names, None)
     if by_srun and not inside:
         raise StrettoError(
-            "srun needs a Slurm allocation, and this is none",
+            "srun needs a Slurm allocation, but there is none here",
             "launcher",
             "submit it (stretto campaign submit FILE), or run it inside salloc",
         )
@@ -109,7 +109,7 @@ def find_hosts(
     cpu = max(kinds, key=lambda c: (len(kinds[c]), c))
     for other in sorted(set(kinds) - {cpu}):
         say(
-            f"stretto: warning: {', '.join(kinds[other])} left out: {other}, and the others are "
+            f"stretto: warning: {', '.join(kinds[other])} left out: {other}, but the others are "
             f"{cpu}; kinds of nodes cannot be mixed"
         )
     of = [have[name] for name in kinds[cpu]]
@@ -148,21 +148,21 @@ def _answering(
         raise _silent(list(lost), next(reversed(lost.values())))
     for name, why in lost.items():
         words = why.reason if isinstance(why, StartError) else why.message
-        say(f"stretto: warning: {name} does not start programs and is left out: {words}")
+        say(f"stretto: warning: {name} is left out, because it cannot start programs: {words}")
     by_host: dict[str, str] = {}
     for name, place in found.items():
         other = by_host.setdefault(place.host, name)
         if other != name:
             raise StrettoError(
-                f"{other} and {name} are the same node: both call themselves {place.host}",
+                f"{other} and {name} are the same node: both have the host name {place.host}",
                 "hosts",
-                "name each node once; how many ranks it gets, ppn (--ppn) says",
+                "name each node once; ppn (--ppn) sets its number of ranks",
             )
     return found
 
 
 def _silent(names: Sequence[str], error: StrettoError) -> StrettoError:
-    words = f"{' and '.join(names)} {'does' if len(names) == 1 else 'do'} not start programs"
+    words = f"{' and '.join(names)} cannot start programs"
     if not isinstance(error, StartError):
         return StrettoError(f"{words}: {error.message}", error.place, error.remedy)
     return StrettoError(

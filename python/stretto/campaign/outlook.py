@@ -44,8 +44,8 @@ def hopeless(request: Request, system: CampaignMPI) -> list[str]:
             "(--hosts a,b,..., or stretto campaign submit)"
         )
     elif many and have:
-        there = f"there {'is' if have == 1 else 'are'} {counted(have, 'node')}"
-        out.append(f"{', '.join(many)}: {there}: they will be left out")
+        there = f"there {'is' if have == 1 else 'are'} only {counted(have, 'node')}"
+        out.append(f"{', '.join(many)}: left out: {there}")
     return out
 
 
@@ -57,10 +57,9 @@ def _lost_sizes(request: Request) -> list[str]:
         if gone and collective != "barrier":
             lost[gone].append(collective)
     return [
-        f"{', '.join(names)}: not measured at {_listed(gone)} B, which {'is' if one else 'are'} no "
-        f"{'multiple' if one else 'multiples'} of the {ELEMENT} bytes of an element"
+        f"{', '.join(names)}: not measured at {_listed(gone)} B: not a multiple of the "
+        f"{ELEMENT} bytes of an element"
         for gone, names in lost.items()
-        for one in [len(gone) == 1]
     ]
 
 
@@ -76,7 +75,7 @@ def _without_candidates(request: Request, system: CampaignMPI) -> list[str]:
         if where:
             lost[where].append(collective)
     return [
-        f"{', '.join(names)}: not measured{on}: no candidates but the native choice (candidates)"
+        f"{', '.join(names)}: not measured{on}: the only candidate is native (candidates)"
         for where, names in lost.items()
         for on in [f" on {', '.join(where)}" if len(where) < len(system.plans) else ""]
     ]
@@ -202,7 +201,6 @@ def plan_json(request: Request, system: CampaignMPI) -> dict[str, Any]:
 
 def few_words(launches: int) -> str:
     return (
-        f"{launches} launch{'es' if launches > 1 else ''} of each candidate: no test can be made "
-        f"with fewer than {FEWEST}: native stays wherever there are no {FEWEST} "
-        f"(--launches {FEWEST} or more)"
+        f"{launches} launch{'es' if launches > 1 else ''} of each candidate are too few for a "
+        f"test: points with fewer than {FEWEST} stay native (--launches {FEWEST} or more)"
     )

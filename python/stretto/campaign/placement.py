@@ -103,7 +103,7 @@ def probe(
             f"{counted(layout.nranks, 'rank')} answered)",
             words or "no reason was given",
             _start_words(command),
-            "try the same with a small MPI program; `stretto check` looks at the launcher",
+            "start a small MPI program in the same way; `stretto check` tests the launcher",
         )
     return places
 
@@ -184,7 +184,7 @@ def check_places(places: Sequence[RankPlace], layout: Layout) -> str:
     good = len(blocks) == layout.nodes == len(set(hosts)) and all(len(set(b)) == 1 for b in blocks)
     if not good:
         raise StrettoError(
-            f"the ranks of {layout.words} (nodes x ranks) lie on: {' '.join(hosts)}",
+            f"the ranks of {layout.words} (nodes x ranks) are on these hosts: {' '.join(hosts)}",
             "placement",
             "the launcher must fill one node after another: remove a mapping policy from its "
             "environment (OMPI_MCA_rmaps_*, I_MPI_PERHOST, SLURM_DISTRIBUTION)",

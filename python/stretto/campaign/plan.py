@@ -39,7 +39,7 @@ _FIXED = {
     "cases": "use the same collectives, sizes and candidates; more launches and layouts may be "
     "added",
     "variants": "use the same --separate-launches",
-    "oversubscribed": "use the same shared_cores, or start with as many cores as before (taskset, "
+    "oversubscribed": "use the same shared_cores, or start with the same number of cores (taskset, "
     "the job's)",
     "eliminate": "use the same eliminate",
 }
@@ -197,9 +197,12 @@ def refuse_other(before: Header, now: Header, path: Path) -> None:
     old, new = (f"{h.mpi.family} {h.mpi.version} on {h.host.cpu}" for h in (before, now))
     built, mine = before.mpi.library, now.mpi.library
     if old != new:
-        words, remedy = f"{old}, not {new}", "take the same MPI and kind of nodes"
+        words, remedy = f"{old}, not {new}", "use the same MPI and kind of nodes"
     elif built and mine and built != mine:
-        words, remedy = f"another build of this MPI: {built!r}, not {mine!r}", "load that build"
+        words, remedy = (
+            f"another build of this MPI: {built!r}, not {mine!r}",
+            "load that build",
+        )
     else:
         words, remedy = _difference(before.settings, now.settings)
     if words:
@@ -212,7 +215,7 @@ def refuse_other(before: Header, now: Header, path: Path) -> None:
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str]:
     lost = [k for k in _FIXED if k not in before]
     if lost:
-        return f"something else than `stretto campaign` (it lacks {lost[0]})", "take them away"
+        return f"another program than `stretto campaign` (no {lost[0]})", "remove these results"
     words = differing(before["environment"], now["environment"])
     if words is not None:
         return words, "use the same environment (load the same modules)"
@@ -262,7 +265,7 @@ def plan_of(header: Header, launches: int, place: Path) -> LayoutPlan:
     if place.name.removesuffix(ENDING) != layout.name:
         raise StrettoError(
             f"these are results of {layout.name}", place,
-            "give the files their old name, or remove them",
+            "restore the old names of the files, or remove them",
         )  # fmt: skip
     return plan
 

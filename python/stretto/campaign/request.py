@@ -206,7 +206,7 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     for key, value in values.items():
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"keys are {', '.join(KEYS)}"
             raise UsageError(f"a campaign has no key {key!r}", place, hint)
         try:
             given = value if KEYS[key] is _truth else _as_option(value, key)
@@ -228,16 +228,16 @@ def make_request(values: Mapping[str, Any], default_out: Path, place: str) -> Re
     read["alone"] = 1 in nodes and 1 in ppn
     if not layouts:
         raise UsageError(
-            "one rank alone does not communicate", place, "take more nodes, or ppn = [2]"
+            "one rank alone does not communicate", place, "use more nodes, or ppn = [2]"
         )
     for name in read.get("collectives", ()):
         if name not in TUNABLE:
-            raise UsageError(f"{name} is left to the MPI", place, f"take of {', '.join(TUNABLE)}")
+            raise UsageError(f"{name} cannot be tuned", place, f"choose from {', '.join(TUNABLE)}")
         if "bytes" in read and not _whole_elements(name, read["bytes"]):
             raise UsageError(
-                f"{name} has no size to be measured at: reductions are of elements of {ELEMENT} "
-                f"bytes, and no size is a multiple of that", f"{place}: bytes",
-                f"name sizes that are (bytes, --bytes), or leave {name} out",
+                f"no size can be measured for {name}: an element has {ELEMENT} bytes, and no "
+                f"size is a multiple of that", f"{place}: bytes",
+                f"add multiples of {ELEMENT} (bytes, --bytes), or leave {name} out",
             )  # fmt: skip
     fields = {_FIELDS.get(key, key): value for key, value in read.items()}
     return Request(out=out, layouts=layouts, **fields)
@@ -258,5 +258,5 @@ def _refuse_vast(
         raise UsageError(
             f"{counted(len(nodes), 'number')} of nodes and {len(ppn)} of ranks per node are "
             f"{len(nodes) * len(ppn)} layouts", f"{place}: nodes, ppn",
-            f"take at most {MOST_LAYOUTS}; interpolate = [...] adds rows for the layouts between",
+            f"give at most {MOST_LAYOUTS}; interpolate = [...] adds rows for the layouts between",
         )  # fmt: skip

@@ -67,7 +67,7 @@ def seconds(text: str) -> int:
             f"{text!r} is too short: Slurm warns the job {WARNING_S} to {WARNING_S + EARLY_S} s "
             "before its time limit, and the job then ends",
             "--time",
-            f"take {LEAST_S // 60} minutes or more: 4:00:00, 90m, 4h; a job ends earlier when all "
+            f"give {LEAST_S // 60} minutes or more: 4:00:00, 90m, 4h; a job ends earlier when all "
             "points are measured",
         )
     return total
@@ -85,16 +85,16 @@ def refuse_job(request: Request, job: SlurmJob) -> None:
         enough = more is not None and int(more[1]) >= _nodes(request)
         if not enough and any(_OURS.match(word) for word in shlex.split(text)):
             raise UsageError(
-                f"{text!r} is what Stretto asks for itself",
+                f"Stretto sets {text!r} itself",
                 "--sbatch",
-                "--time and --jobs say that; --nodes=N may name more nodes than the "
+                "use --time and --jobs instead; --nodes=N is allowed if N exceeds the "
                 f"{_nodes(request)} of the largest layout (parallel = true)",
             )
     needed, have = job.jobs * _nodes(request), len(request.hosts)
     if have and needed > have:
         jobs = f"{job.jobs} jobs at once have" if job.jobs > 1 else "the largest layout has"
         raise UsageError(
-            f"{jobs} {counted(needed, 'node')}, and hosts names {have}",
+            f"{jobs} {counted(needed, 'node')}, but hosts names {have}",
             "hosts",
             "leave hosts out to use the nodes that Slurm gives, or name as many as "
             "all jobs have together" + (", or take fewer --jobs" if job.jobs > 1 else ""),
@@ -176,11 +176,13 @@ def cost_lines(request: Request, say: Callable[[str], None]) -> list[str]:
         except StrettoError as error:  # the nodes may have what the login node lacks
             if name is not None and _no_mpi(name):
                 raise
-            out.append(f"warning: the cost is not known here: {error}")
+            out.append(f"warning: the cost is unknown here: {error}")
     if earlier(request.out) is not None:
         needed_s = read_status(request.out)["left_s"]
         cost = node_hours(needed_s, _nodes(request))
-        out.append(f"earlier starts left about {duration(needed_s)}, {cost}, by their pace")
+        out.append(
+            f"remaining after the earlier starts, at their pace: about {duration(needed_s)}, {cost}"
+        )
     return out + budget_lines(request, needed_s)
 
 

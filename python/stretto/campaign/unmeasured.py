@@ -151,7 +151,7 @@ def read_simulated(path: Path, family: Family) -> list[Row]:
     table = read_table(path)
     if table.family != family:
         raise UsageError(
-            f"this table is for {table.family}, and {family} is measured",
+            f"this table is for {table.family}, but the campaign measures {family}",
             str(path),
             f"make it for {family}: stretto table simulate -p ... --mpi {family}",
         )

@@ -212,7 +212,7 @@ class Worker(Standing):
         if not self._prepare(site) or (site.bench.samples and site.fruitless < HOPELESS):
             return
         if hung or site.fruitless >= HOPELESS:  # the ranks come up, and yet nothing comes of them
-            why = end.detail if end is not None else "no reason is known"
+            why = end.detail if end is not None else "the reason is unknown"
             words = f"{site.fruitless} launches in a row produced no results: {why}"
             self._close(site, StrettoError(words))
 
@@ -221,7 +221,7 @@ class Worker(Standing):
         try:
             found = self.backend.prepare(layout, site.plan.settings.oversubscribed)
             if found != cpu:
-                raise StrettoError(f"its nodes are {found}, and the campaign's are {cpu}")
+                raise StrettoError(f"its nodes are {found}, but those of the campaign are {cpu}")
         except StrettoError as error:
             self._close(site, error)
             return False
