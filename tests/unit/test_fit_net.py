@@ -58,7 +58,7 @@ def test_net_result_gives_the_curves_that_a_fit_takes(tmp_path: Path) -> None:
         "node_latency", "node_bandwidth", "node_sends",
     }  # fmt: skip
     write_net(result(None), tmp_path / "tcp.net.json")
-    with pytest.raises(StrettoError, match="no MPI messages"):
+    with pytest.raises(StrettoError, match="no measured MPI messages"):
         read_net_series(tmp_path / "tcp.net.json")
 
 

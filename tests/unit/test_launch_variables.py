@@ -183,7 +183,7 @@ def test_join_preload() -> None:
 
 
 def test_values_and_paths_that_no_launcher_can_carry(tmp_path: Path) -> None:
-    with pytest.raises(StrettoError, match="holds a semicolon"):
+    with pytest.raises(StrettoError, match="contains a semicolon"):
         rank_variables(job(tmp_path, "mpich", "mpirun a"), [LIB], {"STRETTO_TABLE": "/a;b"})
     with pytest.raises(StrettoError, match="blank, colon"):
         rank_variables(job(tmp_path, "openmpi4", "mpirun a"), [Path("/my dir/lib.so")], {})

@@ -233,7 +233,7 @@ def test_bound_as_started_takes_the_masks_of_the_ranks(tmp_path: Path) -> None:
     nodes = applicable(mpirun, 5, wide)
     assert nodes.sizes == [4, 4] and not nodes.known and not nodes.loose
     assert not launch("openmpi", 5, tmp_path, nodes, placed).binds
-    assert "its ranks share cores" in binding_line(nodes, True, None)
+    assert "ranks share cores" in binding_line(nodes, True, None)
     one = bound_as_started(["a"], [4], sockets[:2] * 2, known)
     with pytest.raises(StrettoError, match="no other order of these ranks can be started"):
         applicable(mpirun, 5, one)
@@ -277,7 +277,7 @@ def test_binding_line_names_the_threads_option_that_binds(tmp_path: Path) -> Non
     node = made(tmp_path)
     two, many = site_of(["a"], [4], True, node, 2), site_of(["a"], [9], True, node, 1)
     assert binding_line(two, True, 2) == "binding: 2 cores for each rank (--threads 2)"
-    assert "divide the bindings of CMD" in binding_line(two, True, None)
+    assert "bindings of a node are redistributed" in binding_line(two, True, None)
     assert binding_line(many, False, 1).startswith("binding: none; a node has more ranks than")
     assert binding_line(many, False, None).endswith("bind them: --threads 1")
 
@@ -446,7 +446,7 @@ def test_place_profile_prints_an_answer_first(
 #: arguments, exit code, part of the error
 REFUSED = [
     ([], 2, "nothing to place was given"),
-    (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 to use"),
+    (["--ranks-per-node", "9", "--machine", "XML"], 2, "has 8 usable ones"),
     (["--ppn", "2", "--machine", "XML", "-o", "x"], 2, "--hosts A,B,C"),
     (["--profile", "PROFILE", "--nodes", "3", "--hosts", "a"], 2, "1 host named for 3 nodes"),
     (["--profile", "PROFILE", "--nodes", "3", "--hosts", "n[1-2]"], 2, "2 hosts named for 3 nodes"),

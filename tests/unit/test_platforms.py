@@ -168,10 +168,10 @@ def test_fit_command_recovers_a_known_network_and_is_deterministic(tmp_path: Pat
     ("text", "words"),
     [
         ("# OSU MPI Latency Test\n8 x\n", "not a measured value"),
-        ("# OSU MPI Latency Test\n8\n", "size and a value"),
+        ("# OSU MPI Latency Test\n8\n", "lacks a size or a value"),
         ("# OSU MPI Latency Test\n", "no measured value"),
         ("# something\n8 1.0\n", "the OSU benchmark"),
-        ("size,a,b\n8,1,2\n", "the kind of the numbers"),
+        ("size,a,b\n8,1,2\n", "the kind of measurement is unknown"),
     ],
 )
 def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -190,7 +190,7 @@ def test_bad_measurements_are_refused(tmp_path: Path, text: str, words: str) -> 
         ("node_bcast=", "OSU MPI Allreduce Latency Test v7.5", "write node_allreduce="),
         ("", "OSU MPI Allgather Latency Test v7.5", "the OSU benchmark"),
         ("", "OSU MPI Multi Latency Test v7.5", "the OSU benchmark"),
-        ("latency=", "OSU MPI Latency Test v7.5", "a print-out has no column 'us'"),
+        ("latency=", "OSU MPI Latency Test v7.5", "the output of a benchmark has no column 'us'"),
     ],
 )
 def test_what_a_file_says_it_is_counts(

@@ -57,7 +57,7 @@ def rank_variables(job: Job, libs: Sequence[Path], env: Mapping[str, str]) -> di
     for name, value in out.items():
         if ";" in value or "\n" in value:
             raise StrettoError(
-                f"{name} holds a semicolon or a line feed, which launchers cannot pass to the "
+                f"{name} contains a semicolon or a line feed, which launchers cannot pass to the "
                 "ranks",
                 value,
                 "remove it",
@@ -133,7 +133,7 @@ def _refuse_lost(command: Command) -> None:
         raise StrettoError(
             f"Stretto cannot reach the program: `{lost}` in front of it removes LD_PRELOAD",
             " ".join(command.words),
-            f"leave `{lost}` out, or start stretto after it",
+            f"remove `{lost}`, or start stretto after it",
         )
 
 

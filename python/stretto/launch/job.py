@@ -141,7 +141,7 @@ class _Search:
         installation = from_launcher(launcher, self.environ)
         if told is not None and told.family != installation.family:
             raise StrettoError(
-                f"--mpi says {told.name}, but the launcher is that of {installation.name}",
+                f"--mpi names {told.name}, but the launcher belongs to {installation.name}",
                 launcher,
                 "leave out --mpi, or start the program with the launcher of that MPI",
             )
@@ -162,7 +162,7 @@ class _Search:
             own = installation.abi if abi is None else abi
             if "openmpi" in (own, installation.family) and own != installation.family:
                 raise StrettoError(
-                    f"the launcher is that of {installation.name}, but the program uses an MPI of "
+                    f"the launcher belongs to {installation.name}, but the program uses an MPI of "
                     f"the {_abi_words(own)} family ({name})",
                     f"{launcher} and {self.name(application)}",
                     "start it with the launcher of the MPI it was built with, or build it with "
@@ -180,7 +180,7 @@ class _Search:
                 library = from_library(path, self.environ)
                 if library.version != installation.version or library.family != installation.family:
                     self.notes.append(
-                        f"the launcher is that of {installation.name}, but "
+                        f"the launcher belongs to {installation.name}, but "
                         f"{self.name(application)} loads {library.name} ({path})"
                     )
                     # the library's identity with the launcher's way of launching
@@ -199,7 +199,7 @@ class _Search:
             name, path = found
             if path is None:
                 raise StrettoError(
-                    f"the program needs {name}, which is not found",
+                    f"the program needs {name}, which was not found",
                     self.name(application),
                     "load the MPI's module (or set LD_LIBRARY_PATH), so that ldd finds it",
                 )
@@ -207,7 +207,7 @@ class _Search:
             own = abi_of_name(name)
             if told is not None and told.family != installation.family:
                 raise StrettoError(
-                    f"--mpi says {told.name}, but the program uses {installation.name}",
+                    f"--mpi names {told.name}, but the program uses {installation.name}",
                     self.name(application),
                     "leave out --mpi",
                 )
@@ -218,14 +218,14 @@ class _Search:
             raise StrettoError(
                 "srun --multi-prog takes the programs from a file, which does not show their MPI",
                 self.name(application),
-                "say which MPI they use: --mpi openmpi, mpich or intel",
+                "name the MPI: --mpi openmpi, mpich or intel",
             )
         return self.of_script(application)
 
     def of_script(self, application: Application) -> MPIInstallation:
         """Return the MPI of a script, by the launchers that it calls."""
         name = self.name(application)
-        remedy = "say which MPI it uses: --mpi openmpi, mpich, intel, or a launcher's path"
+        remedy = "name the MPI: --mpi openmpi, mpich, intel, or a launcher's path"
         script = self.script_text(application)
         found: dict[Path, MPIInstallation] = {}
         for word in _launchers_in(script or ""):

@@ -43,7 +43,7 @@ class Tool:
     def words(self) -> str:
         """What it does, and what to do about it."""
         how, remedy = (
-            ("preloaded", "take it out of LD_PRELOAD")
+            ("preloaded", "remove it from LD_PRELOAD")
             if self.preloaded
             else ("part of the program", "link the program without it")
         )

@@ -123,7 +123,7 @@ def fit_level(
     latency = next((s for s in curves if s.kind in ("latency", "node_latency")), None)
     if latency is None:
         raise StrettoError(
-            "a fit needs the latency", remedy="give latency=FILE (and node_latency=FILE)"
+            "a fit needs measured latencies", remedy="add latency=FILE (and node_latency=FILE)"
         )
     multi = next((s for s in curves if s.kind == "multi_pair"), None)
     small = min(v for _, v in latency.points) * 1e-6
@@ -160,7 +160,7 @@ def fit_level(
             if best is None or cost < best[0] * (1 - 1e-9):
                 best = (cost, eager, x)
     if best is None:
-        raise StrettoError("sizes of 512 B and more are needed", latency.place, "measure them")
+        raise StrettoError("a fit needs sizes of 512 B and more", latency.place, "measure them")
     values, gap, byte = values_of(best[2])
     if values[2] < 0.02 * values[3]:
         values[2] = 0.0  # lost in the time per byte of the wire
@@ -217,7 +217,7 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
     for what, kinds, members in groups:
         own = [s for s in curves if s.kind in kinds]
         if not own:
-            notes.append(f"no measurement of {what}: value of {base.name}")
+            notes.append(f"no measurement of {what}: values of {base.name}")
             continue
         link, gap, byte, found = fit_level(own, base, what == "network")
         residuals += found
@@ -236,7 +236,7 @@ def fit(name: str, curves: Sequence[Series], base: Platform, when: str) -> Fit:
             changed |= {"nic_gap_message": gap, "nic_recv_gap_message": gap, "nic_gap_byte": byte}
             sources |= dict.fromkeys(changed, source)
         if what == "network" and not any(s.kind == "multi_pair" for s in own):
-            notes.append("without multi_pair the interface's rates are as " + base.name)
+            notes.append("no measurement of multi_pair: rates of the interface as in " + base.name)
     whose = f" to figures {BY}{', '.join(others)}" if others else ""
     words = f"Fitted by stretto platform fit{whose}; otherwise as {base.name}."
     platform = dataclasses.replace(

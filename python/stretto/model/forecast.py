@@ -236,13 +236,15 @@ def trend_at(
         more = 2 * max(runs)
         raise UsageError(
             f"an extrapolation needs runs on {FEWEST_RUNS} or more different numbers of ranks, "
-            f"these are on {', '.join(str(p.nranks) for p in profiles)}",
+            f"but these are on {', '.join(str(p.nranks) for p in profiles)}",
             "--profile",
             f"record another: stretto profile -o {more}.profile.json -- mpirun -n {more} ...",
         )  # fmt: skip
     programs = {tuple(p.executables or ()) for p in profiles}
     if len(programs) > 1:
-        raise UsageError("the profiles are of different programs", "--profile", "give those of one")
+        raise UsageError(
+            "the profiles are of different programs", "--profile", "give profiles of one program"
+        )
     parts = [_parts(p) for p in runs.values()]
     curves = [dict(zip(runs, values, strict=True)) for values in zip(*parts, strict=True)]
     out = {}

@@ -102,7 +102,7 @@ def _make(
     points = sorted(points)
     sizes = [n for n, _ in points]
     if len(set(sizes)) != len(sizes):
-        raise StrettoError("a message size occurs twice", place, "give one run a file")
+        raise StrettoError("a message size occurs twice", place, "use a separate file for each run")
     return Series(kind, tuple(points), pairs or 1, window, place, software)  # type: ignore[arg-type]
 
 
@@ -116,17 +116,21 @@ def _points(
             continue
         place = f"{path}:{number}"
         if len(row) <= at:
-            raise StrettoError("a line holds a size and a value", place, "the line was cut off")
+            raise StrettoError("this line lacks a size or a value", place, "complete the line")
         if not re.fullmatch(r"[0-9]{1,12}", row[0].strip()):
             raise StrettoError(
-                f"{row[0]!r} is not a message size in bytes", place, "sizes come first"
+                f"{row[0]!r} is not a message size in bytes",
+                place,
+                "the first column must be the size",
             )
         try:
             value = float(row[at])
         except ValueError:
             value = -1.0
         if not 0 < value < 1e12:
-            raise StrettoError(f"{row[at]!r} is not a measured value", place, "values are above 0")
+            raise StrettoError(
+                f"{row[at]!r} is not a measured value", place, "values must be above 0"
+            )
         points.append((int(row[0]), value))
     return points
 
@@ -139,12 +143,14 @@ def _from_osu(
     if column is not None:  # there are no columns to choose from: it is the number
         if not column.isdecimal():
             raise StrettoError(
-                f"a print-out has no column {column!r}", path, "write KIND=FILE or KIND=FILE:NUMBER"
+                f"the output of a benchmark has no column {column!r}",
+                path,
+                "write KIND=FILE or KIND=FILE:NUMBER",
             )
         pairs = int(column)
     if found is not None and kind not in (None, found, f"node_{found}"):
         raise StrettoError(
-            f"its title says {found}, and it was given as {kind}", f"{path}:1",
+            f"its title names {found}, but it was given as {kind}", f"{path}:1",
             f"write {found}={path}",
         )  # fmt: skip
     if found is None and kind is None:
@@ -171,7 +177,7 @@ def _from_csv(
 ) -> Series:
     if kind is None:
         raise StrettoError(
-            "the kind of the numbers in a table must be given",
+            "the kind of measurement is unknown",
             path,
             f"write KIND=FILE:COLUMN, with KIND one of {', '.join(KINDS)}",
         )
@@ -193,7 +199,7 @@ def _from_csv(
 def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
     if kind not in ("node_bcast", "node_allreduce"):
         raise StrettoError(
-            "results of stretto bench give the node's collectives",
+            "results of stretto bench can give only collectives of a node",
             path,
             "write node_allreduce=FILE:shm or node_bcast=FILE:shm",
         )
@@ -201,7 +207,9 @@ def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
     bench = read_bench(path)
     ranks = {launch.nranks for launch in bench.launches if launch.nodes == 1}
     if len(ranks) != 1:
-        raise StrettoError("one node and one rank count are needed", path, "measure on one node")
+        raise StrettoError(
+            "the results are not of one node with one number of ranks", path, "measure on one node"
+        )
     values: dict[int, list[float]] = {}
     for s in bench.samples:
         if (s.collective, s.candidate, s.source) == (wanted, candidate, "measured") and s.correct:
@@ -244,7 +252,7 @@ def read_net_series(path: Path) -> list[Series]:
     result = read_net(path)
     if result.ranks is None:
         raise StrettoError(
-            "it has no MPI messages", path,
+            "it has no measured MPI messages", path,
             "measure some: stretto net mpi -o NAME.net.json",
         )  # fmt: skip
     hosts = result.ranks.hosts

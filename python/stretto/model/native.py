@@ -83,11 +83,13 @@ def native_choice(baseline: str, collective: str, nranks: int, nodes: int, nbyte
     """Return the choice that stands for what the MPI does."""
     if baseline not in BASELINES:
         raise UsageError(
-            f"there is no baseline {baseline!r}", "--baseline", f"there are {', '.join(BASELINES)}"
+            f"there is no baseline {baseline!r}",
+            "--baseline",
+            f"choose from {', '.join(BASELINES)}",
         )
     choice = BASELINES[baseline](collective, nranks, nodes, nbytes)
     if choice is None:
         raise StrettoError(
-            f"the model has no native algorithm for {collective}", remedy="leave it out"
+            f"the model has no native algorithm for {collective}", remedy=f"leave out {collective}"
         )
     return choice

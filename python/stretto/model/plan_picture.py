@@ -184,7 +184,7 @@ def _legend(c: _Canvas) -> None:
 def picture(plan: dict[str, Any]) -> str:
     if plan["nranks"] > MOST_LANES:
         raise UsageError(
-            f"{plan['nranks']} ranks do not fit a picture", "--ranks",
+            f"{plan['nranks']} ranks do not fit in a picture", "--ranks",
             f"give at most {MOST_LANES}, or --platform, which draws the busiest of more",
         )  # fmt: skip
     t = timeline(plan)

@@ -94,7 +94,7 @@ def selected(collective: str | None, choice: str | None) -> list[tuple[Algorithm
         canonical(collective, choice)  # says what there is
         raise StrettoError(
             f"{choice!r} is not an algorithm of Stretto, so there is nothing to verify",
-            remedy="name one of those that stretto plan list shows",
+            remedy="choose one from stretto plan list",
         )
     if "(" not in choice:
         return [(a, [c for c, _ in values(a)]) for a in found]

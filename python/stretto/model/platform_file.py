@@ -76,7 +76,7 @@ def locate(name: str) -> Path:
         raise StrettoError(
             f"there is no platform {name!r}",
             "--platform",
-            f"there are {', '.join(shipped())}; or name a file: ./mine.toml",
+            f"choose from {', '.join(shipped())}; or name a file: ./mine.toml",
         )
     return path
 
@@ -109,12 +109,12 @@ def parse_platform(text: str, file: str) -> Platform:
         raise StrettoError(
             f'{WHAT} begins with schema = "{SCHEMA}" and version = {VERSION}',
             place.of("", "schema"),
-            "give a platform file, or the Stretto that wrote it",
+            "give a platform file, or use the Stretto that wrote it",
         )
     head = {k: data.pop(k, None) for k in ("schema", "version", "name", "description")}
     for key in ("name", "description"):
         if not isinstance(head[key], str) or not str(head[key]).strip():
-            raise StrettoError(f"{key} is missing, or no text", place.of("", key), _REMEDY)
+            raise StrettoError(f"{key} is missing or not text", place.of("", key), _REMEDY)
     sources: dict[str, str] = {}
     known = (*GROUPS, *LEVELS, NODE)
     for section, body in data.items():
@@ -156,25 +156,25 @@ def _value(
     parameter = among.get(key)
     if parameter is None:
         raise StrettoError(
-            f"{key} is not a parameter of [{section}]", where, f"there are {', '.join(among)}"
+            f"{key} is not a parameter of [{section}]", where, f"choose from {', '.join(among)}"
         )
     units = UNITS[parameter.unit]
     if not isinstance(raw, dict):
         raise StrettoError(
-            f"{key} needs its value and its source", where,
+            f"{key} needs a value and a source", where,
             f'write {key} = {{ {next(iter(units))} = ..., source = "assumed: why" }}',
         )  # fmt: skip
     given = [u for u in raw if u != "source"]
     if len(given) != 1 or given[0] not in units:
         raise StrettoError(
-            f"{key} is written with {', '.join(given) or 'no value'}", where,
+            f"{key} has {', '.join(given) or 'no value'}", where,
             f"give exactly one of {', '.join(units)}",
         )  # fmt: skip
     number = raw[given[0]]
     if parameter.unit == "word":
         if number not in WORDS[key]:
             raise StrettoError(
-                f"{key} = {number!r} is not known", where, f"take one of {', '.join(WORDS[key])}"
+                f"{key} = {number!r} is not known", where, f"choose from {', '.join(WORDS[key])}"
             )
         number = WORDS[key].index(number)
     if isinstance(number, bool) or not isinstance(number, (int, float)) or math.isnan(number):
@@ -187,7 +187,7 @@ def _value(
     if not parameter.low <= value <= parameter.high:
         raise StrettoError(
             f"{key} = {number} {given[0]} is out of range", where,
-            f"it is from {parameter.low:g} to {parameter.high:g} {parameter.unit}: "
+            f"it must be from {parameter.low:g} to {parameter.high:g} {parameter.unit}: "
             f"{parameter.help}",
         )  # fmt: skip
     if parameter.unit in ("count", "flag") and value != int(value):
@@ -213,7 +213,7 @@ def _check_together(platform: Platform, place: _Place) -> None:
         )  # fmt: skip
     if platform.rails > 1 and "rails" in platform.sources and platform.nic_gap_byte == 0:
         raise StrettoError(
-            "several rails without a bandwidth", place.of(NODE, "rails"), "add nic_gap_byte"
+            "several rails, but no bandwidth", place.of(NODE, "rails"), "add nic_gap_byte"
         )
     if "stripe_bytes" in platform.sources and not platform.striped:
         raise StrettoError(

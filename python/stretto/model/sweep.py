@@ -104,7 +104,7 @@ def _refuse_long(cell: SimulatedCell, choice: str) -> None:
             f"{cell.collective} by {choice} on {cell.nodes} x {cell.ppn} ranks sends "
             f"{messages:.1g} messages, which would take about {duration(messages * 1e-6)}",
             "--nodes",
-            "give fewer nodes, or leave it out of --candidates (where it is the baseline: "
+            "give fewer nodes, or remove it from --candidates (if it is the baseline: "
             "--baseline hierarchical)",
         )
 
@@ -185,7 +185,7 @@ def simulate(
         ranks = cell.nodes * cell.ppn
         if ranks < 2:
             raise UsageError(
-                "one rank alone does not communicate", "--nodes", "take two ranks or more"
+                "one rank alone does not communicate", "--nodes", "use two ranks or more"
             )
         native = native_choice(baseline, cell.collective, ranks, cell.nodes, cell.bytes)
         begun(cell, native)

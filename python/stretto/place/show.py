@@ -116,7 +116,7 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
         return [*out, "next: the same command with -o DIR writes the order for each launcher"]
     out += [f"{title}: {text}" for title, text in launch_lines(directory, site, found.best)]
     if not site.named:
-        out.append("node1, node2, ... stand for the nodes: --hosts A,B,... gives the real names")
+        out.append("node1, node2, ... are placeholders; for real names add --hosts A,B,...")
     if site.bound:
         out.append(
             "These lines bind ranks to cores. If your job does not bind: Open MPI: mpirun "
@@ -125,7 +125,8 @@ def typed_lines(found: Ordering, site: JobNodes, directory: Path | None) -> list
         )
     else:
         out.append(
-            "These lines choose no cores: a node has too few for its ranks, or they are unknown"
+            "These lines choose no cores: a node has too few cores for its ranks, or its cores are "
+            "unknown"
         )
     return out
 
@@ -140,9 +141,9 @@ def binding_line(nodes: JobNodes, ordered: bool, threads: int | None) -> str:
     if threads is not None and nodes.loose:
         return f"binding: none; a node has more ranks than cores, despite --threads {threads}"
     if nodes.bound:
-        return "binding: the ranks of a node divide the bindings of CMD among themselves"
+        return "binding: as in CMD; the bindings of a node are redistributed among its ranks"
     if not nodes.loose:
-        return "binding: as CMD's options set it; its ranks share cores, or these are unknown"
+        return "binding: as set by the options of CMD; ranks share cores, or the cores are unknown"
     line = "binding: none, as in CMD"
     return line if ordered else f"{line}; to place ranks on cores, bind them: --threads 1"
 

@@ -143,7 +143,7 @@ def sizes_of(
     if hosts and len(hosts) < wanted:
         raise UsageError(
             f"{counted(len(hosts), 'host')} named for {counted(wanted, 'node')}", "--hosts",
-            "name all of them",
+            "give one name per node",
         )  # fmt: skip
     if wanted > ranks or (per_node is not None and wanted * per_node < ranks):
         raise UsageError(
@@ -253,8 +253,8 @@ def seats(facts: Facts, ranks: int, width: int = 1) -> list[Seat]:
     cores = cores_of(facts)
     if ranks * width > len(cores):
         raise UsageError(
-            f"{counted(ranks, 'rank')} of {counted(width, 'core')} need {ranks * width} cores, and "
-            f"{facts.name} has {len(cores)} to use",
+            f"{counted(ranks, 'rank')} of {counted(width, 'core')} need {ranks * width} cores, but "
+            f"{facts.name} has {len(cores)} usable ones",
             "--ppn",
             f"give at most {len(cores) // width}, or another --machine",
         )
