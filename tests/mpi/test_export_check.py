@@ -305,7 +305,7 @@ def test_the_command_says_which_row_and_what_to_do(
     done = stretto(*words, status=1)
     assert "wrong     allreduce on 5 ranks, 1001 to 100000 bytes" in done.stdout
     assert "the native selection runs instead of the algorithm of the row" in done.stdout
-    assert "nothing.rules and was written as" in done.stderr and "try: write" in done.stderr
+    assert "nothing.rules, but was written as" in done.stderr and "try: write" in done.stderr
 
 
 def test_what_cannot_be_run_is_unproven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_io_command_leaves_a_result_and_nothing_else(
     [
         (["--file", "missing"], "there is no file missing"),
         (["--file", "."], ". is a directory"),
-        (["--file", "/dev/null"], "/dev/null is no regular file"),
+        (["--file", "/dev/null"], "/dev/null is not a regular file"),
         (["--file", "empty"], "empty is empty"),
         (["--file", "x", "--write"], "--file excludes"),
         (["--file", "x", "--bytes", "1M"], "--file excludes"),

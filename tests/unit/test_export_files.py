@@ -292,7 +292,7 @@ def test_json_that_open_mpi_6_cannot_read_is_refused(old: str, new: str, message
 def test_a_row_that_nobody_has_run_is_unproven_and_a_changed_file_is_wrong(tmp_path: Path) -> None:
     write(openmpi_json.json_rules(MIDDLE), tmp_path, "test", "openmpi-6", OPENMPI6)
     (row,) = check(tmp_path, CheckPlan(None), quiet=True)
-    assert (row.status, row.why) == ("unproven", "no MPI loaded it here")
+    assert (row.status, row.why) == ("unproven", "no MPI loaded these files here")
     path = tmp_path / openmpi_json.JSON_FILE
     path.write_text(path.read_text().replace('"alg": 4', '"alg": 5'))
     wrong, _ = check(tmp_path, CheckPlan(None), quiet=True)

@@ -73,7 +73,7 @@ def test_a_campaigns_own_table_is_what_is_exported(campaign: Path, capsys: Out) 
         assert "3 interpolated" in said.err and "1 simulated rows" in said.err
         assert "7 rows in" in said.out and "next: stretto run --table" in said.out
         assert read_table(out / "stretto.table") == own
-    assert "3 rows naming a native algorithm: `stretto run` leaves" in said.err
+    assert "3 rows with a native algorithm: `stretto run` leaves" in said.err
     assert main([*OWN, str(out), str(campaign), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["campaign_table"] == str(table)
 
@@ -90,12 +90,12 @@ def test_of_a_campaigns_table_those_rows_are_taken_that_are_wanted(
 
     one, *_ = results(campaign)
     assert rows(str(one)) == [r for r in own if r.ppn == 2]
-    assert "rows of layouts without named results are left out" in capsys.readouterr().err
+    assert "left out: rows of layouts whose results were not given" in capsys.readouterr().err
     assert rows(str(campaign), "--ppn", "3") == [r for r in own if r.ppn == 3]
     assert "left out, by --nodes, --ppn or --without" in capsys.readouterr().err
     assert rows(str(campaign), "--without", "allgather") == []
     said = capsys.readouterr()
-    assert "7 rows that choose were left out" in said.err and "significantly" not in said.err
+    assert "7 rows with a choice were left out" in said.err and "significantly" not in said.err
     assert main([*OWN, str(out), str(campaign), "--ppn", "7"]) == 2
     assert "name a layout that has some: 1 x 2, 1 x 3, 1 x 4, 1 x 8" in capsys.readouterr().err
 
@@ -120,7 +120,7 @@ def test_where_the_campaigns_table_does_not_count_it_is_said_what_is_lost(
     assert main([*OWN, str(out), str(campaign)]) == 0
     said = capsys.readouterr().err
     assert why.format(campaign) in said and "table of the campaign is used" not in said
-    assert "rows by the fit over layouts, interpolated and simulated rows are missing" in said
+    assert "rows from the fit over layouts, interpolated and simulated rows are missing" in said
     assert {r.ppn for r in read_table(out / "stretto.table").rows} == {2, 4}
 
 

@@ -206,7 +206,7 @@ def options() -> Iterator[Case]:
         (("--plain-calls",), {"bcast": "8", "allreduce": "4", **rest},
          ("bcast: scatter_allgather: fails (hangs, aborts or gives wrong data)",
           "gather: linear_sync with segments: fails (hangs",
-          "allgather: rows by size: each rank looks up its own")),
+          "allgather: rows by size: each rank looks up the size of its send")),
         (("--keep-order", "--plain-calls"), {"bcast": "8", "allreduce": "3", **rest},
          ("the next best that is has x 0.80",)),
     ]  # fmt: skip

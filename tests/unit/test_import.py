@@ -191,7 +191,7 @@ def test_import_takes_one_kind_of_time_from_all_files(tmp_path: Path, imports: I
     assert imports(logs, *WHERE, *longest).code == 0
     bench = read_bench(imports.out / imports.names[0])
     assert [s.times_us for s in bench.samples] == [[1.5]] and len(bench.launches) == 1
-    assert "run0.log: without a column of the largest over the ranks, as are" in imports.said
+    assert "run0.log: left out: no column of the largest over the ranks" in imports.said
     assert "24 lines of 2 files" in imports.said
     assert imports(logs, *WHERE, "-o", str(tmp_path / "means")).code == 0
     (path,) = (tmp_path / "means").iterdir()
@@ -292,7 +292,7 @@ PLACED = ("--pattern", "N{nodes}n{nranks}.log")
         # each filled both nodes: the smaller was taken for a communicator of the larger's
         ("a.log", TWO_JOBS, ("--nodes", "2"), ["openmpi-5-2x2", "openmpi-5-2x4"]),
         ("n2.log", IMB_BLOCK, ("--ppn", "2", "--pattern", "n{nranks}.log"),
-         "the job has 4 ranks, but the file's name says 2"),
+         "the job has 4 ranks, but the file's name gives 2"),
     ],
 )  # fmt: skip
 def test_import_of_layouts_never_guesses(

@@ -99,7 +99,7 @@ def test_import_of_both_kinds_in_one_log_gives_both(tmp_path: Path, capsys: Out)
         (bench,) = (out / "out").glob("*.bench.jsonl")
         assert {s.collective for s in read_bench(bench).samples} <= {"allgather", "allreduce"}
     said = capsys.readouterr()
-    assert "osu_multi_lat measures what osu_latency does here" in said.err
+    assert "osu_multi_lat repeats the measurement of osu_latency" in said.err
     assert "Multi-process Latency" in said.err and "host.cpu" in said.out
 
 
@@ -143,11 +143,11 @@ def test_import_of_threads_has_their_number(tmp_path: Path) -> None:
     [
         (C5N, "the nodes and ranks of this measurement are unknown (ranks 144)"),
         (("osu", "LOG", "--mpi", "openmpi@4"), "the number of nodes of osu_latency is not known"),
-        (("osu", "LOG", "--mpi", "openmpi@4", "--nodes", "3"), "2 ranks, and 3 nodes"),
+        (("osu", "LOG", "--mpi", "openmpi@4", "--nodes", "3"), "2 ranks, but 3 nodes"),
         (("osu", "LOG", "--nodes", "2"), "the MPI of this measurement"),
         ((*C5N, str(DATA / "links-osu.log"), "--nodes", "2"),
          "osu_bw was measured in two ways (no settings; btl_tcp_links=36)"),
-        ((*C5N, "--nodes", "2", "--hosts", "a"), "2 nodes were used, and --hosts names 1"),
+        ((*C5N, "--nodes", "2", "--hosts", "a"), "2 nodes were used, but --hosts names 1"),
     ],
 )  # fmt: skip
 def test_import_refuses_what_it_would_have_to_guess(

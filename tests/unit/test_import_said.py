@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "a value that is not printed": ("a.log", (*MINE, "--value", "mean"), ("is not valid",)),
     "names without a place for them": (
         "a.log", (*LAYOUT, "--mpi", "openmpi@4", "--mpi", "ompi=openmpi@4.1.4"),
-        ("{mpi} in --pattern says where the name stands",),
+        ("mark the name by {mpi} in --pattern",),
     ),
     "a version in a place": (
         "x-4 (old).log", (*LAYOUT, "--pattern", "x-{version}.log", "--mpi", "openmpi"),
@@ -69,18 +69,18 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "two versions": (
         "openmpi5-4.1.log", (*LAYOUT, "--pattern", "{mpi}-{version}.log"),
-        ("says version 4.1, and the MPI is openmpi@5",),
+        ("gives version 4.1, but the MPI is openmpi@5",),
     ),
     "settings where no algorithm is known": (
         "a.log", (*MINE, "--setting", THREE), ("none is known",),
     ),
     "settings of another MPI": (
         "3.log", (*MINE, "--algorithm", "0", "--setting", MPICH),
-        ("no file with an algorithm is of MPICH, whose settings",),
+        ("settings of MPICH, but no file with an algorithm is of it",),
     ),
     "settings of several algorithms": (
         "run0/3.log run0/4.log", (*WHERE, "--setting", THREE),
-        ("selects one algorithm, but there are several: 3, 4", "put {algorithm} where"),
+        ("selects one algorithm, but there are several: 3, 4", "replace its number or name"),
     ),
     "no ranks": (
         "a.log", ("--mpi", "openmpi@4.1.4"),
@@ -107,7 +107,7 @@ REFUSED |= {
     f"setting {text!r}": ("a.log", (*MINE, "--algorithm", "4", "--setting", text), (words,))
     for words, texts in (
         ("form NAME=VALUE", ("x", "", "A={algorithm},", "A={algorithm},B", "=4", "A=")),
-        ("the braces", ("A={algorithm", "A=algorithm}", "A_{Collective}={algorithm}", "A={nodes}",
+        ("has braces", ("A={algorithm", "A=algorithm}", "A_{Collective}={algorithm}", "A={nodes}",
                         "A={{algorithm}}")),
     )
     for text in texts
@@ -188,10 +188,10 @@ TWO_MPIS = (*LAYOUT, "--pattern", "{mpi}/{algorithm}.log", "--mpi", "ompi=openmp
     ("given", "expected"),
     [
         ([MPICH, "mpich=" + MPICH], None),
-        ([MPICH, MPICH], "two settings are of MPICH"),
+        ([MPICH, MPICH], "two values are for MPICH"),
         (["intel=" + MPICH, "I_MPI_ADJUST_X={algorithm}"], None),
-        (["openmpi=" + MPICH], "settings of MPICH, and not of Open MPI"),
-        (["intel=" + SETTING], "settings of Open MPI, and not of Intel MPI"),
+        (["openmpi=" + MPICH], "settings of MPICH, not of Open MPI"),
+        (["intel=" + SETTING], "settings of Open MPI, not of Intel MPI"),
         ([f"{SETTING},{MPICH}"], "settings of Open MPI and MPICH"),
         (["mpich=4"], "form NAME=VALUE"),
     ],
@@ -251,8 +251,8 @@ def test_import_of_algorithm_that_a_collective_lacks_keeps_the_others(
         ("ompi", ["ompi=mpich@5", "openmpi@4.1.4"], "mpich-5-1x4.bench.jsonl"),
         ("openmpi41", ["openmpi41=openmpi@4.1.4"], "openmpi-4.1.4-1x4.bench.jsonl"),
         ("openmpi", ["openmpi@v4.1.4"], "openmpi-4.1.4-1x4.bench.jsonl"),
-        ("openmpi", ["intel@2021.18"], "says openmpi, --mpi intel@2021.18"),
-        ("openmpi5", ["openmpi@4.1.4"], "says openmpi@5, --mpi openmpi@4.1.4"),
+        ("openmpi", ["intel@2021.18"], "contains openmpi, but --mpi names intel@2021.18"),
+        ("openmpi5", ["openmpi@4.1.4"], "contains openmpi@5, but --mpi names openmpi@4.1.4"),
         (
             "openmpi41",
             ["openmpi@4.1.4"],
@@ -294,8 +294,8 @@ def test_import_of_files_with_and_without_a_name_asks_for_builds(
 
     log_of(tmp_path / "logs" / "ompi" / "x.log", 2)
     assert imports(tmp_path / "logs", *words).code == 1 and not imports.names
-    assert "would both be openmpi-4.1.4-1x4" in imports.said
-    say = re.search(r"say so: (.*?);", imports.said)
+    assert "would both go to openmpi-4.1.4-1x4" in imports.said
+    say = re.search(r"one MPI: (.*?);", imports.said)
     assert say is not None, "and it works as it stands"
     assert imports(tmp_path / "logs", *words, *say.group(1).split()).code == 0, imports.said
     assert imports.names == ["openmpi-4.1.4-1x4.bench.jsonl"]
@@ -329,7 +329,7 @@ def test_naming_without_the_mpi_asks_for_settings(
     for called, expected in (("mine", f"--mpi mine={family}@"), (None, f"--mpi {family}@")):
         with pytest.raises(StrettoError) as caught:
             Naming((), print).candidate(identity_of(family), "bcast", "7", called)
-        assert f"{family} of a version that is not given" in caught.value.message
+        assert f"{family} (version not given)" in caught.value.message
         assert expected in (caught.value.remedy or "") and "unknown" not in str(caught.value)
 
 
@@ -381,7 +381,7 @@ def test_naming_notes_settings_that_the_files_do_not_show(
         assert naming.candidate(mpi, collective, algorithm).endswith("=0") == bool(beside)
     assert len(notes) == bool(beside), notes
     for note in notes:
-        assert f"with {beside}, which the files do not say" in note and found in note
+        assert f"with {beside}, which the files do not show" in note and found in note
         assert note.endswith(f"--setting '{setting}'"), "how to say otherwise"
     # where nobody can be asked, the remedy names what the algorithm needs
     assert default_for(mpi) == whole
@@ -574,4 +574,4 @@ def test_import_of_names_takes_default_and_notes_an_algorithm(
 ) -> None:
     where = named_logs(tmp_path / "algo9", names)  # the directory that was named is not one of them
     assert imports(where, *NAMED, *words).code == code, imports.said
-    assert ("algorithm 7 is named, but this counts as native" in imports.said) == note
+    assert ("algorithm 7 is named, but counted as native" in imports.said) == note

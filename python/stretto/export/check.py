@@ -90,7 +90,7 @@ def check(directory: Path, plan: CheckPlan, quiet: bool = False) -> list[RowChec
     for index, row in enumerate(manifest.rows):
         found = ran.get(index)
         if found is None:
-            found = RowCheck(index, row.words, "unproven", "no MPI loaded it here")
+            found = RowCheck(index, row.words, "unproven", "no MPI loaded these files here")
         if index not in named or found.status == "wrong":
             verdicts.append(found)
     if None in ran:
@@ -120,8 +120,8 @@ def _apart(
         None,
         "the files",
         "wrong",
-        f"{', '.join(nodes)} {sees} them, or {'sees' if len(nodes) == 1 else 'see'} others: ranks "
-        "there would select other algorithms than the rest, so nothing was run",
+        f"{', '.join(nodes)} {sees} these files, or {'sees' if len(nodes) == 1 else 'see'} "
+        "different ones: ranks there would select other algorithms, so nothing was run",
         "write the export to a shared file system, with the same path on every node: --out DIR",
         str(files[0].parent),
     )

@@ -28,7 +28,7 @@ def examine(
             return moved
     faults = [
         _fault(
-            f"{name} is {environment.get(name, 'not set')} and was written as {value}",
+            f"{name} is {environment.get(name, 'not set')}, but was written as {value}",
             str(directory / SCRIPT),
         )
         for name, value in manifest.environment.items()

@@ -123,7 +123,7 @@ def unsaid(rule: Rule) -> str | None:
     if len(names) > 1:
         return f"{' and '.join(names)} would be needed at the same time"
     clauses = [f"{n}={v}" for n, v in rule.settings if not v.isdecimal()]
-    return f"{clauses[0]} is not a preset, and clauses consist of presets" if clauses else None
+    return f"{clauses[0]} is not a preset, but a clause consists of presets" if clauses else None
 
 
 def _asked_for(

@@ -55,25 +55,25 @@ def write_own(results: Sequence[Path], out: Path, wishes: Wishes) -> Written:
         if not every <= {p.resolve() for p in results}:
             named = {(x.nodes, x.ppn) for x in (layout_of(read_bench(p), p) for p in results)}
             table = replace(table, rows=[r for r in table.rows if (r.nodes, r.ppn) in named])
-            notes.append("rows of layouts without named results are left out")
+            notes.append("left out: rows of layouts whose results were not given")
         notes.append(f"the table of the campaign is used, {taken} ({_kinds(table.rows)} rows)")
     else:
         found, table = table_from(results)
         notes += [
-            f"{words}: the baseline is missing, so nothing is compared there"
+            f"{words}: no baseline, so nothing is compared there"
             for one in found
             for words in one.alone
         ]
     rows = _kept(table.rows, wishes)
     if natives := sum(r.choice.startswith(PREFIX) for r in rows):
         notes.append(
-            f"{counted(natives, 'row')} naming a native algorithm: `stretto run` leaves "
-            "those calls to the MPI, an export to that MPI has it take the algorithm"
+            f"{counted(natives, 'row')} with a native algorithm: `stretto run` leaves "
+            "these calls to the MPI; an export to that MPI selects the algorithm"
         )
     chosen = sum(map(_chooses, rows))
     gone = sum(map(_chooses, table.rows)) - chosen
     if gone:
-        words = counted(gone, "row that chooses was", "rows that choose were")
+        words = counted(gone, "row with a choice was", "rows with a choice were")
         notes.append(f"{words} left out, by --nodes, --ppn or --without")
     points = _points(results)
     sentence = nothing(points, "no algorithm of Stretto") if not chosen and not gone else None
@@ -103,7 +103,7 @@ def campaign_table(results: Sequence[Path]) -> tuple[Path | None, list[str]]:
     if not why:
         return path, []
     return None, [
-        f"{why}: rows are decided from each layout alone, so rows by the fit over layouts, "
+        f"{why}: each layout was decided separately, so rows from the fit over layouts, "
         "interpolated and simulated rows are missing; the command of the campaign makes them"
     ]
 

@@ -108,9 +108,9 @@ def described(rules: Sequence[Rule]) -> list[str]:
     ]
     by_size = (r.collective for r in rules if r.low > 0 or r.high is not None)
     out += [
-        f"{collective}: rows by size: each rank looks up its own send arguments, and a program "
-        "hangs whose ranks give other types, or ignored arguments of their own in place (there the "
-        f"row of size 0 holds); without {PLAIN_CALLS} one row is written for all sizes, or none"
+        f"{collective}: rows by size: each rank looks up the size of its send arguments. A program "
+        "hangs if ranks use different types, or if the arguments that MPI_IN_PLACE ignores differ "
+        f"(size 0 applies there); without {PLAIN_CALLS} one row is written for all sizes, or none"
         for collective in dict.fromkeys(by_size)
         if collective in OWN_SIZE
     ]
@@ -118,9 +118,9 @@ def described(rules: Sequence[Rule]) -> list[str]:
     names = [c for c in dict.fromkeys(tuned) if c in UNREAD]
     if names:
         out.append(
-            f"{' and '.join(names)}: a program that gives 0 or NULL for the type that is sent "
-            "where the MPI is to ignore it (in place; in a scatter away from the root) ends in a "
-            "segmentation fault on any communicator; MPI_DATATYPE_NULL is fine; "
+            f"{' and '.join(names)}: a program ends with a segmentation fault, on any "
+            "communicator, if it gives 0 or NULL as a send type that the MPI ignores "
+            "(MPI_IN_PLACE; scatter on other ranks than the root); MPI_DATATYPE_NULL is safe; "
             f"--without {','.join(names)} leaves these rows out"
         )
     return out
@@ -140,13 +140,13 @@ def _order(collective: str, names: str) -> str:
     inside = ""
     if setting in CALLED:
         inside = (
-            f", in {' and '.join(CALLED[setting])}, too, which call it, and in "
+            f", also in {' and '.join(CALLED[setting])}, which call it, and in "
             f"{' and '.join(CALLED_AT_TIMES[setting])} at the ranks and sizes where that calls it "
             "(large messages from 8 ranks on, small ones from 128; in 4.0 from 10000 bytes on; "
-            "where it has a row for nonoverlapping)"
+            "with a row for nonoverlapping)"
         )
     return (
-        f"{collective}: {names}: not in the order of the ranks, and the MPI takes a row whatever "
-        f"the operation is{inside}: programs whose operations do not commute (MPI_Op_create with "
-        f"commute = 0) get wrong results; {KEEP_ORDER} writes only rows that keep the order"
+        f"{collective}: {names}: combines operands out of rank order, and the MPI applies a row to "
+        f"every operation{inside}: programs with operations that do not commute (MPI_Op_create "
+        f"with commute = 0) get wrong results; {KEEP_ORDER} writes only rows that keep the order"
     )

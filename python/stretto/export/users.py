@@ -80,8 +80,8 @@ def woken(
     if on and DYNAMIC not in exported(family_of(target), environ):
         return []  # alive already, by the user's own wish
     return [
-        f"{name}={environ[name]} is set here, and takes effect with these files, which turn on "
-        "dynamic rules: unset it"
+        f"{name}={environ[name]} is set here, and takes effect with these files, because they "
+        "turn on dynamic rules: unset it"
         for name in waking(target, collectives, variables)
         if environ.get(name, "0") not in ("", "0")
     ]
@@ -106,9 +106,8 @@ def conflicts(
         if environ.get(name, value) != value
     ]
     return out + [
-        f"{name}={environ[name]} is set here by another export of Stretto's (an older one of these "
-        "files?), and not by this one, beside which it stays in force: source the script again, or "
-        f"unset {name}"
+        f"{name}={environ[name]} is set here by another export (an older one of these files?), "
+        f"and still applies beside this one: source the script again, or unset {name}"
         for name in exported(family_of(target), environ)
         if name not in variables
     ]

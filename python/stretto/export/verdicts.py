@@ -17,7 +17,7 @@ Status = Literal["proven", "unproven", "wrong"]
 Seen = Sequence[tuple[list[CheckCase], Prints]]
 
 #: how a reason ends where evidence is missing without which nothing is proven
-UNSEEN = "is unknown: no evidence was found, or it changed between two launches (busy machine?)"
+UNSEEN = "is unknown: there was no evidence, or it differed between two launches (busy machine?)"
 _ANOTHER = "another algorithm"
 #: the files do as they should, and so does the MPI without them
 _ALIKE = "native does the same here, as far as can be observed"

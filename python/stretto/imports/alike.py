@@ -51,11 +51,11 @@ def _check_size(item: Item) -> None:
     ranks = re.search(r"nranks (\d+)", said.value) if said else None
     if said and ranks and item.table.nranks is None and ranks[1] != str(item.layout.nranks):
         raise StrettoError(
-            f"{ranks[1]} ranks are named, and {item.layout.nodes} x {item.layout.ppn} with "
-            f"{item.layout.nranks} ranks is given for the table at {item.table.place}",
+            f"{ranks[1]} ranks are named here, but the table at {item.table.place} is given "
+            f"{item.layout.nodes} x {item.layout.ppn} with {item.layout.nranks} ranks",
             said.place,
             said.remedy
-            or "correct --nodes, --ppn or --pattern; tables of several sizes: a file for each",
+            or "correct --nodes, --ppn or --pattern; use a separate file for each size of the job",
         )
 
 

@@ -72,16 +72,16 @@ def chosen_by(
         if not _is_of(name, mpi):
             if decides and not named_here:
                 raise StrettoError(
-                    f"{name} is a setting of {_owner(name)}, and the given MPI is "
+                    f"{name} is a setting of {_owner(name)}, but the given MPI is "
                     f"{TITLES[product(mpi)]}", said.place,
-                    "correct --mpi (or {mpi} in --pattern), or take these tables out of the log",
+                    "correct --mpi (or {mpi} in --pattern), or remove these tables from the log",
                 )  # fmt: skip
         elif decides:
             if re.search(r"[$`]", said.value):
                 raise StrettoError(
-                    f"{name}={said.value} has a value that the log does not show",
+                    f"the log does not show the value of {name}={said.value}",
                     said.place, "put the tables of each algorithm into a separate file, and "
-                    "{algorithm} in --pattern",
+                    "{algorithm} into --pattern",
                 )  # fmt: skip
             place = place or said.place
             (mine if of == collective else wide).append((name, said.value))

@@ -35,8 +35,8 @@ def choose_value(items: Sequence[Item], wanted: Which | None, left_out: list[str
         )  # fmt: skip
     if missing:
         left_out.append(
-            f"{missing[0]}: without a column of the {WORDS[value]}, as are "
-            f"{counted(len(missing), 'line')} of {counted(len(set(missing)), 'file')}: left out"
+            f"{missing[0]}: left out: no column of the {WORDS[value]} "
+            f"({counted(len(missing), 'line')} of {counted(len(set(missing)), 'file')} in all)"
         )
     return value
 
@@ -147,7 +147,7 @@ def _header(
     tables = [m.table for m in members]
     host, unknown = asked.origin(tables, layout.mpi)
     if any(line.iterations is None for t in tables for line in t.lines):
-        unknown.append("batch (iterations of each mean; 1 stands in the samples)")
+        unknown.append("batch (iterations of each mean; the samples contain 1)")
     imported = {
         "format": form,
         "tools": sorted({t.tool for t in tables}),

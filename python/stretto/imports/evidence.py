@@ -250,7 +250,7 @@ class StreamEvidence:
                 context = replace(context, mpis=(*beside, *command.mpis))
         for name, gap in self._loose.items():
             if gap != self._gap and "commands" in self._fresh and name in settings:
-                unclear = replace(settings[name], value=f"whether {name} still held")
+                unclear = replace(settings[name], value=f"whether {name} was still set")
         set_here = "settings" in self._fresh or (command is not None and command.launch.settings)
         if set_here and "algorithm" not in self._fresh:  # what was said in words is over
             self._now = replace(self._now, algorithm=None)
@@ -273,7 +273,7 @@ class StreamEvidence:
         if all(not c.shown for c in mine) or "commands" not in self._fresh:
             kinds = {(x.settings, x.nranks, x.nodes, x.ppn) for x in (c.launch for c in mine)}
             if len(kinds) > 1:
-                return mine[-1], Said("which of several commands printed it", mine[0].place)
+                return mine[-1], Said("which of several commands printed a table", mine[0].place)
         return mine[-1], None
 
     def finish(self) -> None:
@@ -290,14 +290,14 @@ class StreamEvidence:
         if not first.lines:
             behind = behind or _alike(last.lines, _telling(self._lines))
         if behind is not None:
+            words = "whether this line belongs to the table before or after it"
             for context in self._given:
-                context.unclear = replace(behind, value="whether it stands before or behind its "
-                                          "table")  # fmt: skip
+                context.unclear = replace(behind, value=words)
             return
         at = next((i for i, c in enumerate(self._given) if c.launch and c.launch.settings), 0)
         for context in self._given[:at]:
             if context.launch is None:
-                context.unclear = Said("which command printed it", self._given[at].place)
+                context.unclear = Said("which command printed a table", self._given[at].place)
 
 
 def _alike(before: Mapping[str, Said], behind: Mapping[str, Said]) -> Said | None:

@@ -141,12 +141,12 @@ def _read_all(
 def _check_names(by_name: Mapping[str, MPIIdentity], names: set[str]) -> None:
     """Refuse what --mpi says of a name that no file has: a slip of the pen changes the MPI."""
     for name in by_name.keys() - names:
-        have = f"there is {', '.join(sorted(names))}; " if names else ""
+        have = f"names are {', '.join(sorted(names))}; " if names else ""
         raise UsageError(
             f"no file has the name {name!r} at {{mpi}}",
             f"--mpi {name}={written(by_name[name])}",
-            f"{have}{{mpi}} in --pattern says where the name stands; the MPI of all files goes "
-            f"without one: --mpi {written(by_name[name])}",
+            f"{have}mark the name by {{mpi}} in --pattern; for the MPI of all files, leave out "
+            f"the name: --mpi {written(by_name[name])}",
         )
 
 
@@ -163,11 +163,11 @@ def _keep_wanted(found: Sequence[_File], wanted: str | None, left_out: list[str]
     if others and not any(file.every for file in found):
         titles = ", ".join(dict.fromkeys(str(t.collective) for t in others))
         raise StrettoError(
-            f"no table is of {wanted}: their titles are {titles}", others[0].place,
-            "leave out --collective, or name what was measured",
+            f"no table contains {wanted}: the titles name {titles}", others[0].place,
+            "leave out --collective, or correct it",
         )  # fmt: skip
     left_out += [
-        f"{t.place}: of {t.collective} by its title, and --collective says {wanted}; left out"
+        f"{t.place}: left out: its title names {t.collective}, but --collective names {wanted}"
         for t in others
     ]
 
@@ -216,8 +216,8 @@ def _as_warm(items: list[Item], left_out: list[str]) -> list[Item]:
     if not cold or len(cold) == len(items):
         return items
     left_out.append(
-        f"{cold[0].table.place}: of buffers that are in no cache (-off_cache), as are "
-        f"{counted(len(cold), 'table')}; the others are of buffers used again, and the two cannot "
-        "be mixed: left out, import them separately"
+        f"{cold[0].table.place}: left out, {counted(len(cold), 'table')} in all: measured with "
+        "buffers outside the caches (-off_cache), which cannot be mixed with the other tables; "
+        "import them separately"
     )
     return [i for i in items if not i.table.cold]

@@ -79,7 +79,7 @@ def collect(
     groups: dict[FileLayout, list[_Placed]] = defaultdict(list)
     for table, own in tables:
         assert table.exchange is not None
-        refuse_unclear(table, "give the tables of each command in a file of their own")
+        refuse_unclear(table, "put the tables of each command into a separate file")
         facts, layout = placed(table, own, asked)
         one = _Placed(table, table.exchange, facts, layout, asked.window or WINDOW)
         try:
@@ -106,7 +106,7 @@ def _hosts(layout: FileLayout, names: Sequence[str]) -> list[str]:
     names = names or [f"{UNKNOWN_HOST}{i + 1}" for i in range(layout.nodes)]
     if len(names) < layout.nodes:
         raise UsageError(
-            f"{layout.nodes} nodes were used, and --hosts names {len(names)}", "--hosts",
+            f"{layout.nodes} nodes were used, but --hosts names {len(names)}", "--hosts",
             "name them all, in the order of the ranks, or none",
         )  # fmt: skip
     return [names[rank // layout.ppn] for rank in range(layout.nranks)]
@@ -122,7 +122,7 @@ def _one_program(members: Sequence[_Placed], left_out: list[str]) -> list[_Place
         first.setdefault(member.what, member.program)
     for m in members:
         if m.program != first[m.what]:
-            words = f"{m.program} measures what {first[m.what]} does here"
+            words = f"{m.program} repeats the measurement of {first[m.what]}"
             left_out.append(f"{m.table.place}: {words}; left out")
     return [m for m in members if m.program == first[m.what]]
 
@@ -139,7 +139,7 @@ def _refuse_unlike(members: Sequence[_Placed], asked: Asked) -> None:
             raise StrettoError(
                 f"{member.program} was measured in two ways ({ways[0]}; {ways[1]}), which cannot "
                 "be launches of one measurement", f"{other.table.place}, {member.table.place}",
-                "import each file separately, with a different --out; if only their names differ: "
+                "import each file separately, with a different --out; if only the names differ: "
                 "--pattern '*'",
             )  # fmt: skip
 
@@ -161,9 +161,9 @@ def _result(
     if not asked.hosts:
         unknown.append("hosts")
     if asked.window is None and any(m.kind.window is None for m in members):
-        unknown.append(f"window ({WINDOW}, the program's default, stands in the messages)")
+        unknown.append(f"window ({WINDOW}, the program's default, is assumed)")
     if any(m.kind.threads is None for m in members):
-        unknown.append(f"threads ({THREADS} receiving ones, the program's default)")
+        unknown.append(f"threads ({THREADS} receiving ones, the program's default, are assumed)")
     imported = NetImport(
         sorted({t.tool for t in tables}),
         sorted({file_of(t.place) for t in tables}),

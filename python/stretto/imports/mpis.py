@@ -123,7 +123,7 @@ def identity_of(words: str, place: str = "--mpi") -> MPIIdentity:
             if known is None:
                 plain = "mvapich" if pattern == _MVAPICH else family
                 raise UsageError(
-                    f"{words!r} names two versions", place, f"say one: --mpi {plain}@{given}"
+                    f"{words!r} names two versions", place, f"give one: --mpi {plain}@{given}"
                 )
             # told from MPICH by these words alone, in MVAPICH's own results as well
             is_mvapich = pattern == _MVAPICH
@@ -149,8 +149,8 @@ def assigned(given: Sequence[str]) -> tuple[dict[str, MPIIdentity], MPIIdentity 
             raise UsageError(
                 f"--mpi gives two values for {name if equals else 'the MPI of all files'}",
                 f"--mpi {text}",
-                "give one value; for some of the files, use the name that their paths have at "
-                "{mpi}: --mpi NAME=openmpi@4.0.1",
+                "give one value; for some of the files, use the name at {mpi} in their paths: "
+                "--mpi NAME=openmpi@4.0.1",
             )
         if equals:
             by_name[name] = mpi

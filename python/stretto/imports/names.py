@@ -74,9 +74,9 @@ def refuse_other_mpi(name: str, path: Path, mpi: MPIIdentity | None) -> None:
                 continue
             if mpi is not None and not agree(said, mpi):
                 raise UsageError(
-                    f"the file's name says {written(said)}, and --mpi says {written(mpi)}",
+                    f"the file's name contains {written(said)}, but --mpi names {written(mpi)}",
                     str(path),
-                    "correct --mpi; several MPIs: {mpi} in --pattern; if the name means something "
-                    "else: --pattern '*'",
+                    "correct --mpi; for several MPIs use {mpi} in --pattern; if the name means "
+                    "something else: --pattern '*'",
                 )
             break

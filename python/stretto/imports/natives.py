@@ -77,15 +77,15 @@ class Naming:
         """Refuse settings that are of no result: their files would be counted as something else."""
         if self.templates and not self.named:
             raise UsageError(
-                "--setting needs the algorithm of each file, and none is known",
-                "--setting", "name it: {algorithm} in --pattern, or --algorithm",
+                "--setting needs the algorithm of each file, but none is known",
+                "--setting", "add {algorithm} to --pattern, or --algorithm",
             )  # fmt: skip
         for t in self.templates:
             if t not in self._used:
                 raise UsageError(
-                    f"no file with an algorithm is of {t.whose}, whose settings these are",
-                    f"--setting {t.text}", "give the settings of the MPI that was measured; of the "
-                    "files of a name in {mpi}: --setting NAME=..., as --mpi NAME= says what it is",
+                    f"these are settings of {t.whose}, but no file with an algorithm is of it",
+                    f"--setting {t.text}", "give the settings of the MPI that was measured; for "
+                    "files with a name at {mpi}: --setting NAME=..., with the NAME of --mpi NAME=",
                 )  # fmt: skip
 
     def _say_assumed(self, mpi: MPIIdentity, algorithm: NativeAlgorithm) -> None:
@@ -98,8 +98,8 @@ class Naming:
         known, without = BESIDE[mpi.family]
         then = f" ({without})" if words == known else ""
         self.note(
-            f"{algorithm.component}'s algorithms of {mpi.family} are taken to have been measured "
-            f"with {words}, which the files do not say; where it was not set{then}, say what was: "
+            f"assumed: algorithms of {algorithm.component} ({mpi.family}) were measured with "
+            f"{words}, which the files do not show; if it was not set{then}, give the settings: "
             f"--setting '{SETTINGS[mpi.family]}'"
         )
 
@@ -111,7 +111,7 @@ class Naming:
                     f"--setting {template.text} selects one algorithm, but there are several: "
                     f"{only}, {algorithm}",
                     "--setting",
-                    "put {algorithm} where its number or name stands, or import the files of each "
+                    "replace its number or name by {algorithm}, or import the files of each "
                     "algorithm separately, with a different --out",
                 )
         return template.filled(collective, algorithm)
@@ -133,7 +133,7 @@ class Naming:
         if not same:
             have = f" (here: {', '.join(i.name for i in here)})" if here else ""
             name = f"{called}=" if called else ""
-            say = f", and say its version: --mpi {name}{product(mpi)}@VERSION"
+            say = f", and its version: --mpi {name}{product(mpi)}@VERSION"
             raise StrettoError(
                 f"{_words(mpi)} is not installed here{have}, so Stretto cannot ask it for the "
                 "names of its algorithms", None,
@@ -144,10 +144,10 @@ class Naming:
         # what someone put on PATH for this purpose goes before what is found elsewhere
         same.sort(key=lambda i: not f"{i.version}.".startswith(f"{mpi.version}."))
         if same[0].version != mpi.version:
-            self.note(f"algorithms of {_words(mpi)} are taken to be those of {same[0].name}")
+            self.note(f"assumed: {_words(mpi)} has the same algorithms as {same[0].name}")
         return same[0]
 
 
 def _words(mpi: MPIIdentity) -> str:
     known = mpi.version != UNKNOWN
-    return f"{product(mpi)} {mpi.version if known else 'of a version that is not given'}"
+    return f"{product(mpi)} {mpi.version if known else '(version not given)'}"

@@ -52,7 +52,9 @@ def compile_pattern(text: str) -> Pattern:
             out += re.escape(part)
         elif name not in FIELDS:
             raise UsageError(
-                f"{part} is not a field of a pattern", "--pattern", f"there are {', '.join(FIELDS)}"
+                f"{part} is not a field of a pattern",
+                "--pattern",
+                f"fields are {', '.join(FIELDS)}",
             )
         elif name in seen:
             out += f"(?P={name})"

@@ -94,9 +94,10 @@ def refuse_two_builds(found: Iterable[tuple[FileLayout, str | None]]) -> None:
         names = sorted({n for n in (name, called) if n is not None})
         say = " ".join(f"--mpi {n}={written(layout.mpi)}" for n in names)
         raise StrettoError(
-            f"{' and '.join(builds)} would both be {layout.name}; builds cannot be mixed", None,
-            f"if they are one MPI, say so: {say}; otherwise import them separately, with a "
-            "different --out",
+            f"results of {' and '.join(builds)} would both go to {layout.name}; builds cannot be "
+            "mixed", None,
+            f"if they are one MPI: {say}; otherwise import them separately, with a different "
+            "--out",
         )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ class Placing:
         for said, setting in self._uncounted[:1]:
             more = f" and {len(self._uncounted) - 1} more" if len(self._uncounted) > 1 else ""
             self._naming.note(
-                f"{said.place}{more}: algorithm {said.value} is named, but this counts as native; "
+                f"{said.place}{more}: algorithm {said.value} is named, but counted as native; "
                 f"give the setting that selected it: --setting '{setting}', or --algorithm "
                 "default"
             )
@@ -235,7 +236,7 @@ def _collective(table: Printed, own: FileFacts, everywhere: FileFacts) -> str:
         )  # fmt: skip
     if names[0] != names[-1]:
         raise StrettoError(
-            f"the table is of {names[0]}, but the file's name (or --collective) says {names[-1]}",
+            f"the table is of {names[0]}, but the file's name (or --collective) names {names[-1]}",
             table.place, "correct --pattern, or move the file",
         )  # fmt: skip
     return names[0]
@@ -252,7 +253,7 @@ def placed(table: Printed, own: FileFacts, asked: Asked) -> tuple[FileFacts, Fil
         said = known.get(kind, getattr(asked.facts, kind))
         if re.search(r"[$`]", words):
             raise StrettoError(
-                f"the log shows a command with {words!r} for {kind}, and not its value",
+                f"the log shows a command with {words!r} for {kind}, but not its value",
                 table.context.place,
                 "put the tables of each layout into a separate file, and name the layout with "
                 "--pattern",
@@ -261,7 +262,7 @@ def placed(table: Printed, own: FileFacts, asked: Asked) -> tuple[FileFacts, Fil
             continue
         if said not in (None, int(words)):
             raise StrettoError(
-                f"the command in the log has {kind} {words}, and {said} is given",
+                f"the command in the log has {kind} {words}, but {said} is given",
                 table.context.place, f"leave out --{kind}, or correct it (or --pattern)",
             )  # fmt: skip
         known[kind] = int(words)
@@ -286,14 +287,14 @@ def _layout_of(table: Printed, facts: FileFacts) -> tuple[int, int, int]:
         if nodes not in (1, 2):  # such a job says nothing of its nodes
             raise refuse(
                 f"the number of nodes of osu_{table.collective} is not known" if nodes is None
-                else f"osu_{table.collective} has 2 ranks, and {nodes} nodes are given",
+                else f"osu_{table.collective} has 2 ranks, but {nodes} nodes are given",
                 "give --nodes 2, or --nodes 1 for two ranks on one node (or {nodes} in "
                 "--pattern)",
             )  # fmt: skip
         return nodes, 2 // nodes, 2
     job = _job_ranks(table)
     if job and facts.nranks and job > facts.nranks:
-        raise refuse(f"the job has {job} ranks, but the file's name says {facts.nranks}")
+        raise refuse(f"the job has {job} ranks, but the file's name gives {facts.nranks}")
     total, nodes = facts.nranks or job, facts.nodes
     nranks, ppn = _ranks_of(table, facts)
     if nranks is None or ppn is None:
@@ -356,7 +357,7 @@ def _mpi_of(table: Printed, facts: FileFacts, asked: Asked) -> MPIIdentity:
         return plainly(named[0].value)
     if named and not any(agree(identity_of(s.value), said) for s in named):
         raise StrettoError(
-            f"the log names {named[0].value}, and the given MPI is {written(said)}",
+            f"the log names {named[0].value}, but the given MPI is {written(said)}",
             named[0].place,
             "leave out --mpi, so that each table belongs to the MPI named before it; or correct "
             "--mpi",
@@ -396,7 +397,7 @@ def _said_mpi(facts: FileFacts, asked: Asked, place: str) -> MPIIdentity | None:
     if named:
         return mpi
     raise StrettoError(
-        f"the file's name says {written(mpi)}, --mpi {written(asked.mpi)}", place,
+        f"the file's name contains {written(mpi)}, but --mpi names {written(asked.mpi)}", place,
         f"correct --mpi, or give the MPI of that name: --mpi {facts.mpi}={written(asked.mpi)}",
     )  # fmt: skip
 
@@ -409,7 +410,7 @@ def _of(mpi: MPIIdentity, facts: FileFacts, place: str) -> MPIIdentity:
     version = agreed(said, mpi.version)
     if version is None:
         raise StrettoError(
-            f"the file's name says version {said}, and the MPI is {written(mpi)}", place,
+            f"the file's name gives version {said}, but the MPI is {written(mpi)}", place,
             "give the version only once",
         )  # fmt: skip
     return versioned(mpi, version)

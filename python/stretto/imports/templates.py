@@ -88,10 +88,10 @@ def templates(given: Sequence[str], names: Collection[str]) -> list[Template]:
         template = _template(text, names)
         if any((t.name, t.family) == (template.name, template.family) for t in out):
             raise UsageError(
-                f"two settings are of {template.whose}",
+                f"two values are for {template.whose}",
                 f"{_OPTION} {text}",
-                f"say once what chose its algorithms; of several builds, by their names at "
-                f"{{mpi}}: {_OPTION} NAME={SETTINGS['openmpi']}",
+                f"give one value; for several builds, use their names at {{mpi}}: "
+                f"{_OPTION} NAME={SETTINGS['openmpi']}",
             )
         out.append(template)
     return out
@@ -120,8 +120,8 @@ def _template(given: str, names: Collection[str]) -> Template:
     name, text = (head, rest) if named else (None, given)
     if re.search("[{}]", _FIELDS.sub("", text)):
         raise UsageError(
-            f"the braces in {text!r} are none of {{collective}}, {{COLLECTIVE}} and {{algorithm}}",
-            _OPTION, f"such as {SETTINGS['openmpi']}",
+            f"{text!r} has braces other than {{collective}}, {{COLLECTIVE}} and {{algorithm}}",
+            _OPTION, f"for example {SETTINGS['openmpi']}",
         )  # fmt: skip
     _check_form(_FIELDS.sub("x", text), text)
     return Template(text, name, mpi, _family(text, mpi))
@@ -138,7 +138,7 @@ def _family(text: str, mpi: MPIIdentity | None) -> Family | None:
     said: list[Family] = [*found, *([mpi.family] if mpi else [])]
     if len(found) > 1 or ("openmpi" in said and len(set(said)) > 1):
         whose = " and ".join(TITLES[f] for f in found)
-        but = f", and not of {TITLES[mpi.family]}" if mpi and len(found) == 1 else ""
+        but = f", not of {TITLES[mpi.family]}" if mpi and len(found) == 1 else ""
         raise UsageError(
             f"{text!r} are settings of {whose}{but}",
             _OPTION,
@@ -152,5 +152,5 @@ def _check_form(text: str, given: str) -> None:
         raise UsageError(
             f"{given!r} is not of the form NAME=VALUE,NAME=VALUE",
             _OPTION,
-            f"such as {SETTINGS['openmpi']}",
+            f"for example {SETTINGS['openmpi']}",
         )

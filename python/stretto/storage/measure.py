@@ -72,7 +72,7 @@ def target_of(file: Path | None, directory: Path | None, size: int) -> Target:
         except OSError as error:
             raise from_oserror(error, "cannot access the file", file) from error
         if not file.is_file():
-            what = "a directory" if file.is_dir() else "no regular file"
+            what = "a directory" if file.is_dir() else "not a regular file"
             raise UsageError(f"{file} is {what}", "--file", "give a file to read")
         if not found:
             raise UsageError(f"{file} is empty", "--file", "give a file with data to read")

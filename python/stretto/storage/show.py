@@ -130,7 +130,7 @@ def cache_words(result: IoFile) -> str | None:
             f"a time shorter than the file system allows is that of memory. {servers}"
         )
     if max(held) > WARM:
-        why = "the file of another user cannot be dropped"
+        why = "the file of another user cannot be dropped from the page cache"
         if result.own:
             why = "tmpfs is memory" if result.system == "tmpfs" else "the kernel did not drop it"
         return (
