@@ -154,7 +154,7 @@ def test_each_collective_has_layouts_of_its_own() -> None:
     kept, lost = for_layouts(rules, None, None)
     assert kept == rules[:3]
     assert len(lost) == 1 and lost[0].startswith("reduce on 4 ranks on 2 x 2: ")
-    assert lost[0].endswith("are assumed to be on 1 x 4 (--nodes 2 --ppn 2: this one)")
+    assert lost[0].endswith("are assumed to be on 1 x 4 (--nodes 2 --ppn 2 changes this)")
     kept, _ = for_layouts(rules, 2, None)
     assert kept == [rules[0], rules[1], rules[3]], "where it was measured there"
     ready = [

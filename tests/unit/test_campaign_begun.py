@@ -174,7 +174,7 @@ def test_a_start_that_is_refused_leaves_no_word(starts: Starts, tmp_path: Path) 
     more = small(tmp_path, launches=3, layouts=(ONE, TWO))
     with alone_on(tmp_path, [os.uname().nodename]), pytest.raises(StrettoError, match="measures"):
         starts(more)
-    with pytest.raises(StrettoError, match="begun with other seed"):
+    with pytest.raises(StrettoError, match="begun with another seed"):
         starts(small(tmp_path, launches=9, seed=7))
     assert (tmp_path / CAMPAIGN).read_text() == before
     assert [p.name for p in tmp_path.rglob("*.bench.jsonl")] == ["1x2.bench.jsonl"]
@@ -198,7 +198,7 @@ def test_each_layout_has_the_launches_that_it_was_asked_for(starts: Starts, tmp_
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_elimination_cannot_be_changed(starts: Starts, tmp_path: Path, dry_run: bool) -> None:
     starts(small(tmp_path))
-    with pytest.raises(StrettoError, match="begun with other eliminate"):
+    with pytest.raises(StrettoError, match="begun with another value of eliminate"):
         starts(small(tmp_path, eliminate=False), dry_run)
     with pytest.raises(StrettoError, match="begun with eliminate = true"):
         starts(small(tmp_path, layouts=(TWO,), eliminate=False), dry_run)

@@ -365,15 +365,27 @@ def test_another_plan_is_refused_and_more_launches_are_not(tmp_path: Path) -> No
     late = worker_of(replace(request, sizes=(8, 64)), Fake())  # begun at the same time
     assert worker_of(request, Fake()).run()
     for more, words, remedy in (
-        ({"sizes": (8, 64)}, r"other cases \(gone: allreduce at 24 B: native ring", "launches and"),
-        ({"shared_cores": True}, r"other oversubscribed \(False, not True\)", "shared_cores"),
-        ({"eliminate": False}, r"other eliminate \(True, not False\)", "use the same eliminate"),
-        ({"seed": 9}, r"other seed \(1, not 9\)", "the same seed"),
+        (
+            {"sizes": (8, 64)},
+            r"other collectives, sizes or candidates \(gone: allreduce at 24 B: native ring",
+            "launches and",
+        ),
+        (
+            {"shared_cores": True},
+            r"another value of shared_cores \(False, not True\)",
+            "shared_cores",
+        ),
+        (
+            {"eliminate": False},
+            r"another value of eliminate \(True, not False\)",
+            "use the same eliminate",
+        ),
+        ({"seed": 9}, r"another seed \(1, not 9\)", "the same seed"),
     ):
         with pytest.raises(StrettoError, match=f"begun with {words}") as error:
             worker_of(replace(request, **more), Fake())  # type: ignore[arg-type]
         assert remedy in str(error.value.remedy) and "another directory" in str(error.value.remedy)
-    assert late.run() and "begun with other cases" in str(late.sites[ONE].closed)
+    assert late.run() and "begun with other collectives" in str(late.sites[ONE].closed)
     more = Fake()
     assert worker_of(replace(request, launches=2), more).run()
     assert {launch for _, launch in more.launches} == {4, 5, 6}, "7 is hopeless by now"

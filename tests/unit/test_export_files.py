@@ -268,7 +268,7 @@ def test_trees_that_end_the_job_are_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"rule_file_version": 3', '"rule_file_version": 2', "not of rule_file_version 3"),
+        ('"rule_file_version": 3', '"rule_file_version": 2', "does not have rule_file_version 3"),
         ('"alg": 4', '"alg": "rings"', "'rings' is not an algorithm of allreduce"),
         ('"comm_size_max": 5', '"comm_size_max": "inf"', "reads as -1"),
         ('"allreduce"', '"reducescatter"', "is not a collective"),

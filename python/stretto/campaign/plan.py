@@ -33,15 +33,19 @@ BATCHES = (9, 40)
 PRICED = 3.0
 #: of so many cases it is named how they differ
 FEW = 4
-#: what stays as it was begun -> what to do where it is asked for in another way
+#: what stays as it was begun -> its words, and what to do where it is asked for in another way
 _FIXED = {
-    "seed": "give the same seed",
-    "cases": "use the same collectives, sizes and candidates; more launches and layouts may be "
-    "added",
-    "variants": "use the same --separate-launches",
-    "oversubscribed": "use the same shared_cores, or start with the same number of cores (taskset, "
-    "the job's)",
-    "eliminate": "use the same eliminate",
+    "seed": ("another seed", "give the same seed"),
+    "cases": (
+        "other collectives, sizes or candidates",
+        "use the same ones; more launches and layouts may be added",
+    ),
+    "variants": ("other launches", "use the same --separate-launches"),
+    "oversubscribed": (
+        "another value of shared_cores",
+        "use the same shared_cores, or start with the same number of cores (taskset, the job's)",
+    ),
+    "eliminate": ("another value of eliminate", "use the same eliminate"),
 }
 
 
@@ -219,9 +223,9 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str,
     words = differing(before["environment"], now["environment"])
     if words is not None:
         return words, "use the same environment (load the same modules)"
-    for key, remedy in _FIXED.items():
+    for key, (words, remedy) in _FIXED.items():
         if before[key] != now[key]:
-            return f"other {key}{_gone_and_new(before[key], now[key])}", remedy
+            return f"{words}{_gone_and_new(before[key], now[key])}", remedy
     return "", ""
 
 
@@ -280,7 +284,7 @@ def refuse_elimination(base: Path, eliminate: bool) -> None:
         if before is not None and before.settings.get("eliminate", eliminate) != eliminate:
             raise StrettoError(
                 f"the campaign was begun with eliminate = {str(not eliminate).lower()}", path,
-                f"{_FIXED['eliminate']}, or name another directory (out = ...)",
+                f"{_FIXED['eliminate'][1]}, or name another directory (out = ...)",
             )  # fmt: skip
 
 

@@ -118,7 +118,9 @@ def read_json(text: str, place: str) -> tuple[list[NativeRow], list[tuple[str, s
     """Return rows in the order in which the MPI looks; place and reason of what never applies."""
     top = _object(placed_json(text, place, REMEDY), "the rules", place)
     if top.get("rule_file_version") != 3 or top.get("module") != "tuned":
-        raise StrettoError("it is not of rule_file_version 3, for module tuned", place, REMEDY)
+        raise StrettoError(
+            "the file does not have rule_file_version 3 and module tuned", place, REMEDY
+        )
     rows: list[NativeRow] = []
     faults: list[tuple[str, str]] = []
     collectives = _object(top.get("collectives"), "collectives", place)

@@ -85,10 +85,10 @@ def require_tuned(found: Evidence, nranks: int, command: str, said: str = "") ->
     if found.finished and not found.calls:
         why = f" ({ours[-1].removeprefix('stretto: ')})" if ours else ""
         raise CommandFailedError(
-            f"Stretto was on {counted(found.loaded, 'rank')}, but executed none of the calls{why}, "
+            f"Stretto was active on {counted(found.loaded, 'rank')}, but executed no call{why}, "
             "so the run was not tuned and does not count",
             command,
-            "run it with `stretto run --verbose`, which prints why for each call",
+            "run it with `stretto run --verbose`, which prints the reason for each call",
         )
 
 

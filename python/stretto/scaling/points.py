@@ -65,7 +65,7 @@ def points_of(
     elif ppn is not None:
         per = parse_counts(ppn, "--ppn")
     else:
-        raise UsageError("--nodes needs --ppn, the ranks on each node", "--ppn", "say --ppn 36")
+        raise UsageError("--nodes needs --ppn, the ranks on each node", "--ppn", "add --ppn 36")
     if threads is not None and len(each) == len(per) > 1:
         shapes = list(zip(per, each, strict=True))  # ranks x threads that fill a node alike
     else:
@@ -121,8 +121,8 @@ def lines_of(
                 f"the same command would run for {other.words} and {asked.words} "
                 f"(nodes x ranks): {shlex.join(line)}",
                 "--ranks",
-                "{n} is the number of ranks, {nodes} of nodes and {ppn} of ranks on each: write "
-                "those that differ into the command",
+                "mark the numbers that differ in the command: {n} for ranks, {nodes} for nodes, "
+                "{ppn} for ranks per node",
             )
         out[point] = PointCommand(line, job)
     return out
