@@ -61,6 +61,28 @@ def test_a_metric_that_finds_nothing_is_what_is_to_be_mended(
     assert " 12 " in capsys.readouterr().out
 
 
+def test_energy_that_the_command_prints_is_read_beside_the_time(
+    script: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("job.sh").write_text("#!/bin/sh\necho energy: $((100 * $1)) J\n")
+    assert scale("--energy-metric", "watt: (.*)", *script) == 1
+    error = capsys.readouterr().err
+    assert "--energy-metric 'watt: (.*)' found nothing in its output" in error
+    assert "change --energy-metric so that" in error
+    words = ["--restart", "--energy-metric", r"energy: (\d+) J"]
+    assert scale(*words, "--svg", "../svg", *script) == 0
+    assert "least energy: 1 x 1, native, 100 J a run (medians, not tested)" in (
+        capsys.readouterr().out
+    )
+    assert "1 x 2 | 200 J" in Path("../svg/scaling-energy.svg").read_text()
+    for wrong, said in (
+        (["--energy-metric", "energy"], "--energy-metric has 0 groups"),
+        (["--energy-metric", "(.)", "--energy"], "exclude each other"),
+    ):
+        assert scale(*wrong, *script) == 2
+        assert said in capsys.readouterr().err
+
+
 def test_why_a_run_has_no_figure() -> None:
     found = expression(r"r: (\S+)")
     assert "found 'nan' in its output, which is not a number" in no_figure(

@@ -32,7 +32,7 @@ with lazily():
     from stretto.measure.idle import cores
     from stretto.measure.settings import parse_duration
     from stretto.scaling.analyse import analyse
-    from stretto.scaling.energy import Package, counters
+    from stretto.scaling.energy import PRINTED, Package, counters, printed
     from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
     from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
     from stretto.scaling.show import as_json as findings_json
@@ -67,7 +67,15 @@ _Price = Annotated[
 ]
 _Energy = Annotated[
     bool,
-    o.option(o.OUTPUT, "Read the energy of this machine's processors (RAPL).", "--energy"),
+    o.option(o.METRIC, "Read the energy of this machine's processors (RAPL).", "--energy"),
+]
+_Printed = Annotated[
+    str | None,
+    o.option(
+        o.METRIC,
+        "Regular expression with one capture group: the joules of all nodes that CMD prints.",
+        "--energy-metric",
+    ),
 ]
 
 
@@ -85,6 +93,7 @@ def command(
     metric_unit: o.MetricUnit = None,
     price: _Price = None,
     energy: _Energy = False,
+    energy_metric: _Printed = None,
     budget: o.Budget = None,
     timeout: o.Timeout = None,
     out: Annotated[
@@ -115,6 +124,9 @@ def command(
         None if timeout is None else parse_duration(timeout, "--timeout"),
     )
     wanted_metric = make_metric(metric, metric_better, metric_unit)
+    joules = printed(energy_metric)
+    if energy and joules is not None:
+        raise UsageError(f"--energy and {PRINTED} exclude each other", PRINTED, "give one of them")
     asked = points_of(words, ranks, nodes, ppn, threads)
     here = cores() if max(p.nodes for p in asked) == 1 else None
     lines = lines_of(words, asked, dict(os.environ), here, mpi)
@@ -130,7 +142,7 @@ def command(
     wanted = Wanted(
         {p: at.words for p, at in lines.items()}, repeats or (6 if tuned else 3), wanted_metric,
         place, path, tuned, mpi, *limits, seed, yes,
-        {p for p, at in lines.items() if not at.shows_ranks}, native_only, packages,
+        {p for p, at in lines.items() if not at.shows_ranks}, native_only, packages, joules,
     )  # fmt: skip
     total = len(steps(points, tuned, wanted.rounds, seed))
     say(
@@ -152,7 +164,7 @@ def _packages(points: list[RunPoint], first: Job) -> list[Package]:
     if first.layout.hosts or max(p.nodes for p in points) > 1:
         raise UsageError(
             "energy is read on this machine only", "--energy",
-            "measure one node without naming hosts, or leave out --energy",
+            f"measure one node without naming hosts, or let CMD print the energy: {PRINTED}",
         )  # fmt: skip
     return counters()
 
@@ -283,10 +295,11 @@ def _nothing(why: str | None, words: list[str], metric: Metric) -> StrettoError:
             "no run was made", place, "increase --budget: it is too short for one run"
         )
     if why.startswith(NO_FIGURE):
+        option = PRINTED if PRINTED in why else as_typed(metric)
         return StrettoError(
             f"no run has a figure: {why}", place,
-            f"change {as_typed(metric)} so that its group is the number in what CMD prints, and "
-            "add --restart, as the file of these runs keeps the old one",
+            f"change {option} so that its group is the number in what CMD prints, and add "
+            "--restart, as the file of these runs keeps the old one",
         )  # fmt: skip
     return CommandFailedError(
         f"no run succeeded: {why}", place, "first make one of the commands succeed by hand"

@@ -1,4 +1,4 @@
-"""Energy of this machine's processors during a run, by the RAPL counters of the kernel."""
+"""Energy of a run: of this machine's processors (RAPL counters), or as CMD prints it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import UsageError
+from stretto.files.verdict import Metric
+from stretto.tune.trials import make_metric
 
+#: the option for energy that CMD prints
+PRINTED = "--energy-metric"
 POWERCAP = Path("/sys/class/powercap")
 #: the counters start again at zero, on big processors after some ten minutes of full load
 LOOK_EVERY_S = 30.0
@@ -50,6 +54,17 @@ def counters(root: Path = POWERCAP) -> list[Package]:
             "virtual machines", "--energy", "leave out --energy, or measure on a physical machine",
         )  # fmt: skip
     return found
+
+
+def printed(pattern: str | None) -> Metric | None:
+    """Return what finds the joules that CMD prints; None: nothing does."""
+    if pattern is None:
+        return None
+    try:
+        return make_metric(pattern, "lower", "J")
+    except UsageError as error:
+        words = error.message.replace("--metric", PRINTED)
+        raise UsageError(words, PRINTED, r"mark the number: 'energy: ([\d.]+) J'") from error
 
 
 class Meter:

@@ -23,7 +23,7 @@ from stretto.launch.resize import RunPoint
 from stretto.measure.request import ask
 from stretto.progress import Progress
 from stretto.scaling.analyse import point_of
-from stretto.scaling.energy import Meter, Package
+from stretto.scaling.energy import PRINTED, Meter, Package
 from stretto.scaling.words import no_figure, refuse_other
 from stretto.tune.outside import for_copies, variables_for
 from stretto.tune.place import Place, fresh
@@ -60,7 +60,8 @@ class Wanted:
     `tuned`: by point; points to which nothing is applied are measured native only.
     `unshown`: points whose command does not tell its number of ranks: runs have to.
     `native_only`: no tuned runs are wanted, nor those of earlier calls.
-    `packages`: processors whose energy is read; none: energy is not measured.
+    `packages`: processors whose energy is read. `energy`: finds energy in the output. Neither:
+    energy is not measured.
     """
 
     lines: Mapping[RunPoint, Sequence[str]]
@@ -77,6 +78,7 @@ class Wanted:
     unshown: Collection[RunPoint] = ()
     native_only: bool = False
     packages: Sequence[Package] = ()
+    energy: Metric | None = None
 
     @property
     def points(self) -> list[RunPoint]:
@@ -335,6 +337,11 @@ class Measuring:
         value = find_value(self.w.metric, result)
         if value is None or value <= 0:
             return replace(draft, detail=no_figure(self.w.metric, result, value)[:500])
+        if self.w.energy is not None:
+            joules = draft.energy_j = find_value(self.w.energy, result)
+            if joules is None or joules <= 0:
+                why = no_figure(self.w.energy, result, joules, PRINTED)[:500]
+                return replace(draft, energy_j=None, detail=why)
         with_calls = tuned is not None and tuned.libraries and found.finished
         verified = point not in self.w.unshown or trial.sizes
         seen = point.threads is not None and trial.seen is not None and bool(trial.seen.ranks)

@@ -197,7 +197,7 @@ def energy_words(found: Findings) -> list[str]:
     least = min(metered, key=lambda m: m.energy_j or 0.0)
     out = [
         f"least energy: {least.point.words}, {least.kind}, {three(least.energy_j or 0.0)} J a run "
-        "(medians, not tested; includes all processes on this machine)"
+        "(medians, not tested)"
     ]
     if missing:
         out.append(

@@ -22,16 +22,17 @@ NO_FIGURE = "it ran, but "
 _ANEW = "start again with --restart (the old file is kept), or give another --out"
 
 
-def no_figure(metric: Metric, result: Result, value: float | None) -> str:
+def no_figure(metric: Metric, result: Result, value: float | None, option: str = "--metric") -> str:
     """Return why a run that succeeded has no figure, with what its output ends with.
 
     `value`: what was found; None: nothing, or no number.
     """
     said = result.stdout + "\n" + result.stderr
     found = re.findall(metric.pattern or "", said, re.MULTILINE)
-    option = f"--metric {shlex.quote(metric.pattern or '')}"
+    option = f"{option} {shlex.quote(metric.pattern or '')}"
     if value is not None:
-        return f"{NO_FIGURE}{option} found {value:g} in its output, which is not a time or rate"
+        what = f"found {value:g} in its output, which is not a time, rate or energy"
+        return f"{NO_FIGURE}{option} {what}"
     if found:
         return f"{NO_FIGURE}{option} found {_short(found[-1])} in its output, which is not a number"
     words = telling(result.stdout, width=300, end=True) or telling(result.stderr, end=True)

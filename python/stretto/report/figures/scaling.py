@@ -250,7 +250,7 @@ def energy(series: Sequence[ScaleLine]) -> Figure | None:
         return None
     joules = [float(str(row["v"])) for row in rows]
     y = axes.log_y("v", min(joules), max(joules), "Energy (J)")
-    words = "processors of the machine; medians over runs, without a test; lower is better"
+    words = "medians over runs, without a test; lower is better"
     return Figure("scaling-energy", "Energy of a run against cores", over_cores(rows, y), words)
 
 
