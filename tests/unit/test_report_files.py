@@ -170,6 +170,12 @@ def test_charts_over_processes_of_two_directories_name_both(
     assert f"{third}: Open MPI 5.0.11 on third, CPU of third" in text
     assert main(["report", str(a), str(b), str(third), "-o", str(tmp_path / "x.html")]) == 2
     assert "with --processes up to 4" in capsys.readouterr().err
+    (tmp_path / "all").mkdir()
+    for name, us in (("x", 10.0), ("y", 11.0), ("z", 12.0)):
+        layouts(tmp_path / "all" / name, {"native": 20.0, "shm": us}, name)
+    assert main(["report", str(tmp_path / "all"), "--processes", str(charts)]) == 0
+    assert "1 chart of x, y, z" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "all"), "-o", str(tmp_path / "x.html")]) == 1
 
 
 def test_the_medians_are_those_of_the_samples(small: Path) -> None:

@@ -44,16 +44,16 @@ def _table_of(place: Path) -> Path | None:
 
 
 def apart(
-    directory: Path, found: Sequence[File], own: Callable[[Path], list[File]]
+    directory: Path, found: Sequence[File], own: Callable[[Path], list[File]], most: int
 ) -> list[tuple[Path, list[File]]]:
-    """Return the systems in a directory: two MPIs of a campaign, or two directories of tune.
+    """Return the systems in a directory: MPIs of a campaign, or directories of tune.
 
-    `own`: returns the files of a directory.
+    `own`: returns the files of a directory. `most`: systems that can be compared.
     """
     places = sorted({p.parent for kind, p in found if kind == "bench"} - {directory})
     if len(places) < 2:
         return [(directory, list(found))]
-    if len(places) > 2:
+    if len(places) > most:
         raise StrettoError(
             f"there are results in {len(places)} directories below, but a report covers one "
             "directory, or compares two",
@@ -67,5 +67,5 @@ def apart(
         files += [("table", p) for k, p in found if k == "table" and p.resolve() == table]
         # DIR/MPI/CPU: named after the MPI, where it differs
         names = {p.parent for p in places}
-        out.append((place.parent if len(names) == 2 else place, files))
+        out.append((place.parent if len(names) == len(places) else place, files))
     return out

@@ -210,7 +210,7 @@ def load(paths: Sequence[Path], most: int = 2) -> list[System]:
         return [_system("files", [(kind_of(p), p) for p in paths])]
     found = [(d, _in_directory(d)) for d in directories]
     if len(found) == 1:
-        found = campaigns.apart(directories[0], found[0][1], _own_files)
+        found = campaigns.apart(directories[0], found[0][1], _own_files, most)
     systems = [_system(d.resolve().name or str(d), files) for d, files in found]
     _same_caches(systems)
     if len({system.name for system in systems}) < len(systems):
