@@ -12,6 +12,7 @@ from net_samples import MPI, SPREAD, TCP, Key, messages, node, result, scaled, s
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.files.net import NetImport, Ranks, write_net
+from stretto.mpi.surroundings import set_for
 from stretto.net.compared import compared, lines
 from stretto.net.systems import systems
 
@@ -167,3 +168,9 @@ def test_compare_command_refuses_what_is_not_two_systems(
     named = [str(tmp_path / f"{w}.net.json") if len(w) == 1 else w for w in words]
     assert main(["compare", *named]) != 0
     assert expected in " ".join(capsys.readouterr().err.split())
+
+
+def test_settings_of_a_result_leave_out_how_the_launcher_reaches_nodes() -> None:
+    kept = {"OMPI_MCA_btl_tcp_links": "8", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+    other = {"OMPI_MCA_plm_rsh_agent": "/x/agent", "OMPI_MCA_oob_tcp_if_include": "eth0"}
+    assert set_for("openmpi", {**kept, **other, "PRTE_MCA_plm_ssh_agent": "x"}) == kept

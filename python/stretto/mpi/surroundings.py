@@ -22,8 +22,10 @@ _OWN: dict[Family, str] = {
     "mpich": rf"(MPIR_CVAR|MPICH|MV2|MVP)_\w+|{_NETWORK}",
     "intel": rf"(I_MPI|MPIR_CVAR)_\w+|{_NETWORK}",
 }
-#: they say where something is installed
-_PLACE = re.compile(r"_(ROOT|PATH|TMPDIR|HOME)$|_(mca_base_component_path|tmpdir_base)$")
+#: they say where something is installed, or how the launcher reaches nodes
+_PLACE = re.compile(
+    r"_(ROOT|PATH|TMPDIR|HOME)$|_(mca_base_component_path|tmpdir_base)$|_MCA_(plm|oob|routed)_"
+)
 
 
 def deciding(family: Family, environ: Mapping[str, str]) -> dict[str, str]:
