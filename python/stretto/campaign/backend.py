@@ -51,7 +51,7 @@ class Launches:
             named = "layouts of several nodes need host names (--hosts a,b)"
             return None if layout.nodes == 1 else named
         if layout.nodes > len(self.alive()):
-            lost = f" ({', '.join(sorted(self.dead))} do not answer)" if self.dead else ""
+            lost = f" (no answer: {', '.join(sorted(self.dead))})" if self.dead else ""
             needs = f"needs {counted(layout.nodes, 'node')}"
             return f"{needs}, but only {len(self.alive())} can be used{lost}"
         return None
