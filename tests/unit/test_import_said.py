@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "settings of another MPI": (
         "3.log", (*MINE, "--algorithm", "0", "--setting", MPICH),
-        ("settings of MPICH, but no file with an algorithm is of it",),
+        ("settings of MPICH, but no file with an algorithm is from it",),
     ),
     "settings of several algorithms": (
         "run0/3.log run0/4.log", (*WHERE, "--setting", THREE),

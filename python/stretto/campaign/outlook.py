@@ -163,8 +163,8 @@ def short_budget(request: Request, needed_s: float) -> list[str]:
     if request.budget_s is None or request.budget_s >= needed_s:
         return []
     return [
-        f"the budget is shorter than the {duration(needed_s)} that the whole campaign is expected "
-        "to take: this start ends earlier; the same command continues"
+        f"the budget is shorter than the expected time of the whole campaign, "
+        f"{duration(needed_s)}: this start ends earlier; the same command continues"
     ]
 
 

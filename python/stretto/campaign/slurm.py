@@ -119,7 +119,7 @@ def find_mpi_type(installation: MPIInstallation) -> str:
     raise StrettoError(
         f"this Slurm cannot start {installation.name}: it has none of {', '.join(wanted)}",
         "srun --mpi=list",
-        "take launcher = 'mpirun'",
+        "use launcher = 'mpirun'",
     )
 
 

@@ -190,8 +190,7 @@ def status_lines(status: dict[str, Any], verbose: bool = False) -> list[str]:
     out += [f"not used: {sentence}" for sentence in status["damaged"]]
     if status["pace"] > SLOW and not status["complete"]:
         out.append(
-            f"launches take {status['pace']:.1f} times as long as was estimated before the first "
-            "one"
+            f"launches take {status['pace']:.1f} times the estimate made before the first one"
         )
     if not out:
         out.append("nothing was measured yet")

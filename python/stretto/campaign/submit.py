@@ -97,7 +97,7 @@ def refuse_job(request: Request, job: SlurmJob) -> None:
             f"{jobs} {counted(needed, 'node')}, but hosts names {have}",
             "hosts",
             "leave hosts out to use the nodes that Slurm gives, or name as many as "
-            "all jobs have together" + (", or take fewer --jobs" if job.jobs > 1 else ""),
+            "all jobs have together" + (", or reduce --jobs" if job.jobs > 1 else ""),
         )
 
 

@@ -178,8 +178,8 @@ def leaves_of(
         return known
     return (
         "the device composition was enabled in the measurement and may have run another "
-        f"algorithm: measure native:{name}, that is {_CVAR}DEVICE_COLLECTIVES=percoll and "
-        f"{_CVAR}{upper}_DEVICE_COLLECTIVE=0 beside it"
+        f"algorithm: measure native:{name}, which adds {_CVAR}DEVICE_COLLECTIVES=percoll and "
+        f"{_CVAR}{upper}_DEVICE_COLLECTIVE=0"
     )
 
 

@@ -227,7 +227,7 @@ def beside_han(rule: Rule, release: str, measured: str) -> str | None:
         remedy = f"measure with {_HAN_PRIORITY}=100"
         return None if was_on else f"{given} HAN did not run: {remedy}"
     if was_on and rule.collective in (of_han(measured) or han.COLLECTIVES):
-        return f"{given} HAN ran instead: measure with {_HAN_PRIORITY}=0 beside it"
+        return f"{given} HAN ran instead: measure with {_HAN_PRIORITY}=0 as well"
     is_on = release != "4"
     if (rule.collective, number) not in COMPOUND or was_on == is_on:
         return None

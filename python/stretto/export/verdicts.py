@@ -97,7 +97,7 @@ def _joined(
     why = f"it applies at {sizes} {'byte' if sizes == '1' else 'bytes'}"
     if beside:
         verb = "is" if beside == 1 else "are"
-        why += f", and {counted(beside, 'call')} beside it {verb} untouched"
+        why += f", and {counted(beside, 'call')} outside it {verb} untouched"
     return RowCheck(index, words, "proven", why)
 
 

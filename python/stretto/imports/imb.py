@@ -226,7 +226,7 @@ def _why_not(collective: str, facts: dict[str, str], words: str) -> str | None:
     if any("1" not in grid for grid in _MAP.findall(words)[-1:]):
         return _ORDER
     if any(kind.lower() != "base" for kind in _CONTIGUOUS.findall(words)[-1:]):
-        return "of a derived datatype (-contig_type), whose packing is in the times"
+        return "of a derived datatype (-contig_type): the times include packing"
     if _GPU.search(words) and [m.lower() for m in _MEMORY.findall(words)[-1:]] != ["cpu"]:
         return "of device memory, which Stretto leaves to the MPI"
     return None

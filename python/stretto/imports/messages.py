@@ -107,7 +107,7 @@ def _hosts(layout: FileLayout, names: Sequence[str]) -> list[str]:
     if len(names) < layout.nodes:
         raise UsageError(
             f"{layout.nodes} nodes were used, but --hosts names {len(names)}", "--hosts",
-            "name them all, in the order of the ranks, or none",
+            "name all nodes in the order of the ranks, or none",
         )  # fmt: skip
     return [names[rank // layout.ppn] for rank in range(layout.nranks)]
 

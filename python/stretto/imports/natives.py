@@ -83,7 +83,7 @@ class Naming:
         for t in self.templates:
             if t not in self._used:
                 raise UsageError(
-                    f"these are settings of {t.whose}, but no file with an algorithm is of it",
+                    f"these are settings of {t.whose}, but no file with an algorithm is from it",
                     f"--setting {t.text}", "give the settings of the MPI that was measured; for "
                     "files with a name at {mpi}: --setting NAME=..., with the NAME of --mpi NAME=",
                 )  # fmt: skip

@@ -167,7 +167,7 @@ class _Reader(StreamReader):
             # Another program's table, or of another time or unit: numbers like any others.
             words = text.lstrip("# ")[:60]
             self._skip(place, f"{words}: no columns of a collective's mean latency in "
-                       "microseconds; left out, as far as the next title")  # fmt: skip
+                       "microseconds; left out up to the next title")  # fmt: skip
             return True
         if self.ended:  # whose table this is, no title says
             self.run = None
@@ -176,8 +176,8 @@ class _Reader(StreamReader):
         self.columns = names
         if _DERIVED in names:
             self.skipping = True
-            self.problem(place, "of a derived datatype (-D), whose packing is in the times; left "
-                         "out")  # fmt: skip
+            words = "of a derived datatype (-D): the times include packing; left out"
+            self.problem(place, words)
         return True
 
     def _numbers(self, line: str, place: str) -> None:

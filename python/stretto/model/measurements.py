@@ -97,7 +97,7 @@ def _make(
         raise StrettoError(
             f"the number of {'pairs' if kind == 'multi_pair' else 'ranks'} is unknown",
             place,
-            "add :NUMBER behind the file (multi_pair=FILE:COLUMN:36)",
+            "add :NUMBER after the file (multi_pair=FILE:COLUMN:36)",
         )
     points = sorted(points)
     sizes = [n for n, _ in points]
