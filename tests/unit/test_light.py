@@ -211,10 +211,10 @@ def test_version_loads_no_typer() -> None:
 OURS_TO_PARSE = {
     "stretto", "stretto.built", "stretto.cli", "stretto.counted", "stretto.errors", "stretto.files",
     "stretto.files.document", "stretto.files.export", "stretto.files.identity",
-    "stretto.files.io", "stretto.files.parse", "stretto.files.regular", "stretto.files.rows",
-    "stretto.files.schema", "stretto.files.table", "stretto.kinds", "stretto.light",
-    "stretto.output", "stretto.paths", "stretto.plan", "stretto.progress", "stretto.signals",
-    "stretto.version",
+    "stretto.files.io", "stretto.files.layout", "stretto.files.parse", "stretto.files.regular",
+    "stretto.files.rows", "stretto.files.schema", "stretto.files.table", "stretto.kinds",
+    "stretto.light", "stretto.output", "stretto.paths", "stretto.plan", "stretto.progress",
+    "stretto.signals", "stretto.version",
 }  # fmt: skip
 #: and names of platforms
 PLATFORMS = {
