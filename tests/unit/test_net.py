@@ -30,9 +30,10 @@ from stretto.files.net import (
     write_net,
 )
 from stretto.net.agents import Agents, by_shell
+from stretto.net.answer import answer
 from stretto.net.hosts import Pair, chosen_pairs, describe, rounds
 from stretto.net.iperf3 import unfit
-from stretto.net.judge import answer, findings
+from stretto.net.judge import findings
 from stretto.net.measure import NetResults, NetSetting, Plan, measure, step
 from stretto.net.show import as_json, page
 

@@ -15,7 +15,8 @@ from stretto.measure.show import in_columns
 from stretto.measure.stats import FEWEST, median_interval
 from stretto.mpi.settings.nodes import INTERNAL
 from stretto.mpi.settings.openmpi import SPREAD
-from stretto.net.judge import ComparedRates, NetAnswer, NetFinding, compare
+from stretto.net.answer import NetAnswer
+from stretto.net.judge import ComparedRates, NetFinding, compare
 from stretto.net.p2p import RATE_BYTES, WINDOW, placement
 
 NATIVE = "native"

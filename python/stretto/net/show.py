@@ -12,7 +12,8 @@ from stretto.counted import counted, sized, three
 from stretto.files.net import Latency, LatencyRun, NetFile, StreamRun, Streams
 from stretto.files.schema import encode
 from stretto.measure.show import in_columns
-from stretto.net.judge import NetFinding, answer, findings, lost_share, middle, one_machine
+from stretto.net.answer import answer
+from stretto.net.judge import NetFinding, findings, lost_share, middle, one_machine
 from stretto.net.rails_judge import pulled_findings, rails_answer, rails_findings, traffic_lines
 
 #: more pairs than these are summed up: slowest, median and fastest

@@ -16,10 +16,11 @@ from stretto.files.net import NetFile, Ranks
 from stretto.measure.idle import says_busy
 from stretto.measure.stats import Interval, median_interval
 from stretto.net import systems as net
+from stretto.net.answer import answer
 from stretto.net.compared import NetCompared
 from stretto.net.compared import compared as compared_systems
 from stretto.net.cores import cores_answer, cores_findings
-from stretto.net.judge import answer, fastest_setting, findings
+from stretto.net.judge import fastest_setting, findings
 from stretto.net.p2p import RATE_BYTES, hosts_known, million
 from stretto.net.p2p_show import by_thread_level, level_answer, mpi_page, value
 from stretto.net.rails_judge import (
