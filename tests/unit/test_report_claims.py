@@ -17,8 +17,9 @@ from stretto.files.bench import read_bench
 from stretto.files.profile import Call, Event
 from stretto.files.verdict import read_verdict, write_verdict
 from stretto.report.breakdown import breakdown
+from stretto.report.facts import facts_of
 from stretto.report.figures import ranking as draw
-from stretto.report.findings import details, facts_of, headline, where_time_goes
+from stretto.report.findings import details, headline, where_time_goes
 from stretto.report.load import load
 from stretto.report.ranking import rank
 from stretto.report.sources import sources

@@ -180,14 +180,14 @@ def _held(system: System) -> str:
     names = ", ".join(sorted({p.collective for p in system.panels})) or "no collective"
     layouts = ", ".join(fmt.layout(q) for q in sorted({p.layout for p in system.panels}))
     words = f"{names} on {layouts}" if layouts else names
-    return f"{words} ({origin})" if (origin := findings.origin(system)) else words
+    return f"{words} ({origin})" if (origin := facts.origin(system)) else words
 
 
 def _side_by_side(both: SystemsCompared) -> list[tuple[str, list[str]]]:
     columns = []
     for s in both.systems:
         found = [("verdict", findings.headline(s)[0])]
-        columns.append(dict(found + findings.gain_facts(s) + facts.identity(s)))
+        columns.append(dict(found + facts.gain_facts(s) + facts.identity(s)))
     order = list(dict.fromkeys([*columns[0], *columns[1]]))
     return [(name, [c.get(name, fmt.NONE) for c in columns]) for name in order]
 
@@ -209,7 +209,7 @@ def write(both: SystemsCompared, to: PageFiles) -> list[str]:
         " compared with ".join(both.names),
         both.finding,
         sections,
-        [(s.name, dict(findings.facts_of(s)).get("where", s.machine)) for s in both.systems],
+        [(s.name, dict(facts.facts_of(s)).get("where", s.machine)) for s in both.systems],
         following=f"stretto report {shlex.quote(_directory(both.systems[1]))}",
         warnings=[f"{s.name}: {n}" for s in both.systems for n in findings.busy_notes(s)[:1]],
         simulated=both.simulated,

@@ -1,13 +1,19 @@
-"""Who measured what, where and how: the plain facts that the files hold."""
+"""Facts that the files hold: who measured what, where and how, and the figures of the answer."""
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 
-from stretto.files.verdict import metric_name
+from stretto.files.identity import TITLES, titled
+from stretto.files.verdict import Run, metric_name
+from stretto.measure.verdict import ALPHA
 from stretto.report import format as fmt
+from stretto.report.breakdown import breakdown
+from stretto.report.format import gain_text, value_text
 from stretto.report.load import System
-from stretto.report.points import KIND_TEXT, NATIVE
+from stretto.report.points import KIND_TEXT, NATIVE, estimate_runs, usable
 from stretto.report.sources import is_node
 
 #: settings of the measuring program in words
@@ -147,3 +153,129 @@ def _setting(value: object) -> str:
             else ", ".join(map(_setting, value))
         )
     return "" if value is None or isinstance(value, dict) else str(value)
+
+
+def origin(system: System) -> str:
+    """Return the MPI and the machine of the results, as far as they are known."""
+    if system.modelled:
+        return f"platform {system.machine}"
+    if not system.identities:
+        return system.mpi
+    mpi = titled(system.identities[0].mpi)
+    return mpi if system.machine == "unknown" else f"{mpi} on {system.machine}"
+
+
+def facts_of(system: System) -> list[tuple[str, str]]:
+    """Return three facts for the head: what was found, how sure it is, where it holds."""
+    out: list[tuple[str, str]] = []
+    v, profile = system.verdict, system.profile
+    if v is not None:
+        facts = dict(gain_facts(system))
+        wanted = ("gain measured", "outputs, native and tuned")
+        out += [(name, facts[name]) for name in wanted if name in facts]
+        if len(out) < 2:
+            out.insert(0, ("runs", _runs(v.runs) if v.runs else "none with the table"))
+    elif system.tables:
+        rows = system.rows
+        other = sum(r.choice != NATIVE for r in rows)
+        out.append(("rows", f"{other} of {len(rows)} choose something other than native"))
+        sources = Counter(r.source for r in rows)
+        several = len(sources) > 1
+        words = [f"{n} {source}" if several else source for source, n in sorted(sources.items())]
+        out.append(("source", ", ".join(words)))
+    elif profile is not None:
+        parts = breakdown(profile)
+        out.append(("collectives: transfer", fmt.percent(parts.share("transfer", "unsplit"))))
+        out.append(("collectives: waiting", fmt.percent(parts.share("wait"))))
+    elif system.panels:
+        points = [p for q in system.panels for p in q.points]
+        simulated = sum(p.simulated for p in points)
+        measured = len(points) - simulated
+        more = f", and {fmt.count(simulated)} simulated" if simulated else ""
+        if measured:
+            out.append(("measured", fmt.plural(measured, "point") + more))
+        else:
+            out.append(("simulated", fmt.plural(simulated, "point")))
+        launches = [p.estimate.launches for p in points if not p.simulated]
+        if launches:
+            ends = dict.fromkeys((min(launches), max(launches)))
+            out.append(("launches", " to ".join(map(fmt.count, ends))))
+    elif system.settings:
+        found = system.settings[0]
+        run = {r.setting for r in found.runs} & {t.name for t in found.tried}
+        out.append(("settings", f"{len(run)} of {len(found.tried)} were run"))
+        out.append(("runs", fmt.count(len(found.runs))))
+    elif system.forecasts:
+        f = system.forecasts[0]
+        recorded = f"{fmt.plural(f.recorded.ranks, 'rank')}, {fmt.seconds(f.recorded.wall_s)}"
+        claimed = sum(map(f.claims_gain, f.scales))
+        out.append(("recorded run", recorded))
+        out.append(("gain of tuning", f"claimed for {claimed} of {len(f.scales)} layouts"))
+        out.append(("where", f"platform {f.platform}, {f.scaling} scaling"))
+    where = [] if system.layout is None else [fmt.layout(system.layout)]
+    if system.modelled or system.identities:
+        where.append(origin(system))
+    elif system.settings and not system.tables:
+        found = system.settings[0]
+        if found.nodes and found.ppn:
+            where.append(f"{fmt.plural(found.nodes, 'node')} x {fmt.plural(found.ppn, 'rank')}")
+        where.append(f"{titled(found.mpi)} on {found.host.name}")
+    elif system.tables:
+        table = system.tables[0]
+        where.append(f"{TITLES.get(table.family, table.family)} {table.mpi_version}".strip())
+    if where:
+        out.append(("where", ", ".join(where)))
+    return out[:3]
+
+
+def _runs(runs: Sequence[Run]) -> str:
+    """Return how many runs there are of each kind, with those that failed apart."""
+    kinds = ("native", "tuned")
+    done = {kind: sum(r.kind == kind and r.exit == 0 for r in runs) for kind in kinds}
+    failed = {kind: sum(r.kind == kind and r.exit != 0 for r in runs) for kind in kinds}
+    text = ", ".join(f"{number} {kind}" for kind, number in done.items())
+    bad = ", ".join(f"{number} {kind}" for kind, number in failed.items() if number)
+    return text + (f"; failed: {bad}" if bad else "")
+
+
+def gain_facts(system: System) -> list[tuple[str, str]]:
+    v = system.verdict
+    if v is None:
+        return []
+    out: list[tuple[str, str]] = []
+    name = metric_name(v.metric)
+    for kind in ("native", "tuned"):
+        found = estimate_runs(usable(v.runs, kind))
+        if found is not None:
+            ends = f"{value_text(v, found.low)} to {value_text(v, found.high)}"
+            interval = f", 95 % interval {ends}" if found.kind == "launches" else ""
+            median = f"median of {fmt.plural(found.observations, 'run')}{interval}"
+            out.append((f"{name}, {kind}", f"{value_text(v, found.median)} ({median})"))
+    word = "less" if v.metric.better == "lower" else "more"
+    if v.measured is not None:
+        tested = v.measured.p is not None
+        gained = f"{gain_text(v.measured)} {word} {name}" if tested else "not tested"
+        out.append(("gain measured", gained))
+        out.append(("rank test", _test(v.measured.p)))
+    if v.outcome == "inconclusive":
+        out.append(("verdict", f"inconclusive; {v.missing}" if v.missing else "inconclusive"))
+    if v.predicted is not None:
+        out.append(("gain predicted", f"{gain_text(v.predicted)}"))
+    if v.limit is not None:
+        out.append(("upper limit of the gain", fmt.percent(v.limit)))
+    same = {True: "equal", False: "DIFFERENT", None: "not compared"}[v.outputs_equal]
+    if v.runs:
+        out.append(("outputs, native and tuned", same))
+    ranks = {r.ranks for r in v.runs if r.kind == "tuned" and r.ranks is not None}
+    calls = sorted(r.calls for r in v.runs if r.kind == "tuned" and r.calls is not None)
+    if ranks and calls:
+        words = f"at least {fmt.count(calls[0])} per tuned run, on {fmt.plural(min(ranks), 'rank')}"
+        out.append(("calls executed by Stretto", words))
+    return out
+
+
+def _test(p: float | None) -> str:
+    if p is None:
+        return "not done (it needs at least six runs of each kind)"
+    words = "significant" if p <= ALPHA else "not significant"
+    return f"p = {fmt.pvalue(p)}, {words}" if p >= 0.0001 else f"p {fmt.pvalue(p)}, {words}"

@@ -10,7 +10,7 @@ from altair.utils.schemapi import debug_mode
 
 from stretto.counted import counted
 from stretto.errors import StrettoError, UsageError
-from stretto.report import compare, findings, render, sections
+from stretto.report import compare, facts, findings, render, sections
 from stretto.report.breakdown import breakdown
 from stretto.report.figures import curves, picture
 from stretto.report.load import PROCESSES, System, load
@@ -87,11 +87,11 @@ def over_processes(paths: Sequence[Path], directory: Path) -> dict[str, Any]:
 def _origins(systems: Sequence[System], kind: str) -> str:
     """Return the MPI and the machine of each system, below the title of a chart."""
     if len(systems) == 1:
-        return findings.origin(systems[0])
+        return facts.origin(systems[0])
     cpus = {cpu for system in systems for cpu in system.processors}
     out = []
     for system in systems:
-        words = f"{system.name}: {findings.origin(system)}"
+        words = f"{system.name}: {facts.origin(system)}"
         if len(cpus) > 1 and system.processors:
             words += f", {', '.join(sorted(system.processors))}"
         if not any(p.kind == kind for p in system.panels):

@@ -140,7 +140,7 @@ def write(content: Content, to: PageFiles) -> list[str]:
         system.name,
         findings.headline(system)[0],
         sections,
-        findings.facts_of(system),
+        facts.facts_of(system),
         findings.following(system),
         findings.details(system),
         findings.busy_notes(system)[:1],
