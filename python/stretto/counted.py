@@ -24,6 +24,11 @@ def node_hours(seconds: float, nodes: int) -> str:
     return f"{seconds * nodes / 3600:.2g} node-hours on {counted(nodes, 'node')}"
 
 
+def placed(ranks: int, nodes: int, ppn: int) -> str:
+    """Return nodes and ranks on them: ``2 x 4``; unless equal, ``2 nodes with at most 4 each``."""
+    return f"{nodes} x {ppn}" if ranks == nodes * ppn else f"{nodes} nodes with at most {ppn} each"
+
+
 def sized(number: float) -> str:
     """Return a number of bytes: ``8 B``, ``64 KiB``, ``1.5 MiB``."""
     for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):

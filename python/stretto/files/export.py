@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from stretto.counted import counted
+from stretto.counted import counted, placed
 from stretto.files.document import Document
 from stretto.files.identity import MPIIdentity
-from stretto.files.layout import RankLayout
 from stretto.files.table import TUNABLE
 from stretto.kinds import Family
 
@@ -69,7 +68,7 @@ class ExportRow:
             span = f"{counted(self.low, 'byte')} and more"
         else:
             span = f"{self.low} to {self.high} bytes"
-        where = RankLayout(self.nodes, self.ppn, self.nranks).where
+        where = placed(self.nranks, self.nodes, self.ppn)
         layout = "" if self.nodes == 1 else f" ({where})"
         return f"{self.collective} on {counted(self.nranks, 'rank')}{layout}, {span}"
 

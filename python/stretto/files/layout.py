@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stretto.counted import placed
+
 
 @dataclass(frozen=True, order=True)
 class RankLayout:
@@ -15,10 +17,7 @@ class RankLayout:
 
     @property
     def where(self) -> str:
-        """Nodes and ranks on them: ``2 x 4``; unless equal, ``2 nodes with at most 4 each``."""
-        if self.nranks == self.nodes * self.ppn:
-            return f"{self.nodes} x {self.ppn}"
-        return f"{self.nodes} nodes with at most {self.ppn} each"
+        return placed(self.nranks, self.nodes, self.ppn)
 
     @property
     def explained(self) -> str:
