@@ -62,8 +62,12 @@ def test_a_combination_is_one_of_several_chances(
     made.file.setting = None
     monkeypatch.setattr(made, "say", print)
     monkeypatch.setattr(made, "turns", lambda *of, **more: None)
-    settings_together.choose(made, tried, rounds, Progress("", quiet=True))
+    first, *others = settings_together.choose(made, tried, rounds, Progress("", quiet=True))
     assert made.file.setting == chosen
+    assert first.startswith(f"{chosen}: gain in new runs") and "stretto run applies it" in first
+    assert others and not any(
+        "applies it" in text or text.startswith(f"{chosen}:") for text in others
+    )
 
 
 def test_a_failed_run_of_a_setting_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,17 +50,20 @@ def choose(
         if best is not None and (detail := runs.failed(best.name)) is not None:
             said[-1] = f"{best.name} now fails ({detail})"
             best, found = None, runs.file
-            said = [text for text in said if text not in found.conclusion]
+            said = _others(said, found.conclusion)
             found.setting, found.chosen, found.confirmed = None, {}, None
             found.outputs, found.compared = None, []
             found.conclusion, found.outcome = [], "inconclusive"
         elif runs.file.setting == tried.name:
             best = tried
-    chosen = runs.file.conclusion if best else []
-    rest = [text for text in said if text not in chosen]
     if not best:
-        rest[0] += "; nothing is set"
-    return [*chosen, *rest]
+        return [f"{said[0]}; nothing is set", *said[1:]]
+    return [*runs.file.conclusion, *_others(said, runs.file.conclusion)]
+
+
+def _others(said: Sequence[str], conclusion: Sequence[str]) -> list[str]:
+    """Return the sentences that are not, or do not begin, one of the conclusion."""
+    return [text for text in said if not any(one.startswith(text) for one in conclusion)]
 
 
 def put_together(runs: SettingRuns, best: Tried, other: Tried) -> Tried | None:
@@ -133,7 +136,8 @@ def _fresh(
     found.setting, found.chosen, found.confirmed = tried.name, dict(tried.environment), gain
     found.outputs = outputs.words(compared, runs.o.rules) if compared else None
     found.compared = [c for c in compared if c.outcome != "same"][:MOST_LISTED]
-    text = f"{text}; this is significant: stretto run applies it to this command"
+    text = f"{text}; this is significant"
     # should what follows be interrupted
-    found.conclusion, found.outcome = [text], "faster"
+    found.conclusion = [f"{text}: stretto run applies it to this command"]
+    found.outcome = "faster"
     return text
