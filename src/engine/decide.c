@@ -140,7 +140,7 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
     if (c->rank || (c->coll[collective].told >> size_class & 1))
         return;
     c->coll[collective].told |= 1ull << size_class;
-    char text[256] = "native", where[300] = "no row for it", size[40] = "any size";
+    char text[256] = "native", where[300] = "no row for it", size[40] = "any size", on[60];
     if (d->run != STRETTO_RUN_NATIVE)
         stretto_choice_format(&d->row->choice, text, sizeof text);
     if (known[collective].sizes != OWN_SIZES)
@@ -149,9 +149,11 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
         snprintf(where, sizeof where, "%s:%d", stretto_the_table.name, d->row->line);
     else if (d->row)
         snprintf(where, sizeof where, "%s", stretto_row_origin(d->row));
-    stretto_say("%s of %s on %d ranks (%d x %d): %s (%s%s%s)", stretto_collective_name(collective),
-                size, c->nranks, c->layout.nnodes, c->ppn, text, where, *d->why ? "; but " : "",
-                d->why);
+    const bool even = c->nranks == c->layout.nnodes * c->ppn;
+    snprintf(on, sizeof on, even ? "%d x %d" : "%d nodes with at most %d each", c->layout.nnodes,
+             c->ppn);
+    stretto_say("%s of %s on %d ranks (%s): %s (%s%s%s)", stretto_collective_name(collective), size,
+                c->nranks, on, text, where, *d->why ? "; but " : "", d->why);
 }
 
 /* Reductions with a radix hold, and bruck_k sends, several whole vectors at a time, at most one a

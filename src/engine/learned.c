@@ -91,7 +91,8 @@ static void add(stretto_learned_list *rs, const stretto_learning *list) {
             .choice = l->trial->rows[learner->chosen].choice,
             .open = !learner->chosen && !learner->native_won,
             .chosen = learner->chosen != 0,
-            .other_order = stretto_collective_reduces(l->collective) && learner->ncandidates > 1,
+            .other_order = stretto_collective_reduces(l->collective) && learner->ncandidates > 1 &&
+                           l->nodes * l->ppn > 2, /* a + b is b + a */
             .pairs = learner->chosen ? g.pairs : learner->tested[0].n,
             .anew = learner->learned_anew,
             .native = g.pairs ? g.native : learner->reference,

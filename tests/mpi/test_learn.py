@@ -79,7 +79,7 @@ def test_learning_leaves_a_table_from_which_the_next_run_starts(tmp_path: Path) 
     # natively each message goes through a socket, and is slower than memory whatever the load
     slow = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
     done = learned(tmp_path, "learning 30000", after=3, env=slow)
-    assert "the order of the sums in reductions changed" in done.stderr
+    assert "order of the sums" not in done.stderr  # two ranks have one order
     assert re.search(r"s saved in this run \(.* to .*\)", done.stderr), done.stderr
     first = read_table(tmp_path / "learned.table")
     rows = {(r.collective, r.low): r for r in first.rows}
@@ -131,8 +131,9 @@ def test_learning_where_nothing_is_called_often_tries_nothing(tmp_path: Path) ->
     )
     assert not (tmp_path / "learned.table").exists()
     # communicators of the same ranks, each with fewer calls, learn one after another
-    done = learned(tmp_path, "learning 1 1000", after=3)
-    assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 2: (?!\d+ calls)", done.stderr)
+    done = learned(tmp_path, "learning 1 1000", ranks=3, after=3)
+    assert re.search(r"learned: allreduce of 8 to 15 bytes on 1 x 3: (?!\d+ calls)", done.stderr)
+    assert "the order of the sums in reductions changed" in done.stderr
 
 
 @pytest.mark.long
