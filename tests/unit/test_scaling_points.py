@@ -293,12 +293,19 @@ def test_points_with_more_ranks_than_cores_are_named_before_any_run(
     launcher: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stretto.cli.scale.cores", lambda: 2, raising=False)
+    allows = "OMPI_MCA_rmaps_base_oversubscribe"
+    monkeypatch.delenv(allows, raising=False)
     options = ["scale", "--dry-run", *launcher[2:]]
     line = ["--", launcher[1], "-n", "2", "true"]
     assert main([*options, "--ranks", "1,2,64", *line]) == 0
     said = capsys.readouterr().err
     assert "warning: 1 x 64 needs more than the 2 cores of this machine" in said
     assert "may refuse them without --oversubscribe" in said
+    monkeypatch.setenv(allows, "1")
+    assert main([*options, "--ranks", "1,2,64", *line]) == 0
+    said = capsys.readouterr().err
+    assert "needs more than the 2 cores" in said and "oversubscribe" not in said
+    monkeypatch.delenv(allows)
     assert main([*options, "--ppn", "1,2", "--threads", "2,3", *line]) == 0
     said = capsys.readouterr().err
     assert "warning: 1 x 2 x 3 threads needs more than" in said and "oversubscribe" not in said

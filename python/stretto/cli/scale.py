@@ -264,7 +264,11 @@ def crowded_words(lines: Mapping[RunPoint, PointCommand], here: int) -> str | No
         f"{names} {verb} more than the {counted(here, 'core')} of this machine; ranks or threads "
         "share cores, so these times do not show scaling"
     )
-    refused = any(
+    allowed = any(
+        name.startswith(("OMPI_MCA_", "PRTE_MCA_")) and "oversubscribe" in f"{name}={value}".lower()
+        for name, value in os.environ.items()
+    )
+    refused = not allowed and any(
         p.nranks > here
         and local[p].command.kind == "openmpi"
         and not any("oversubscribe" in w.lower() for w in local[p].command.words)
