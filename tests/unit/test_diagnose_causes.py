@@ -831,7 +831,10 @@ def test_threads_that_share_cores_are_no_busy_machine(
         [late_by(0, 0, 0, 0)], busy_threads=busy, allowed_cores=allowed, core_wait_s=[0.4] * N,
         cpu_s=[0.6] * N, involuntary=[100] * N,
     )  # fmt: skip
-    found = diagnose(replace(made, nodes=[Node("h", [*range(N)], 9.0, cores)]))
+    line = ["mpirun", "-n", "4", "./app", "-n", "4"]
+    found = diagnose(replace(made, nodes=[Node("h", [*range(N)], 9.0, cores)], command=line))
+    ranks = 2 if cause == "more_ranks_than_cores" else 4
+    assert found.next_command == f"stretto diagnose -- mpirun -n {ranks} ./app -n 4"
     assert list(named(found.causes)) == [cause]
     assert seen in found.causes[0].evidence[0] and do in " ".join(found.causes[0].steps)
     assert bool(found.causes[0].steps) == bool(do)

@@ -31,6 +31,7 @@ minor part of the run, nothing is said against tuning.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -231,7 +232,7 @@ class _Study(FileCauses):
         elif withheld is not None:
             out.can_help, out.verdict = None, withheld
             again = "check" if self.p.tools else "diagnose"
-            out.next_command = f"stretto {again} -- {self.command}"
+            out.next_command = f"stretto {again} -- {shlex.join(busy.with_fewer_ranks(self.p))}"
         elif out.can_help:
             out.verdict = (
                 f"tuning can help: collectives take longer than expected, by an estimated {gain}"

@@ -85,6 +85,23 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     )
 
 
+def with_fewer_ranks(profile: Profile) -> list[str]:
+    """Return the command with one rank per core, if its ranks share the cores of one node.
+
+    Else, or where no ``-n`` is the number of its ranks, the command as it was typed. One rank alone
+    shows nothing.
+    """
+    crowd, words = crowd_of(profile), list(profile.command)
+    if crowd is None or crowd.of_threads or crowd.bound or crowd.ranks != profile.nranks:
+        return words
+    if crowd.cores == 1 or core_wait_s(profile) >= own_wait_s(profile):
+        return words
+    for at, word in enumerate(words[:-1]):
+        if word in ("-n", "-np", "--np", "--ntasks") and words[at + 1] == str(crowd.ranks):
+            return [*words[: at + 1], str(crowd.cores), *words[at + 2 :]]
+    return words
+
+
 def lacks_calls(profile: Profile) -> str | None:
     """Return why nothing is known about tuning, None where the profile shows the run."""
     why = tools_note(profile)
