@@ -751,8 +751,9 @@ def test_messages_between_nodes_lead_to_an_order_of_ranks(number: int) -> None:
 
 @pytest.mark.parametrize(
     ("messages", "serves"),
-    [(BOTH, True), (RING, False), (EVERY, False), ([(0, 1, 900, 800), *BOTH[1:]], False)],
-)
+    [(BOTH, True), (RING, False), (EVERY, False), ([(0, 1, 900, 800), *BOTH[1:]], False),
+     ([(r, r ^ 1, 100, 800) for r in range(N)], False)],  # one partner
+)  # fmt: skip
 def test_neighbourhood_collective_is_offered_to_equal_exchanges_alone(
     messages: Any, serves: bool
 ) -> None:

@@ -190,7 +190,8 @@ class PatternCauses(Causes):
     def neighbourhood_steps(self) -> list[str]:
         """Return what to change where each rank exchanges messages with few ranks, equally often.
 
-        What a neighbourhood collective would gain is not known before it is tried.
+        What a neighbourhood collective would gain is not known before it is tried; with one partner
+        it joins no messages.
         """
         pairs = self._pairs()
         both = sum(min(m, pairs.get((t, s), 0)) for (s, t), m in pairs.items())
@@ -199,7 +200,7 @@ class PatternCauses(Causes):
         partners = Counter(s for s, _ in pairs)
         most = max(partners.values())
         fewest, highest = min(pairs.values()), max(pairs.values())
-        every = len(partners) == self.n and most <= min(NEIGHBOURS, max(self.n - 2, 1))
+        every = len(partners) == self.n and 1 < most <= min(NEIGHBOURS, self.n - 2)
         if not every or fewest < 0.9 * highest or highest < 10:
             return []
         return [
