@@ -366,6 +366,24 @@ def test_run_through_a_container_does_not_say_that_the_choice_applies(
         assert ("apptainer may prevent it from reaching the ranks (--verbose" in said) == may_fail
 
 
+def test_learn_names_where_its_report_goes_before_the_program_can_redirect_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--", *MPIS["openmpi4"].require().launcher(2), "./show.sh"]
+    monkeypatch.setattr("stretto.cli.start.execute", lambda *_: None)
+    monkeypatch.chdir(folder)
+    cases = {
+        "learn": "stretto-show.sh/show.sh.learned.table",
+        "learn -o t.table": "t.table",
+        "run": None,
+    }
+    for command, written in cases.items():
+        assert main([*command.split(), *words]) == 0
+        line = "rank 0 prints to its standard error what was learned, and writes {}\n"
+        said = capsys.readouterr().err
+        assert (line.format(written) in said) if written else "learned" not in said, said
+
+
 def test_variables_of_the_user_are_handed_on_without_a_table(folder: Path) -> None:
     path = table("openmpi4", folder / "my.table")
     cases = {

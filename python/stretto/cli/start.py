@@ -48,6 +48,12 @@ def start(
         )
     else:
         say(f"stretto: {applied.words}")
+    if learn and applied.libraries:  # the program may have redirected it: WRF to rsl.error.0000
+        table_out = out or learned_table(job)
+        say(
+            "stretto: at the end rank 0 prints to its standard error what was learned, and writes "
+            f"{table_out}"
+        )
     job = with_settings(job, applied.settings)
     argv, environ = prepare(job, applied.libraries, applied.variables)
     execute(argv, environ)
