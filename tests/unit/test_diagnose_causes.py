@@ -660,6 +660,32 @@ def test_causes_in_files_end_with_what_to_type(
         assert cause.next_command == "stretto io -n 2 --write --dir /d --bytes 2147483648"
 
 
+@pytest.mark.parametrize(
+    ("changed", "left_out"),
+    [({}, True), ({"last_share": [0.3, 0.2, 0.2, 0.3]}, False), ({"last_share": None}, False),
+     ({"io_s": [0.5, 0.5, 0.5, 0.5]}, False)],
+)  # fmt: skip
+def test_rank_that_does_the_file_access_of_the_others_is_left_out(
+    changed: dict[str, Any], left_out: bool
+) -> None:
+    """A rank of WRF's quilting waits as it should; it is neither imbalance nor serial writing."""
+    waits = [0.2, 0.2, 0.2, 9.0]
+    reduce = of_four("MPI_Reduce", "collective", waits, wait_s=waits, transfer_s=[0.01] * N,
+                     sampled=100)  # fmt: skip
+    uses = [replace(used(0, 0, WHOLE, reads=False), ranks=[0, 1, 3], path="/d/wrfout_d01_x"),
+            replace(used(WHOLE, reads=False), ranks=[3])]  # fmt: skip
+    values: dict[str, Any] = {
+        "io_s": [0.0, 0.0, 0.0, 0.5], "file_uses": uses, "wall_s": [10.0] * N,
+        "last_share": [0.4, 0.3, 0.28, 0.02], **changed,
+    }  # fmt: skip
+    found = diagnose(many([reduce], (9.8, 9.8, 9.8, 0.5), **values))
+    noted = [w for w in found.warnings if w.startswith("rank 3 is an I/O rank")]
+    assert bool(noted) == left_out, found.warnings
+    causes = {c.name for c in found.causes if c.share > 0.03}
+    assert ("imbalance" in causes or "moving_imbalance" in causes) != left_out, causes
+    assert not (left_out and "serial_io" in causes)
+
+
 @pytest.mark.parametrize(("node", "crowded"), [("h", True), ("h.site.org", True), ("n1", False)])
 def test_cores_are_counted_where_they_are_known(node: str, crowded: bool) -> None:
     host = Host("h", "c", 1, "k", 1)

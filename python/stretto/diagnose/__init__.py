@@ -22,6 +22,8 @@ each other, and what communication takes beyond what its size should cost:
   can help), the volume's part is bandwidth (it cannot, rails and fewer bytes can). What single
   calls take beyond the typical one is interruption, by the operating system or other jobs.
 
+Ranks that only do the file access of the others are left out (`io_ranks`).
+
 The numbers are upper bounds: causes hide behind each other. Waits for nonblocking collectives and
 neighbourhood collectives are judged like blocking ones, those for persistent ones, too; `Overlap`
 says how much of what blocking calls would have taken is hidden. One-sided communication and
@@ -39,6 +41,7 @@ from stretto.counted import counted, seconds
 from stretto.diagnose import busy
 from stretto.diagnose.causes import Cause
 from stretto.diagnose.files import FileCauses
+from stretto.diagnose.io_ranks import io_ranks, without, words
 from stretto.diagnose.judged import Unjudged, split_barriers, split_empty, unjudged, unjudged_words
 from stretto.diagnose.numbers import MINOR, Network, mean
 from stretto.diagnose.overlap import Overlap, overlaps
@@ -104,9 +107,16 @@ def diagnose(
 
     `command`: what was typed, for the commands that are suggested; by default the profile's words.
     """
-    study = _Study(profile.recorded_part(), where, network or Network())
+    part = profile.recorded_part()
+    crowded = (
+        busy.own_wait_s(part) > 0
+    )  # with more ranks than cores, those that wait take cores too
+    serving = [] if crowded else [part.number(r) for r in io_ranks(part)]
+    study = _Study(without(profile, serving), where, network or Network())
     study.command = command or study.command
     found = study.result()
+    if serving:
+        found.warnings.append(words(serving))
     if profile.unrecorded_ranks:
         found.warnings.append(
             f"nothing was recorded on ranks {rank_words(profile.unrecorded_ranks)}: the diagnosis "

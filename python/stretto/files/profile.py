@@ -332,12 +332,21 @@ def _part(whole: Profile, kept: list[int]) -> Profile:
         "node_matrix": matrix(whole.node_matrix, new_node),
         "file_uses": None
         if whole.file_uses is None
-        else [replace(f, ranks=[new[r] for r in f.ranks]) for f in whole.file_uses],
+        else [u for f in whole.file_uses if (u := _use_of(f, new)).ranks],
         "timeline": None
         if whole.timeline is None
         else [replace(e, rank=new[e.rank]) for e in whole.timeline if e.rank in new],
     }
     return _Part(**values, numbers=kept)
+
+
+def _use_of(use: FileUse, new: dict[int, int]) -> FileUse:
+    """Return what some ranks, by their new numbers, did with a file."""
+    kept = [i for i, rank in enumerate(use.ranks) if rank in new]
+    lists: dict[str, Any] = {
+        k: [v[i] for i in kept] for k, v in vars(use).items() if isinstance(v, list) and v
+    }
+    return replace(use, **lists | {"ranks": [new[use.ranks[i]] for i in kept]})
 
 
 def _per_rank(name: str, values: Sequence[float] | None, n: int) -> Iterator[str]:
