@@ -34,10 +34,11 @@ from stretto.tune import application
 from stretto.tune.application import little, missing_words
 from stretto.tune.limit import limit_of
 from stretto.tune.needs import Shape, find_needs
+from stretto.tune.outputs import stamps
 from stretto.tune.place import COPIES, Place, check_copy, fresh
 from stretto.tune.predict import predict
 from stretto.tune.profiled import _check_metric, _file_with_metric, recorded_here
-from stretto.tune.session import Options
+from stretto.tune.session import Options, Tuning
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
 from stretto.tune.verify import TuneResult, both_ways
 from stretto.tune.words import conclude, needs_lines, no_help, rest_words, start_words
@@ -81,24 +82,34 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
 
 
 def test_metric_that_only_a_written_file_has_names_the_file(tmp_path: Path) -> None:
-    for name in ("rsl.out.0000", "old.log", "wrfout"):
-        (tmp_path / name).write_bytes(b"Timing for main: 1.5 elapsed" if name[0] != "w" else b"\0")
-    os.utime(tmp_path / "old.log", ns=(1, 1))  # not of this run
-    options = Options(
+    case = tmp_path / "case"
+    case.mkdir()
+    (case / "old.log").write_text("Timing for main: 1.5 elapsed")
+    before = stamps(case, [case / "old.log"])
+    (case / "wrfout").write_bytes(b"CDF\1\0")
+    (case / "rsl.out.0000").write_text("Timing for main: 1.5 elapsed")
+    session: Any = Tuning.__new__(Tuning)
+    session.o = Options(
         ["mpirun", "./wrf.exe"], tmp_path / "out",
-        make_metric(r"main: ([\d.]+)", "lower", None), Place(tmp_path, tmp_path / "out" / COPIES),
+        make_metric(r"main: ([\d.]+)", "lower", None), Place(case, tmp_path / "out" / COPIES),
     )  # fmt: skip
-    session: Any = SimpleNamespace(o=options)
     silent = Result(0, 1.0)
-    found = _file_with_metric(session, silent, tmp_path, 2)
+    found = _file_with_metric(session, silent, case, before)
     assert found == "rsl.out.0000"
-    assert _file_with_metric(session, Result(0, 1.0, "main: 2.5"), tmp_path, 2) is None
+    assert _file_with_metric(session, Result(0, 1.0, "main: 2.5"), case, before) is None
     with pytest.raises(StrettoError) as error:
         _check_metric(session, silent, found)
     whole = "print that file: sh -c 'mpirun ./wrf.exe && cat rsl.out.0000'"
     assert error.value.remedy and error.value.remedy.endswith(whole)
-    (tmp_path / found).unlink()
-    assert _file_with_metric(session, silent, tmp_path, 2) is None
+    # a failed run: its texts outlive the copy, those of the input and binary ones are not kept
+    session.keep_failed(silent, case, before)
+    assert session.logs_words() == ""
+    session.keep_failed(Result(1, 1.0), case, before)
+    kept = tmp_path / "out" / "outputs" / "failed"
+    assert session.logs_words() == f"; the texts that it wrote are in {kept}"
+    assert [p.name for p in kept.iterdir()] == [found]
+    (case / found).unlink()
+    assert _file_with_metric(session, silent, case, before) is None
 
 
 def test_open_points_name_the_launches_or_the_budget_they_lack() -> None:

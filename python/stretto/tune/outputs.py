@@ -12,7 +12,9 @@ import hashlib
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +31,8 @@ PRINTED = "standard output"
 MOST_TEXT_BYTES = 16 << 20
 #: and so many bytes of all runs together are kept for comparing line by line
 MOST_KEPT_BYTES = 512 << 20
+#: of a failed run: files as large as this are kept, and so many of them
+MOST_LOG_BYTES, MOST_LOGS = 1 << 20, 64
 _PIECE = 1 << 20
 #: what came of comparing, in words behind a number
 _OUTCOMES = {
@@ -92,6 +96,25 @@ def stamps(directory: Path, files: Iterable[Path]) -> dict[str, Stamp]:
         name = str(path.relative_to(directory))
         out[name] = (found.st_size, found.st_mtime_ns, found.st_ino)
     return out
+
+
+def written(directory: Path, files: Iterable[Path], before: dict[str, Stamp]) -> list[Path]:
+    """Return the files that a run has written or changed; `before`: their stamps when it began."""
+    paths = list(files)
+    now = stamps(directory, paths)
+    names = {str(p.relative_to(directory)): p for p in paths}
+    return [p for n, p in names.items() if now.get(n) != before.get(n) and p.is_file()]
+
+
+def keep_logs(directory: Path, files: Iterable[Path], target: Path) -> None:
+    """Keep the short texts of a failed run, whose copy is removed: its error may only be there."""
+    shutil.rmtree(target, ignore_errors=True)
+    for path in sorted(files)[:MOST_LOGS]:
+        with suppress(OSError):
+            if path.stat().st_size <= MOST_LOG_BYTES and b"\0" not in (data := path.read_bytes()):
+                kept = target / path.relative_to(directory)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_bytes(data)
 
 
 class Outputs:

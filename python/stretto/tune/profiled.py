@@ -21,7 +21,7 @@ from stretto.launch.said import ending
 from stretto.profile.record import failure_of, profiles_here, record
 from stretto.profile.show import tools_note
 from stretto.progress import Progress
-from stretto.tune.outputs import MOST_TEXT_BYTES
+from stretto.tune.outputs import MOST_TEXT_BYTES, Stamp, stamps
 from stretto.tune.place import case_files, fresh, make_output
 from stretto.tune.session import Tuning
 from stretto.tune.trials import find_value
@@ -79,8 +79,9 @@ def profile_of(session: Tuning) -> Profile:
     make_output(session.o.out)
     session.programs = [take(p) for p in program_files(session.job)]
     title = f"one run of {session.name}, recorded"
-    began, since = time.monotonic(), time.time_ns()
+    began = time.monotonic()
     with Progress(title), fresh(session.o.place) as cwd, _directory(cwd):
+        before = stamps(cwd, case_files(session.o.place, cwd))
         recorded = record(
             session.run_words(cwd),
             output=path.resolve() if path.is_absolute() else session.home / path,
@@ -90,7 +91,8 @@ def profile_of(session: Tuning) -> Profile:
             environ=session.run_environ(cwd),
             typed=session.o.words,
         )
-        in_file = _file_with_metric(session, recorded.result, cwd, since)
+        session.keep_failed(recorded.result, cwd, before)
+        in_file = _file_with_metric(session, recorded.result, cwd, before)
     took = time.monotonic() - began
     session.require_in_budget(recorded.result)
     if failure := failure_of(recorded):
@@ -100,7 +102,7 @@ def profile_of(session: Tuning) -> Profile:
             f"{failure}; last output: {last or 'none'}",
             " ".join(recorded.profile.command),
             "first make CMD run without Stretto; if it needs files outside its directory, use "
-            "--in-place or --reset-command",
+            f"--in-place or --reset-command{session.logs_words()}",
         )
     found = recorded.profile
     if (missing := tools_note(found)) is not None:
@@ -125,14 +127,15 @@ def _asked_layout(session: Tuning) -> str:
     return "{} x {} (nodes x ranks), {} ranks".format(*("?" if n is None else n for n in parts))
 
 
-def _file_with_metric(session: Tuning, result: Result, cwd: Path, since_ns: int) -> str | None:
+def _file_with_metric(
+    session: Tuning, result: Result, cwd: Path, before: dict[str, Stamp]
+) -> str | None:
     """Return a text that CMD wrote with a metric that it did not print: WRF has its times there."""
     if find_value(session.o.metric, result) is not None:
         return None
-    for path in sorted(case_files(session.o.place, cwd)):
+    for path in sorted(session.changed_files(cwd, before)):
         with suppress(OSError):
-            found = path.stat()
-            if found.st_mtime_ns < since_ns or not 0 < found.st_size <= MOST_TEXT_BYTES:
+            if path.stat().st_size > MOST_TEXT_BYTES:
                 continue
             text = replace(result, stdout=path.read_text("utf-8", "replace"), stderr="")
             if find_value(session.o.metric, text) is not None:

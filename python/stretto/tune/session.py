@@ -18,7 +18,7 @@ from stretto.launch.execute import Result
 from stretto.launch.job import understand
 from stretto.launch.naming import app_name, program_word
 from stretto.measure.candidates import by_itself
-from stretto.tune.outputs import Outputs, Rules, stamps
+from stretto.tune.outputs import Outputs, Rules, Stamp, keep_logs, stamps, written
 from stretto.tune.outside import for_copies, uncopied_notes, variables_for
 from stretto.tune.place import Place, case_files, check_copy, fresh
 from stretto.tune.trials import Trial, longest_s, once
@@ -26,6 +26,8 @@ from stretto.tune.unchanged import newer, program_files
 
 #: the fewest pairs of runs of CMD with which a test can be made
 PAIRS = 6
+#: holds what the last failed run wrote, in `outputs`
+FAILED = "failed"
 
 
 def refuse_applied(family: Family, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
@@ -164,8 +166,22 @@ class Tuning:
             )  # fmt: skip
             if kept is not None:
                 kept.keep(draft, trial.result, cwd, before, case_files(self.o.place, cwd))
+            self.keep_failed(trial.result, cwd, before)
         self.beside_s = time.monotonic() - began - trial.result.wall_s
         return None if trial.result.timed_out and self.over else trial
+
+    def changed_files(self, cwd: Path, before: dict[str, Stamp]) -> list[Path]:
+        return written(cwd, case_files(self.o.place, cwd), before)
+
+    def keep_failed(self, result: Result, cwd: Path, before: dict[str, Stamp]) -> None:
+        """Keep the logs of a run that failed in a copy."""
+        if result.status != 0 and self.o.place.copied:
+            keep_logs(cwd, self.changed_files(cwd, before), self.o.out / "outputs" / FAILED)
+
+    def logs_words(self) -> str:
+        """Return where the logs of the failed run are; empty: it wrote none, or in CMD's place."""
+        logs = self.o.out / "outputs" / FAILED
+        return f"; the texts that it wrote are in {logs}" if logs.is_dir() else ""
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
         """Refuse to add to runs of another program; name files of the case that may be others."""

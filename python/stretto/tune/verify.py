@@ -342,7 +342,9 @@ def finished(session: Tuning, draft: Run, trial: Trial, remedy: str) -> Run:
         how = "it took too long" if result.timed_out else ended(result)
         if draft.kind == "native":
             remedy = "run it by hand: it must run twice on identical files"
-        raise CommandFailedError(f"the {draft.kind} run failed: {how}", command, remedy)
+        raise CommandFailedError(
+            f"the {draft.kind} run failed: {how}", command, remedy + session.logs_words()
+        )
     value = find_value(session.o.metric, result)
     if value is None:
         raise StrettoError(
