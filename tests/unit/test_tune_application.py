@@ -40,7 +40,7 @@ from stretto.tune.predict import predict
 from stretto.tune.profiled import _check_metric, _file_with_metric, recorded_here
 from stretto.tune.session import Options, Tuning
 from stretto.tune.trials import find_value, gain, judged, make_metric, order
-from stretto.tune.verify import TuneResult, both_ways
+from stretto.tune.verify import TuneResult, _lacking, both_ways
 from stretto.tune.words import conclude, needs_lines, no_help, rest_words, start_words
 
 HOST = Host("h", "c", 2, "k", 1)
@@ -68,7 +68,9 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path)
     options = Options(["mpirun", "./a"], tmp_path, make_metric(None, "lower", None), place)
     found = TuneResult(["it is faster"], True, table=tmp_path / "a.table")
-    session: Any = SimpleNamespace(o=options, run_s=60.0, wants_budget=False, wanted_launches=None)
+    session: Any = SimpleNamespace(
+        o=options, run_s=60.0, wants_budget=False, wanted_launches=None, wanted_pairs=None
+    )
     short = _following(found, session)
     session.run_s = 700.0
     long = _following(found, session)
@@ -79,6 +81,15 @@ def test_tune_of_a_long_job_ends_by_naming_learn(tmp_path: Path) -> None:
     session.wants_budget, session.wanted_launches = False, 9
     again = "the same command with --launches 9    # continues"
     assert _following(found, session) == [again, *short]
+    # all pairs of --pairs were made: neither the budget ended, nor would more of it help
+    untested = Verdict("inconclusive", "3 pairs are too few", "missing: 3 more pairs", False)
+    session.wanted_launches, options.budget_s = None, 360.0
+    for options.pairs, made, text in ((3, 6, "3 more pairs (--pairs 6)"), (6, 6, "of --budget")):
+        session.whole_s, session.wants_budget, session.wanted_pairs = 9.0, False, None
+        assert _lacking(session, untested, options.pairs, made).missing.endswith(text)
+        assert session.wants_budget == ("budget" in text)
+        if session.wanted_pairs:
+            assert _following(found, session)[0] == again.replace("launches 9", "pairs 6")
 
 
 def test_metric_that_only_a_written_file_has_names_the_file(tmp_path: Path) -> None:
@@ -486,7 +497,7 @@ def test_verdict_names_limit_busy_machine_medians_and_missing_runs(
     session = SimpleNamespace(
         o=options, name="a", say=said.append, named=str, left_s=lambda: next(left), whole_s=4.0,
         written=None, path=lambda kind: tmp_path / f"a.{kind}", run_s=1.0, wants_budget=False,
-        wanted_launches=None,
+        wanted_launches=None, wanted_pairs=None,
         job=SimpleNamespace(mpi=SimpleNamespace(identity=MPI)),
     )  # fmt: skip
 

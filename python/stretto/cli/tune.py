@@ -81,9 +81,9 @@ def _following(found: TuneResult, session: Tuning) -> list[str]:
         out.insert(0, "the same command with --restart    # on an idle machine")
     if session.wants_budget:
         out.insert(0, "the same command again    # continues")
-    if session.wanted_launches is not None:
-        more = f"the same command with --launches {session.wanted_launches}    # continues"
-        out.insert(0, more)
+    for option, wanted in (("pairs", session.wanted_pairs), ("launches", session.wanted_launches)):
+        if wanted is not None:
+            out.insert(0, f"the same command with --{option} {wanted}    # continues")
     if session.run_s > LONG_JOB_S:
         out.append(f"stretto learn {job}    # CMD is long: learns during one run")
     return out

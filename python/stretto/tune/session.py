@@ -80,6 +80,7 @@ class Tuning:
         self.cut = False
         #: launches or a larger budget with which the same command may decide what is open
         self.wanted_launches: int | None = None
+        self.wanted_pairs: int | None = None
         self.wants_budget = False
         #: what a run takes besides: the copy of its directory, its outputs
         self.beside_s = 0.0

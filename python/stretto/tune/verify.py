@@ -325,9 +325,14 @@ def _affordable(session: Tuning) -> int:
 
 
 def _lacking(session: Tuning, found: Verdict, pairs: int, made: int) -> Verdict:
-    """Add to a verdict without a test how much budget it lacks."""
+    """Add to a verdict without a test how many pairs or how much budget it lacks."""
     wanted = max(pairs, PAIRS)
-    if found.tested or session.o.budget_s is None or made >= 2 * wanted:
+    if found.tested or made >= 2 * wanted:
+        return found
+    if session.o.pairs is not None and made >= 2 * pairs:  # all that --pairs asks for
+        session.wanted_pairs = PAIRS
+        return replace(found, missing=f"{found.missing} (--pairs {PAIRS})")
+    if session.o.budget_s is None:
         return found
     session.wants_budget = True
     more = duration((2 * wanted - made) * session.whole_s)
