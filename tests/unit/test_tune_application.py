@@ -405,6 +405,10 @@ def test_what_is_too_large_is_not_copied(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(StrettoError, match="too large") as caught:
         check_copy(Place(tmp_path, tmp_path / "o" / COPIES))
     assert "--reset-command" in str(caught.value.remedy)
+    assert "links to its input" in str(caught.value.remedy)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "big").symlink_to("../big")
+    check_copy(Place(tmp_path / "new", tmp_path / "o" / COPIES))  # and links to it do not count
     with pytest.raises(StrettoError):
         check_copy(Place(Path("/"), tmp_path / "o" / COPIES))
 

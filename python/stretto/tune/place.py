@@ -118,7 +118,10 @@ def check_copy(place: Place) -> None:
     """Refuse to copy a directory that is too large to be one job's, before anything was run."""
     if not place.copied:
         return
-    remedy = "use --reset-command, or --in-place if CMD can run again on its results"
+    remedy = (
+        "run CMD in a new directory with links to its input, or use "
+        "--reset-command, or --in-place if CMD can run again on its results"
+    )
     if place.base in (Path("/"), home()):
         raise StrettoError("CMD is not run in a copy of this directory", place.base, remedy)
     total = 0
