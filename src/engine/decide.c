@@ -144,7 +144,7 @@ static void tell(stretto_comm *c, stretto_collective collective, const stretto_d
     if (d->run != STRETTO_RUN_NATIVE)
         stretto_choice_format(&d->row->choice, text, sizeof text);
     if (known[collective].sizes != OWN_SIZES)
-        snprintf(size, sizeof size, "%zu bytes", d->bytes);
+        snprintf(size, sizeof size, "%zu byte%s", d->bytes, d->bytes == 1 ? "" : "s");
     if (d->row && d->row->line > 0)
         snprintf(where, sizeof where, "%s:%d", stretto_the_table.name, d->row->line);
     else if (d->row)

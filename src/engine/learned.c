@@ -160,13 +160,19 @@ void stretto_learned_write(bool now) {
 static void say_result(const stretto_learned *r) {
     char choice[256], sizes[64] = "";
     stretto_choice_format(&r->choice, choice, sizeof choice);
-    if (r->high != SIZE_MAX)
+    if (r->low == r->high)
+        snprintf(sizes, sizeof sizes, " of %zu byte%s", r->low, r->low == 1 ? "" : "s");
+    else if (r->high != SIZE_MAX)
         snprintf(sizes, sizeof sizes, " of %zu to %zu bytes", r->low, r->high);
     const char *name = stretto_collective_name(r->collective);
     if (r->open)
         stretto_say("learned: %s%s on %d x %d: %llu calls after the first %d are too few for a "
                     "choice",
                     name, sizes, r->nodes, r->ppn, r->calls, stretto_config.learn_after);
+    else if (!r->chosen && (r->saved < 0 || r->saved > 0))
+        stretto_say("learned: %s%s on %d x %d: native again; a choice was given up (%.3g s saved "
+                    "by it)",
+                    name, sizes, r->nodes, r->ppn, r->saved);
     else if (!r->chosen)
         stretto_say("learned: %s%s on %d x %d: native is kept; no tried algorithm is faster", name,
                     sizes, r->nodes, r->ppn);
@@ -201,8 +207,11 @@ STRETTO_COLD void stretto_learned_end(void) {
         snprintf(interval, sizeof interval, "%.3g to %.3g", saved - spread, saved + spread);
     if (rs.n == 0)
         stretto_say("nothing was learned: no size of a collective was called more than "
-                    "%d times on a communicator that Stretto handles",
-                    stretto_config.learn_after);
+                    "%d times on a communicator that Stretto handles%s",
+                    stretto_config.learn_after,
+                    stretto_config.reproducible
+                        ? "; reductions are not counted, as STRETTO_REPRODUCIBLE is set"
+                        : "");
     else
         stretto_say("learned: %.3g s saved in this run (%s); exploring cost %.2g s%s%s", saved,
                     interval, total_lost, table ? "; table for the next run: " : "",

@@ -321,7 +321,7 @@ STRETTO_COLD void stretto_engine_init(void) {
         if (w->xpmem && w->rank == 0 && stretto_config.verbose)
             stretto_say("XPMEM works among the ranks of this node");
     }
-    if (w->rank == 0)
+    if (w->rank == 0 && !stretto_config.learn) /* which makes the rows */
         check_layout(w);
     w->probe_comm = w->node_nranks > 1 ? w->node_comm : MPI_COMM_WORLD;
     w->probe_tag = w->node_nranks > 1 ? 0 : 32767; /* the application has its messages there */
