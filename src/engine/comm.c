@@ -31,6 +31,9 @@ static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = 0;
 static _Atomic int holding; /* communicators with resources */
 STRETTO_TLS int setting_up; /* an MPI may call MPI_* of its own inside; those go straight through */
+/* Key of that which is being freed, or whose freeing failed with an error handler that never
+ * returned; 0: none. */
+STRETTO_TLS uint64_t closing;
 
 _Thread_local __attribute__((tls_model("initial-exec"))) stretto_comm *stretto_counting;
 
@@ -228,8 +231,12 @@ static void set_up(stretto_comm *c) {
     atomic_fetch_add(&holding, c->holds);
 }
 
+static bool left_alone(MPI_Comm comm) {
+    return setting_up || comm == MPI_COMM_NULL || key_of(comm) == closing;
+}
+
 STRETTO_COLD stretto_comm *stretto_comm_seen(MPI_Comm comm) {
-    if (setting_up || comm == MPI_COMM_NULL)
+    if (left_alone(comm))
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
     setting_up++;
@@ -255,7 +262,7 @@ void stretto_comm_counted(MPI_Comm comm, int rc) {
 }
 
 stretto_comm *stretto_comm_ready(MPI_Comm comm) {
-    if (setting_up || comm == MPI_COMM_NULL)
+    if (left_alone(comm))
         return NULL;
     stretto_comm *c = stretto_comm_find(comm);
     setting_up++;
@@ -269,6 +276,8 @@ stretto_comm *stretto_comm_ready(MPI_Comm comm) {
 }
 
 void stretto_comm_made(MPI_Comm comm) {
+    if (key_of(comm) == closing) /* the handle is used again */
+        closing = 0;
     if (STRETTO_LIKELY(stretto_config.after > 0) || !stretto_the_world.active)
         return;
     stretto_comm *c = stretto_comm_ready(comm);
@@ -280,8 +289,14 @@ void stretto_comm_made(MPI_Comm comm) {
         stretto_comm_graph(c);
 }
 
-void stretto_comms_closing(bool begin) {
-    setting_up += begin ? 1 : -1;
+uint64_t stretto_comm_closing(MPI_Comm comm) {
+    const uint64_t before = closing;
+    closing = key_of(comm);
+    return before;
+}
+
+void stretto_comm_closed(uint64_t before) {
+    closing = before;
 }
 
 void stretto_comm_release(MPI_Comm comm) {

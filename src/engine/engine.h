@@ -285,9 +285,11 @@ void stretto_comm_made(MPI_Comm comm);
 void stretto_comm_release(MPI_Comm comm);
 void stretto_comms_init(void);
 int stretto_comms_count(void); /* number that hold memory or a shadow here */
-/* Between begin (true) and end (false) no state is created on this thread: a communicator is being
- * freed, and calls from callbacks of the application go to the MPI. */
-void stretto_comms_closing(bool begin);
+/* In between no state of comm is created on this thread: it is being freed, and calls on it from
+ * callbacks of the application go to the MPI. An error handler may leave without the end; otherwise
+ * the end gets what the beginning returned, since callbacks free communicators too. */
+uint64_t stretto_comm_closing(MPI_Comm comm);
+void stretto_comm_closed(uint64_t before);
 /* Calls f for every communicator with a state; none is created or freed meanwhile. */
 void stretto_comms_each(void (*f)(const stretto_comm *c));
 /* Sets one communicator up (setup.c); collective. Sets status. */

@@ -5,6 +5,7 @@
 #include "engine/memory.h"
 #include "engine/shadow.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,12 @@ static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER; /* for all that foll
 static stretto_learned_list gone;                           /* of communicators that were freed */
 static double total_lost, total_taken;
 static time_t written; /* the last table */
+
+/* Numbers have a point here, whatever locale the application has set. Returns what uselocale gets
+ * afterwards. */
+static locale_t with_points(void) {
+    return uselocale(newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)); /* no memory: glibc's own */
+}
 
 void stretto_learned_spent(double lost, double taken, double *all_lost, double *all_taken) {
     pthread_mutex_lock(&keeping);
@@ -147,8 +154,10 @@ void stretto_learned_write(bool now) {
         written = t;
     if (now || t - written >= WRITE_SECONDS) {
         const stretto_learned_list rs = all_now();
+        const locale_t before = with_points();
         if (rs.n)
             stretto_learned_table_write(&rs);
+        uselocale(before);
         free(rs.all);
         written = t;
     }
@@ -192,6 +201,7 @@ STRETTO_COLD void stretto_learned_end(void) {
         return;
     stretto_learned_write(true);
     pthread_mutex_lock(&keeping);
+    const locale_t before = with_points();
     const stretto_learned_list rs = all_now();
     char interval[64] = "not measured: no choice was compared with native";
     double saved = 0, spread = 0;
@@ -220,5 +230,6 @@ STRETTO_COLD void stretto_learned_end(void) {
         stretto_say("learned: the order of the sums in reductions changed during the run "
                     "(STRETTO_REPRODUCIBLE=1 keeps one)");
     free(rs.all);
+    uselocale(before);
     pthread_mutex_unlock(&keeping);
 }

@@ -6,8 +6,20 @@
 
 bool stretto_native_persistent;
 
-/* Decided as the blocking call would be. What is one rank's own affair (its arguments, its memory)
- * is agreed here, where all ranks may wait for each other. */
+stretto_comm *stretto_operation_misfit(stretto_operation *o) {
+    stretto_comm *c = o->c;
+    stretto_comm_calls *calls = &c->coll[o->collective];
+    calls->ours--, calls->native++;
+    stretto_operation_give_back(o);
+    return c;
+}
+
+void stretto_operation_taken(stretto_comm *c) {
+    stretto_channel_take(c, NULL, false);
+}
+
+/* Decided as the blocking call would be. What is one rank's own affair (its memory) is agreed here,
+ * where all ranks may wait for each other. */
 bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     stretto_comm *c = o->c;
     stretto_comm_calls *calls = &c->coll[o->collective];
@@ -20,7 +32,7 @@ bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
         calls->native++;
         if (stretto_config.verbose && c->rank == 0)
             stretto_say("a persistent %s on %d ranks stays native: no memory, too many of them, or "
-                        "wrong arguments, which the MPI reports",
+                        "arguments that only the MPI takes",
                         stretto_collective_name(o->collective), c->nranks);
         stretto_operation_give_back(o);
         return false;

@@ -82,24 +82,21 @@ int MPI_Finalize(void) {
     return PMPI_Finalize();
 }
 
-int MPI_Comm_free(MPI_Comm *comm) {
+static int release(MPI_Comm *comm, int (*close)(MPI_Comm *)) {
     if (!comm || *comm == MPI_COMM_NULL) /* an error, whose handler may never return */
-        return PMPI_Comm_free(comm);
+        return close(comm);
     if (stretto_the_world.active)
         stretto_comm_release(*comm);
-    stretto_comms_closing(true);
-    int rc = STRETTO_NATIVE(PMPI_Comm_free(comm));
-    stretto_comms_closing(false);
+    const uint64_t before = stretto_comm_closing(*comm);
+    int rc = STRETTO_NATIVE(close(comm));
+    stretto_comm_closed(before);
     return rc;
 }
 
+int MPI_Comm_free(MPI_Comm *comm) {
+    return release(comm, PMPI_Comm_free);
+}
+
 int MPI_Comm_disconnect(MPI_Comm *comm) {
-    if (!comm || *comm == MPI_COMM_NULL) /* an error, whose handler may never return */
-        return PMPI_Comm_disconnect(comm);
-    if (stretto_the_world.active)
-        stretto_comm_release(*comm);
-    stretto_comms_closing(true);
-    int rc = STRETTO_NATIVE(PMPI_Comm_disconnect(comm));
-    stretto_comms_closing(false);
-    return rc;
+    return release(comm, PMPI_Comm_disconnect);
 }

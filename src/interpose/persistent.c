@@ -12,6 +12,13 @@
 #define START(assignments, native)                                                                 \
     if (o) {                                                                                       \
         assignments;                                                                               \
+        if (!stretto_operation_fits(o)) {                                                          \
+            stretto_comm *misfit = stretto_operation_misfit(o);                                    \
+            const int rc = STRETTO_NATIVE(native);                                                 \
+            if (rc == MPI_SUCCESS)                                                                 \
+                stretto_operation_taken(misfit);                                                   \
+            return rc;                                                                             \
+        }                                                                                          \
         if (stretto_operation_init(o, request))                                                    \
             return MPI_SUCCESS;                                                                    \
     }                                                                                              \

@@ -57,13 +57,16 @@ static bool load_library(void) {
     void *library = dlopen("libxpmem.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         library = dlopen("libxpmem.so", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
+    if (!library) {
+        dlerror(); /* is no error of the application's */
         return false;
+    }
     stretto_xpmem_library found;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *function = dlsym(library, functions[i].name);
         if (!function) {
             dlclose(library);
+            dlerror();
             return false;
         }
         memcpy((char *)&found + functions[i].at, &function, sizeof function);
