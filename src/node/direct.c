@@ -73,10 +73,9 @@ size_t stretto_direct_fold(stretto_node *node, const stretto_remote *operand,
                            const unsigned char *src, unsigned char *out, size_t count, size_t size,
                            stretto_reduce_fn reduce) {
     size_t piece = STRETTO_NODE_DIRECT_PIECE / size;
-    unsigned char *sum = malloc(2 * piece * size);
-    if (!sum)
+    if (!node->sums && !(node->sums = malloc(2 * STRETTO_NODE_DIRECT_PIECE)))
         return 0;
-    unsigned char *next = sum + piece * size;
+    unsigned char *sum = node->sums, *next = sum + piece * size;
     size_t done = 0;
     while (done < count) {
         size_t part = stretto_least(piece, count - done), offset = done * size;
@@ -85,10 +84,8 @@ size_t stretto_direct_fold(stretto_node *node, const stretto_remote *operand,
             const void *right = src + offset;
             if (r != node->me)
                 right = stretto_remote_look(node, &operand[r], offset, r ? next : sum, part * size);
-            if (!right) {
-                free(sum);
+            if (!right)
                 return done;
-            }
             if (left) /* only the last step, when nothing can fail any more, writes out */
                 reduce(left, right, r == node->nlocal - 1 ? out + offset : sum, part);
             left = r == 0 ? right : sum;
@@ -96,7 +93,6 @@ size_t stretto_direct_fold(stretto_node *node, const stretto_remote *operand,
         done += part;
         node->wait.progress(node->wait.progress_arg);
     }
-    free(sum);
     return done;
 }
 

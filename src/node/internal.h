@@ -135,6 +135,7 @@ struct stretto_node {
     stretto_costs_seen *seen;                /* rank 0's: [nlocal] */
     unsigned char *scratch[STRETTO_SCRATCH]; /* each for the longest small message */
     unsigned char *room; /* where they lie, and `seen` as well; NULL: in short_scratch */
+    unsigned char *sums; /* two pieces, for direct reductions; NULL before the first one */
     _Alignas(64) unsigned char short_scratch[STRETTO_SCRATCH][64];
 };
 

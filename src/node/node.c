@@ -170,6 +170,7 @@ void stretto_node_detach(stretto_node *node) {
         return;
     free(node->domains);
     free(node->room);
+    free(node->sums);
     free(node->pids);
     free(node->peers);
     free(node);

@@ -49,7 +49,7 @@ def test_state_of_the_process_is_changed_as_by_the_mpi_alone(name: str, tmp_path
         {"table": table, "learn": 1, "learn_after": 1, "learn_block": 2, "learn_table": learned},
         {"choice": FLAT, "nonblocking": "calls", "fake_ppn": 1},
     ):
-        done = job(name, "side_effects", ranks=2, after=1, **settings)  # type: ignore[arg-type]
+        done = job(name, "side_effects", ranks=2, after=1, **settings)
         more = changes(done) - native
         if "learn" in settings:  # it divides times
             more = {one for one in more if "flags of exceptions: 0 -> 20" not in one}
@@ -77,7 +77,7 @@ def test_call_that_fails_on_one_rank_leaves_later_calls_alone(
     name: str, case: str, settings: dict[str, object]
 ) -> None:
     """A freeing whose error handler never returns, a persistent collective that is made again."""
-    done = job(name, f"refusals {case}", ranks=2, choice=SHM, after=1, timeout=60, **settings)  # type: ignore[arg-type]
+    done = job(name, f"refusals {case}", ranks=2, choice=SHM, after=1, timeout=60, **settings)
     assert "refusals done" in done.stdout
 
 
