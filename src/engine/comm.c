@@ -10,6 +10,7 @@
 #include "engine/channels.h"
 #include "engine/operation.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,11 +225,13 @@ static stretto_comm *create(MPI_Comm comm) {
 }
 
 static void set_up(stretto_comm *c) {
+    const int error = errno; /* the application's */
     stretto_outstanding_lend();
     stretto_comm_setup(c);
     stretto_outstanding_return();
     c->holds = c->arena >= 0 || c->has_shadow;
     atomic_fetch_add(&holding, c->holds);
+    errno = error;
 }
 
 static bool left_alone(MPI_Comm comm) {

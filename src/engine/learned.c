@@ -5,6 +5,7 @@
 #include "engine/memory.h"
 #include "engine/shadow.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +148,8 @@ static stretto_learned_list all_now(void) {
 
 void stretto_learned_write(bool now) {
     if (stretto_the_world.rank || (!now && stretto_in_threads()))
-        return; /* others may be in the middle of a block */
+        return;              /* others may be in the middle of a block */
+    const int error = errno; /* the application's */
     const time_t t = time(NULL);
     pthread_mutex_lock(&keeping);
     if (!written)
@@ -162,6 +164,7 @@ void stretto_learned_write(bool now) {
         written = t;
     }
     pthread_mutex_unlock(&keeping);
+    errno = error;
 }
 
 /* ---- the words ------------------------------------------------------------------------------- */

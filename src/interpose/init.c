@@ -6,13 +6,16 @@
 #include "engine/engine.h"
 #include "engine/operation.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void begin(void) {
+    const int error = errno; /* the application's */
     stretto_everywhere();
     stretto_engine_init();
     stretto_evidence_begin();
+    errno = error;
 }
 
 /* With STRETTO_NONBLOCKING the helper thread needs an MPI that several threads may call. */

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
@@ -213,8 +214,10 @@ static void put_library(state *s) {
 }
 
 static void look(state *s) {
+    const int error = errno;
     s->n = 0;
     put_arithmetic(s);
+    put(s, "errno", "%d", error);
     put_descriptors(s);
     put_signals(s);
     put_process(s);
@@ -229,9 +232,11 @@ static state before, after;
 static void begin(const char *name) {
     step_name = name;
     fflush(stdout);
+    feclearexcept(FE_ALL_EXCEPT);
+    errno = 0;
     look(&before);
     feclearexcept(FE_ALL_EXCEPT);
-    strcpy(before.value[0], "0");
+    errno = 0;
 }
 
 static void end(void) {
