@@ -472,7 +472,7 @@ def test_files_that_not_all_hosts_see_are_not_run(
             wrong = [v for v in found if v.status == "wrong"]
             apart = only_a == str(out) and len(hosts) == 2
             assert bool(wrong) == apart and bool(ran) != apart
-            assert all(v.why.startswith("b does not see them") for v in wrong)
+            assert all(v.why.startswith("b does not see these files") for v in wrong)
             assert all("to a shared file system" in (v.remedy or "") for v in wrong)
 
 
