@@ -48,6 +48,16 @@ const char *stretto_bench_collective_name(stretto_bench_collective collective);
 /* Allreduce (self too), reduce, reduce_scatter, reduce_scatter_block, scan, exscan. */
 bool stretto_bench_reduces(stretto_bench_collective collective);
 
+/* How each timed call is made; the job's words in job.c. */
+typedef enum {
+    STRETTO_BENCH_BLOCKING,
+    STRETTO_BENCH_NONBLOCKING, /* MPI_Ix and MPI_Wait */
+    STRETTO_BENCH_PERSISTENT,  /* MPI_Start and MPI_Wait; a request is made once */
+    STRETTO_BENCH_FORMS
+} stretto_bench_form;
+
+const char *stretto_bench_form_name(stretto_bench_form form);
+
 /* A control variable of the MPI (MPI_T) and the number that it is given. */
 typedef struct {
     const char *name, *value;
@@ -83,6 +93,7 @@ typedef struct {
     double batch_us;    /* aimed length of a batch of back-to-back calls */
     int min_batches, max_batches;
     bool cold; /* rotate through buffers larger than the caches */
+    stretto_bench_form form;
     bool throughput, latency;
     bool yield;                            /* more ranks than cores: no windows, no spinning */
     bool reference;                        /* time an exchange of messages beside every case */
@@ -170,6 +181,8 @@ typedef struct {
     unsigned mask;     /* number of buffers - 1 */
     char *send, *recv; /* first buffers; buffer k at + k * stride */
     void *send_storage, *recv_storage;
+    stretto_bench_form form;
+    MPI_Request request;  /* of a persistent call that is made, else null */
     bool exchanges;       /* the reference is run, not the collective */
     char *sent, *arrived; /* its buffers, NULL without a reference */
 } stretto_bench_call;
@@ -209,6 +222,10 @@ int stretto_bench_blocks_sent(const stretto_bench_call *call);
 int stretto_bench_blocks_received(const stretto_bench_call *call);
 stretto_bench_part stretto_bench_sent(const stretto_bench_call *call, int block);
 stretto_bench_part stretto_bench_received(const stretto_bench_call *call, int block);
+/* Collective: makes the request of a persistent call on `comm`, unless it is there; of other forms
+ * nothing. An MPI error code. */
+int stretto_bench_call_make(stretto_bench_call *call);
+int stretto_bench_call_free(MPI_Request *request); /* null is left alone */
 /* n calls back to back (of the reference where `exchanges`); an MPI error code. */
 int stretto_bench_call_run(stretto_bench_call *call, int n);
 /* reference.c: makes its buffers. 0, or -1: no memory. */
@@ -322,6 +339,7 @@ typedef struct {
     double begin;                                                        /* monotonic, this rank */
     int (*choose)(MPI_Comm, const char *, const char *, char *, size_t); /* NULL: not preloaded */
     int (*last)(MPI_Comm, const char *, char *, size_t);
+    int (*counters)(MPI_Comm, const char *, unsigned long long *, unsigned long long *);
     stretto_flags *flags; /* of two ranks on one node, else NULL */
     unsigned flag_count;
     double flag_ns; /* the last delay */

@@ -14,6 +14,7 @@ int stretto_bench_call_open(stretto_bench_call *call, const stretto_bench_case *
     memset(call, 0, sizeof *call);
     call->shape = shape;
     call->comm = comm;
+    call->request = MPI_REQUEST_NULL;
     MPI_Comm_rank(comm, &call->rank);
     MPI_Comm_size(comm, &call->nranks);
     call->count = shape->bytes / stretto_bench_datatype_size(shape->datatype);
@@ -75,15 +76,26 @@ void stretto_bench_call_close(stretto_bench_call *call) {
 }
 
 /* The switch stands outside the loop: what is timed is the call. */
-#define LOOP(CALL)                                                                                 \
+#define EACH(CALL)                                                                                 \
     for (int i = 0; i < n && rc == MPI_SUCCESS; i++) {                                             \
-        size_t at = ((unsigned)i & mask) * stride;                                                 \
-        (void)at;                                                                                  \
+        at = ((unsigned)i & mask) * stride;                                                        \
         rc = CALL;                                                                                 \
-    }                                                                                              \
+    }
+/* The collective in the form that is timed; a persistent one is made here, for run to start. */
+#define CALL(Name, name, ...)                                                                      \
+    if (call->form == STRETTO_BENCH_BLOCKING)                                                      \
+        EACH(MPI_##Name(__VA_ARGS__))                                                              \
+    else if (call->form == STRETTO_BENCH_NONBLOCKING)                                              \
+        EACH(wait_for(MPI_I##name(__VA_ARGS__, &call->request), &call->request))                   \
+    else                                                                                           \
+        rc = MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, &call->request);                        \
     break
 
-int stretto_bench_call_run(stretto_bench_call *call, int n) {
+static inline int wait_for(int rc, MPI_Request *request) {
+    return rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+}
+
+static int collective(stretto_bench_call *call, int n) {
     MPI_Datatype type = stretto_bench_datatype(call->shape->datatype);
     MPI_Op op = stretto_bench_operation(call->shape->operation);
     MPI_Comm comm = call->comm;
@@ -92,48 +104,75 @@ int stretto_bench_call_run(stretto_bench_call *call, int n) {
     int own = (int)call->own, *sends = call->sends, *recvs = call->recvs;
     int *from = call->send_at, *to = call->recv_at;
     unsigned mask = call->mask;
-    size_t stride = call->stride;
-    if (call->exchanges)
-        return stretto_bench_reference_run(call, n);
+    size_t stride = call->stride, at = 0;
+    (void)at; /* a barrier has no buffers */
     switch (call->shape->collective) {
-    case STRETTO_BENCH_ALLREDUCE: LOOP(MPI_Allreduce(send + at, recv + at, count, type, op, comm));
-    case STRETTO_BENCH_BCAST: LOOP(MPI_Bcast(recv + at, count, type, root, comm));
-    case STRETTO_BENCH_REDUCE: LOOP(MPI_Reduce(send + at, recv + at, count, type, op, root, comm));
+    case STRETTO_BENCH_ALLREDUCE:
+        CALL(Allreduce, allreduce, send + at, recv + at, count, type, op, comm);
+    case STRETTO_BENCH_BCAST: CALL(Bcast, bcast, recv + at, count, type, root, comm);
+    case STRETTO_BENCH_REDUCE:
+        CALL(Reduce, reduce, send + at, recv + at, count, type, op, root, comm);
     case STRETTO_BENCH_ALLGATHER:
-        LOOP(MPI_Allgather(send + at, count, type, recv + at, count, type, comm));
+        CALL(Allgather, allgather, send + at, count, type, recv + at, count, type, comm);
     case STRETTO_BENCH_ALLTOALL:
-        LOOP(MPI_Alltoall(send + at, count, type, recv + at, count, type, comm));
+        CALL(Alltoall, alltoall, send + at, count, type, recv + at, count, type, comm);
     case STRETTO_BENCH_GATHER:
-        LOOP(MPI_Gather(send + at, count, type, recv + at, count, type, root, comm));
+        CALL(Gather, gather, send + at, count, type, recv + at, count, type, root, comm);
     case STRETTO_BENCH_SCATTER:
-        LOOP(MPI_Scatter(send + at, count, type, recv + at, count, type, root, comm));
+        CALL(Scatter, scatter, send + at, count, type, recv + at, count, type, root, comm);
     case STRETTO_BENCH_REDUCE_SCATTER_BLOCK:
-        LOOP(MPI_Reduce_scatter_block(send + at, recv + at, count, type, op, comm));
+        CALL(Reduce_scatter_block, reduce_scatter_block, send + at, recv + at, count, type, op,
+             comm);
     case STRETTO_BENCH_ALLGATHERV:
-        LOOP(MPI_Allgatherv(send + at, own, type, recv + at, recvs, to, type, comm));
+        CALL(Allgatherv, allgatherv, send + at, own, type, recv + at, recvs, to, type, comm);
     case STRETTO_BENCH_ALLTOALLV:
-        LOOP(MPI_Alltoallv(send + at, sends, from, type, recv + at, recvs, to, type, comm));
+        CALL(Alltoallv, alltoallv, send + at, sends, from, type, recv + at, recvs, to, type, comm);
     case STRETTO_BENCH_GATHERV:
-        LOOP(MPI_Gatherv(send + at, own, type, recv + at, recvs, to, type, root, comm));
+        CALL(Gatherv, gatherv, send + at, own, type, recv + at, recvs, to, type, root, comm);
     case STRETTO_BENCH_SCATTERV:
-        LOOP(MPI_Scatterv(send + at, sends, from, type, recv + at, own, type, root, comm));
+        CALL(Scatterv, scatterv, send + at, sends, from, type, recv + at, own, type, root, comm);
     case STRETTO_BENCH_REDUCE_SCATTER:
-        LOOP(MPI_Reduce_scatter(send + at, recv + at, recvs, type, op, comm));
-    case STRETTO_BENCH_SCAN: LOOP(MPI_Scan(send + at, recv + at, count, type, op, comm));
-    case STRETTO_BENCH_EXSCAN: LOOP(MPI_Exscan(send + at, recv + at, count, type, op, comm));
+        CALL(Reduce_scatter, reduce_scatter, send + at, recv + at, recvs, type, op, comm);
+    case STRETTO_BENCH_SCAN: CALL(Scan, scan, send + at, recv + at, count, type, op, comm);
+    case STRETTO_BENCH_EXSCAN: CALL(Exscan, exscan, send + at, recv + at, count, type, op, comm);
     case STRETTO_BENCH_NEIGHBOR_ALLGATHER:
-        LOOP(MPI_Neighbor_allgather(send + at, count, type, recv + at, count, type, comm));
+        CALL(Neighbor_allgather, neighbor_allgather, send + at, count, type, recv + at, count, type,
+             comm);
     case STRETTO_BENCH_NEIGHBOR_ALLGATHERV:
-        LOOP(MPI_Neighbor_allgatherv(send + at, own, type, recv + at, recvs, to, type, comm));
+        CALL(Neighbor_allgatherv, neighbor_allgatherv, send + at, own, type, recv + at, recvs, to,
+             type, comm);
     case STRETTO_BENCH_NEIGHBOR_ALLTOALL:
-        LOOP(MPI_Neighbor_alltoall(send + at, count, type, recv + at, count, type, comm));
+        CALL(Neighbor_alltoall, neighbor_alltoall, send + at, count, type, recv + at, count, type,
+             comm);
     case STRETTO_BENCH_NEIGHBOR_ALLTOALLV:
-        LOOP(
-            MPI_Neighbor_alltoallv(send + at, sends, from, type, recv + at, recvs, to, type, comm));
-    case STRETTO_BENCH_BARRIER: LOOP(MPI_Barrier(comm));
+        CALL(Neighbor_alltoallv, neighbor_alltoallv, send + at, sends, from, type, recv + at, recvs,
+             to, type, comm);
+    case STRETTO_BENCH_BARRIER: CALL(Barrier, barrier, comm);
     case STRETTO_BENCH_SELF:
-        LOOP(MPI_Allreduce(send + at, recv + at, count, type, op, MPI_COMM_SELF));
+        CALL(Allreduce, allreduce, send + at, recv + at, count, type, op, MPI_COMM_SELF);
     case STRETTO_BENCH_COLLECTIVES: break;
     }
+    return rc;
+}
+
+int stretto_bench_call_make(stretto_bench_call *call) {
+    bool made = call->request != MPI_REQUEST_NULL;
+    if (call->form != STRETTO_BENCH_PERSISTENT || call->exchanges || made)
+        return MPI_SUCCESS;
+    return collective(call, 0);
+}
+
+int stretto_bench_call_free(MPI_Request *request) {
+    return *request == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(request);
+}
+
+int stretto_bench_call_run(stretto_bench_call *call, int n) {
+    int rc = MPI_SUCCESS;
+    if (call->exchanges)
+        return stretto_bench_reference_run(call, n);
+    if (call->form != STRETTO_BENCH_PERSISTENT)
+        return collective(call, n);
+    for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+        rc = wait_for(MPI_Start(&call->request), &call->request);
     return rc;
 }

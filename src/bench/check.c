@@ -148,15 +148,19 @@ int stretto_bench_call_check(stretto_bench_call *call, MPI_Comm control,
     for (int generation = 0; generation < GENERATIONS && *correct; generation++) {
         bool right = true;
         int rc;
-        if (call->shape->collective == STRETTO_BENCH_BARRIER)
+        stretto_bench_blocks_set(call, generation == RAGGED);
+        rc =
+            stretto_bench_call_make(call); /* for these blocks, which must stay until it is freed */
+        if (rc == MPI_SUCCESS && call->shape->collective == STRETTO_BENCH_BARRIER)
             rc = check_barrier(call, control, clock, generation, &right, detail, detail_size);
-        else {
-            stretto_bench_blocks_set(call, generation == RAGGED);
+        else if (rc == MPI_SUCCESS) {
             fill(call, generation);
             rc = stretto_bench_call_run(call, 1);
             right = rc == MPI_SUCCESS && compare(call, generation, detail, detail_size);
-            stretto_bench_blocks_set(call, false);
         }
+        if (rc == MPI_SUCCESS)
+            rc = stretto_bench_call_free(&call->request);
+        stretto_bench_blocks_set(call, false);
         if (rc != MPI_SUCCESS)
             return rc;
         double first = -(right ? call->nranks : call->rank); /* the least, negative: the largest */

@@ -2,12 +2,10 @@
  *
  *   stretto-job 1
  *   output FILE | status FILE | variant NAME | launch N | seed N | budget S | ci R | batch US
- *   batches MIN MAX | buffers warm|cold | modes throughput,latency | yield 0|1 | reference 0|1
- *   fake_clock OFFSET_US DRIFT_PPM
- *   case COLLECTIVE BYTES DATATYPE OPERATION ROOT
- *   candidate CHOICE            (of the case above)
- *   set VARIABLE NUMBER         (of the candidate above: a control variable of MPI_T)
- *   end
+ *   batches MIN MAX | buffers warm|cold | calls blocking|nonblocking|persistent | modes
+ * throughput,latency | yield 0|1 | reference 0|1 fake_clock OFFSET_US DRIFT_PPM case COLLECTIVE
+ * BYTES DATATYPE OPERATION ROOT candidate CHOICE            (of the case above) set VARIABLE NUMBER
+ * (of the candidate above: a control variable of MPI_T) end
  *
  * File names run to the end of their line. All ranks parse the same text, so all agree. */
 #include "bench/bench.h"
@@ -42,6 +40,8 @@ static const char *const collectives[STRETTO_BENCH_COLLECTIVES] = {
     [STRETTO_BENCH_SELF] = "self",
 };
 
+static const char *const forms[STRETTO_BENCH_FORMS] = {"blocking", "nonblocking", "persistent"};
+
 bool stretto_bench_reduces(stretto_bench_collective collective) {
     switch (collective) {
     case STRETTO_BENCH_ALLREDUCE:
@@ -73,6 +73,19 @@ static bool parse_int(const char *word, int low, int high, int *value) {
         return false;
     *value = (int)number;
     return true;
+}
+
+const char *stretto_bench_form_name(stretto_bench_form form) {
+    return forms[form];
+}
+
+static bool parse_form(const char *word, stretto_bench_form *form) {
+    for (int f = 0; f < STRETTO_BENCH_FORMS; f++)
+        if (strcmp(word, forms[f]) == 0) {
+            *form = (stretto_bench_form)f;
+            return true;
+        }
+    return false;
 }
 
 static const char *parse_pattern(stretto_bench_case *shape, const char *text, int nranks) {
@@ -174,6 +187,8 @@ static const char *parse_words(stretto_bench_job *job, char **words, int nwords,
         job->seed = strtoull(value, NULL, 10);
     else if (strcmp(key, "buffers") == 0 && (!strcmp(value, "warm") || !strcmp(value, "cold")))
         job->cold = strcmp(value, "cold") == 0;
+    else if (strcmp(key, "calls") == 0 && parse_form(value, &job->form))
+        ;
     else if (strcmp(key, "modes") == 0) {
         job->throughput = strstr(value, "throughput") != NULL;
         job->latency = strstr(value, "latency") != NULL;

@@ -98,6 +98,7 @@ static int run(const char *path) {
     /* dlsym returns an object pointer for what is a function: the union of POSIX. */
     *(void **)&bench.choose = dlsym(RTLD_DEFAULT, "stretto_choose");
     *(void **)&bench.last = dlsym(RTLD_DEFAULT, "stretto_last");
+    *(void **)&bench.counters = dlsym(RTLD_DEFAULT, "stretto_counters");
     bench.clock = stretto_bench_clock_new(MPI_COMM_WORLD, &job);
     if (!bench.clock) {
         snprintf(error, sizeof error, "the clocks could not be compared (no memory, or MPI)");

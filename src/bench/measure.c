@@ -41,7 +41,15 @@ static bool choose(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     return rc == 0;
 }
 
-/* What is done between has the candidate's settings and communicator. */
+/* Calls of Stretto's that are not blocking may be left to the MPI without a word: it counts. */
+static bool count(stretto_bench_case_run *m, unsigned long long *ours, unsigned long long *native) {
+    stretto_bench *bench = m->bench;
+    return bench->job->form != STRETTO_BENCH_BLOCKING && bench->counters &&
+           bench->counters(bench->work, stretto_bench_collective_name(m->shape->collective), ours,
+                           native) == 0;
+}
+
+/* What is done between has the candidate's settings, communicator and request. */
 static int within(stretto_bench_case_run *m, stretto_bench_candidate *c,
                   int (*what)(stretto_bench_case_run *, stretto_bench_candidate *)) {
     stretto_bench *bench = m->bench;
@@ -49,10 +57,19 @@ static int within(stretto_bench_case_run *m, stretto_bench_candidate *c,
                          stretto_bench_collective_name(m->shape->collective), m->shape->bytes,
                          c->name);
     int rc = stretto_bench_place_enter(m, c);
+    unsigned long long ours = 0, native = 0, ours_now, native_now;
+    count(m, &ours, &native);
     m->call.exchanges = c->reference;
+    m->call.request = c->request;
     if (rc == MPI_SUCCESS)
         rc = what(m, c);
+    c->request = m->call.request;
+    m->call.request = MPI_REQUEST_NULL;
     m->call.exchanges = false;
+    if (count(m, &ours_now, &native_now)) {
+        c->ours += ours_now - ours;
+        c->native += native_now - native;
+    }
     int left = stretto_bench_place_leave(m, c);
     return rc == MPI_SUCCESS ? left : rc;
 }
@@ -69,6 +86,7 @@ static int first_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
         return rc;
     }
     double us = 0, aim = bench->job->batch_us;
+    rc = stretto_bench_call_make(&m->call);
     for (c->batch = 1; rc == MPI_SUCCESS; c->batch *= 2) {
         /* The least of three: one disturbance must not decide on the size of all batches. */
         us = STRETTO_BENCH_MISSED;
@@ -82,6 +100,8 @@ static int first_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
         if (us >= STRETTO_BENCH_MISSED || us * c->batch * 2 > aim || c->batch >= MOST_CALLS)
             break;
     }
+    if (rc == MPI_SUCCESS) /* the checks of the other candidates change the blocks */
+        rc = stretto_bench_call_free(&m->call.request);
     if (rc != MPI_SUCCESS)
         return rc;
     c->estimate = us < STRETTO_BENCH_MISSED ? 1e-6 * us : 1e-6 * aim / c->batch;
@@ -109,7 +129,9 @@ static int visit(stretto_bench_case_run *m, stretto_bench_candidate *c) {
     stretto_bench_flag_since(bench);
     int warm = c->batch / 8, rc;
     warm = warm < 1 ? 1 : warm > 32 ? 32 : warm;
-    rc = stretto_bench_batch(m, warm, &us);
+    rc = stretto_bench_call_make(&m->call);
+    if (rc == MPI_SUCCESS)
+        rc = stretto_bench_batch(m, warm, &us);
     if (rc == MPI_SUCCESS && bench->job->throughput)
         rc = stretto_bench_take_throughput(m, c);
     if (rc == MPI_SUCCESS && bench->job->latency && !bench->job->yield)
@@ -184,6 +206,8 @@ static int rounds(stretto_bench_case_run *m) {
         if (rc == MPI_SUCCESS)
             rc = stretto_bench_control_bcast(&stop, sizeof stop, 0, bench->control);
     }
+    for (int i = 0; rc == MPI_SUCCESS && i < m->n; i++)
+        rc = stretto_bench_call_free(&m->candidates[i].request);
     free(order);
     return rc;
 }
@@ -200,8 +224,12 @@ static int last_calls(stretto_bench_case_run *m, stretto_bench_candidate *c) {
 }
 
 static int finish(stretto_bench_case_run *m, stretto_bench_candidate *c) {
+    const stretto_bench *bench = m->bench;
+    const stretto_bench_form form = bench->job->form;
     bool calls = c->active && !c->reference && choose(m, c);
     int rc = calls ? within(m, c, last_calls) : MPI_SUCCESS;
+    if (calls && bench->counters && form != STRETTO_BENCH_BLOCKING && (c->native || !c->ours))
+        snprintf(c->done_by, sizeof c->done_by, "native: %s calls", stretto_bench_form_name(form));
     stretto_bench_place_close(c);
     return rc;
 }
@@ -274,6 +302,7 @@ static int measure_case(stretto_bench *bench, int index, char *error, size_t err
         snprintf(error, error_size, "no memory for the messages of the reference");
         opened = -1;
     }
+    m.call.form = bench->job->form;
     m.candidates = calloc((size_t)m.n, sizeof *m.candidates);
     bool bad = opened != 0 || !m.candidates, any = false;
     rc = stretto_bench_control_any(bad, &any, bench->control);
@@ -292,6 +321,7 @@ static int measure_case(stretto_bench *bench, int index, char *error, size_t err
         m.candidates[i].choice = choice;
         m.candidates[i].reference = choice == &messages;
         m.candidates[i].comm = MPI_COMM_NULL;
+        m.candidates[i].request = MPI_REQUEST_NULL;
         stretto_bench_status(bench->out, index, bench->job->ncases,
                              stretto_bench_collective_name(shape->collective), shape->bytes,
                              choice->name);

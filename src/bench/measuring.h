@@ -17,7 +17,9 @@ typedef struct {
     const stretto_bench_choice *choice;
     MPI_Comm comm; /* of its own where it has settings, else MPI_COMM_NULL */
     bool active, correct, refused;
-    bool reference; /* no candidate: messages (reference.c) */
+    bool reference;                  /* no candidate: messages (reference.c) */
+    MPI_Request request;             /* of persistent calls: made once, else null */
+    unsigned long long ours, native; /* calls that the library carried out, and left to the MPI */
     int batch;
     double estimate; /* s per call */
     stretto_bench_values throughput, latency;

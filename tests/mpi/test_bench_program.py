@@ -110,6 +110,45 @@ def test_the_library_carries_out_what_is_chosen(name: str, tmp_path: Path) -> No
     assert all(s["done_by"].startswith("native") for s in theirs if "done_by" in s)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_calls_that_do_not_block_are_checked_and_named(name: str, tmp_path: Path) -> None:
+    """Stretto's and native, all in one launch for each form; what stays native is named."""
+    mpi, intel = ALL[name].require(), name.startswith("intel")
+    cases = CASES.replace("CANDIDATE", "native\ncandidate shm")
+    cases += "case alltoallv 40 MPI_INT MPI_SUM 0 0:50,2:50\ncandidate native\ncandidate shm\n"
+    cases += "".join(
+        f"case {c} 40 MPI_INT MPI_SUM 0 near(-1,1,1)\ncandidate native\ncandidate direct\n"
+        for c in NEIGHBORHOODS
+    )
+    preload = {
+        "LD_PRELOAD": str(library("openmpi5" if name == "openmpi5" else mpi.family)),
+        "STRETTO_API": "1",
+        "STRETTO_NONBLOCKING": "calls",
+    }
+    for form in ("nonblocking", "persistent"):
+        if intel and form == "persistent":  # others of 2021.18 are wrong (gather), or may crash
+            cases = "".join(
+                f"case {c} 64 MPI_INT MPI_SUM 0\ncandidate native\n"
+                for c in ("allreduce", "alltoallv")
+            )
+        text = job(tmp_path, cases, f"calls {form}", "yield 1").replace("batches 6", "batches 2")
+        done = bench(name, tmp_path, text, **preload)
+        if (name, form) == ("openmpi4", "persistent"):
+            assert done.returncode != 0
+            assert "MPI_Allreduce_init was called, but the MPI" in done.stderr
+            continue
+        assert done.returncode == 0, done.stderr
+        samples = lines(tmp_path)[1:]
+        assert all(s["correct"] and not s.get("refused") for s in samples), samples
+        timed = {s["collective"] for s in samples if s["times_us"]}
+        assert timed == {line.split()[1] for line in cases.splitlines() if "case " in line}
+        for s in samples:
+            stretto = not intel and s["candidate"] != "native"
+            by = s["candidate"] if stretto else f"native: {form} calls"
+            assert s["done_by"].startswith(by), s
+        (tmp_path / "out").unlink()
+
+
 @pytest.mark.parametrize(("name", "ranks"), [("openmpi4", 3), ("intel", 2)])
 def test_a_wrong_algorithm_is_wrong_and_no_more(name: str, ranks: int, tmp_path: Path) -> None:
     """Where it is the MPI's for the whole process, nothing else of the launch may rest on it."""

@@ -14,13 +14,14 @@ from stretto.errors import UsageError
 from stretto.output import print_json, say
 
 with lazily():
-    from stretto.files.bench import Bench
+    from stretto.files.bench import BLOCKING, Bench
     from stretto.files.identity import collect
     from stretto.files.profile import read_profile
     from stretto.files.table import NEIGHBORHOODS
     from stretto.measure import settings as s
     from stretto.measure.baseline import fair
     from stretto.measure.blocks import check_graph, parse_pattern, recorded_pattern, whole_pattern
+    from stretto.measure.calls import beside_bare, check_calls
     from stretto.measure.candidates import (
         labels,
         list_lines,
@@ -41,7 +42,8 @@ stretto bench -n 4 --collective alltoallv --blocks 0:75,4:25     # three blocks 
 stretto bench -n 8 --collective neighbor_alltoall --graph 'torus(4x2)'
 stretto bench -n 4 --list --collective bcast       # the algorithms of the MPI
 stretto bench -n 4 --collective bcast --candidates 'native:all'
-stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form"""
+stretto bench -n 2 --osu --candidates bare     # the MPI alone, in OSU's form
+stretto bench -n 4 --collective alltoallv --calls persistent --mpi mpich"""
 
 
 _Candidates = Annotated[
@@ -78,6 +80,15 @@ _Graph = Annotated[
 _Operation = Annotated[str, o.option(o.WHAT, "MPI_SUM, MAX, MIN, PROD, LAND, LOR, BAND or BOR.")]
 _Datatype = Annotated[str | None, o.option(o.WHAT, "MPI_DOUBLE, MPI_FLOAT, MPI_INT, ...")]
 _Cold = Annotated[bool, o.option(o.WHAT, "Rotate through buffers larger than caches.")]
+_Calls = Annotated[
+    str,
+    o.option(
+        o.WHAT,
+        "blocking; nonblocking (MPI_Ibcast, MPI_Wait); or persistent (MPI_Start, MPI_Wait on a "
+        "request that is made once). No overlap with computation is measured.",
+        "--calls",
+    ),
+]
 _Stall = Annotated[
     float,
     o.option(
@@ -106,6 +117,7 @@ def command(
     datatype: _Datatype = None,
     budget: o.Budget = None,
     cold: _Cold = False,
+    calls: _Calls = "blocking",
     seed: o.Seed = 1,
     stall: _Stall = 60.0,
     separate_launches: o.SeparateLaunches = False,
@@ -134,11 +146,14 @@ def command(
     given = None if candidates is None else split_candidates(candidates)
     if given == []:
         raise UsageError("no candidate is named", "--candidates", "leave it out for all that fit")
+    check_calls(calls, installation, given, cold)
     if list_native:
         _list(names, place, as_json)
         return
     patterns = _patterns(blocks, graph, names, ranks)
     cases = Shapes(names, wanted, given, datatype, operation, root, patterns).cases(place, say)
+    if calls != BLOCKING:
+        cases = beside_bare(cases)
     settings = s.Settings(
         nranks=ranks,
         cases=tuple(cases),
@@ -151,10 +166,12 @@ def command(
         seed=seed,
         budget_s=seconds,
         cold=cold,
+        calls=calls,
         oversubscribed=place.oversubscribed,
         stall_s=stall,
     )
-    path = out or Path(f"{installation.family}-{place.nodes}x{place.each}.bench.jsonl")
+    kind = "" if calls == BLOCKING else f".{calls}"
+    path = out or Path(f"{installation.family}-{place.nodes}x{place.each}{kind}.bench.jsonl")
     if not announce(settings, installation.name, path, say, restart, yes, dry_run):
         if as_json:
             print_json(planned(settings, path, restart))
@@ -204,11 +221,14 @@ def _show(
 ) -> None:
     times = timings(bench)
     both = any(NATIVE in t for t in times.values())
-    comparisons = fair(times) if both else compare(times, BARE)
+    alone = bench.header.calls != BLOCKING
+    comparisons = fair(times, alone) if both else compare(times, BARE)
     if as_json:
-        print_json({**results_json(times, comparisons, notes), "file": str(path)})
+        found = results_json(times, comparisons, notes)
+        print_json({"calls": settings.calls, **found, "file": str(path)})
     elif osu:
         print("\n".join(osu_lines(bench)))
     else:
         words = labels(installation, (c for case in settings.cases for c in case.candidates))
-        print("\n".join(table_lines(times, comparisons, words)))
+        lines = table_lines(times, comparisons, words)
+        print("\n".join([f"{settings.calls} calls"] * alone + lines))

@@ -13,6 +13,7 @@ from stretto.export.sizes import OWN_SIZE
 from stretto.export.tested import TestedPoint, points_in
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
+from stretto.files.calls import need_blocking
 from stretto.files.export import ExportPoint
 from stretto.files.identity import Host, MPIIdentity, other_cpu
 from stretto.files.layout import RankLayout
@@ -196,6 +197,7 @@ def read_results(paths: Sequence[Path]) -> Results:
                 "these results are simulated; an export needs measurements", path,
                 "measure them: stretto bench --candidates 'bare;native:all'",
             )  # fmt: skip
+        need_blocking(bench, path)
         need_baseline(bench, path)
         benches.append((layout_of(bench, path), bench))
     if mpi is None:

@@ -22,6 +22,7 @@ from stretto.kinds import Source
 
 SCHEMA = "stretto-bench"
 WHAT = "bench results"
+BLOCKING = "blocking"
 _DAMAGED = "the file is damaged here; remove the line, or measure again into a new file"
 
 
@@ -39,6 +40,11 @@ class Header:
     @property
     def identity(self) -> Identity:
         return Identity(self.stretto, self.created, self.host, self.mpi)
+
+    @property
+    def calls(self) -> str:
+        """How calls were made: ``blocking``, ``nonblocking`` or ``persistent``."""
+        return str(self.settings.get("calls", BLOCKING))
 
     @property
     def cold(self) -> bool:

@@ -63,15 +63,19 @@ def baseline_of(candidates: Mapping[str, Timing], name: str) -> str:
     return NATIVE
 
 
-def fair(times: Mapping[Cell, Mapping[str, Timing]]) -> list[Comparison]:
-    """Compare every candidate with the baseline of its cell.
+def fair(times: Mapping[Cell, Mapping[str, Timing]], bare: bool = False) -> list[Comparison]:
+    """Compare every candidate with the baseline of its cell; `bare`: with it wherever it is.
 
     Where bare was measured in other processes, a candidate is faster only if it is faster than bare
     and, within the same processes, faster than native: processes differ.
     """
     beside = {(c.cell, c.candidate): c for c in compare(times, NATIVE)}
     out = []
-    for c in compare(times, baseline_of):
+
+    def base(candidates: Mapping[str, Timing], name: str) -> str:
+        return BARE if bare and BARE in candidates else baseline_of(candidates, name)
+
+    for c in compare(times, base):
         other = beside.get((c.cell, c.candidate))
         alone = c.baseline == BARE and not c.paired
         if alone and c.outcome == "faster" and other and other.outcome != "faster":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stretto.built import library
+from stretto.files.bench import BLOCKING
 from stretto.measure.settings import Settings
 from stretto.measure.variants import SHARED
 from stretto.mpi.algorithms.base import FILES
@@ -34,8 +35,10 @@ def command_line(
     abi = installation.abi
     variables: dict[str, str] = {}
     if variant == "stretto":
-        variables["LD_PRELOAD"] = str(library("interposer", abi))
+        variables["LD_PRELOAD"] = str(library("interposer", abi, installation.major))
         variables["STRETTO_API"] = "1"  # without a table it would leave everything alone
+        if settings.calls != BLOCKING:
+            variables["STRETTO_NONBLOCKING"] = "calls"
     elif variant == FILES and settings.files:
         variables |= dict(settings.files.variables)
     elif variant.startswith(("native:", SHARED)):

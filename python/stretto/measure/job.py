@@ -56,6 +56,7 @@ def format_job(
         f"batch {settings.batch_us}",
         f"batches {settings.batches[0]} {settings.batches[1]}",
         f"buffers {'cold' if settings.cold else 'warm'}",
+        f"calls {settings.calls}",
         f"modes {','.join(settings.modes)}",
         f"yield {int(settings.oversubscribed)}",
         f"reference {int(settings.reference)}",

@@ -12,6 +12,7 @@ from typing import Any
 from stretto.built import library
 from stretto.counted import counted, duration, node_hours, sized
 from stretto.errors import Interrupted, UsageError
+from stretto.files.bench import BLOCKING
 from stretto.measure.baseline import with_bare
 from stretto.measure.candidates import (
     asked,
@@ -193,6 +194,11 @@ def announce(
         f"{counted(len(sizes), 'size')} ({sized(sizes[0])} to {sized(sizes[-1])}); up to "
         f"{counted(most, 'candidate')}; {counted(settings.launches, 'launch')}"
     )
+    if settings.calls != BLOCKING:
+        say(
+            f"stretto: {settings.calls} calls: overlap with computation is not measured "
+            "(see stretto diagnose and bench/nonblocking.py)"
+        )
     nodes = len(settings.hosts) or -(-settings.nranks // (settings.ppn or settings.nranks))
     held = f", {node_hours(seconds, nodes)}" if nodes > 1 else ""
     say(

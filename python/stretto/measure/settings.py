@@ -90,6 +90,7 @@ class Settings:
     `variants`: kinds of launches (`measure.variants`); each is launched `launches` times.
     `budget_s`: time for all of it; None: as long as the intervals need.
     `modes`: of ``throughput`` and ``latency``.
+    `calls`: ``blocking``, ``nonblocking`` or ``persistent`` (`measure.calls`).
     `stall_s`: a candidate that does nothing for so long is taken to hang.
     `files`: for the candidate ``native:files``.
     """
@@ -106,6 +107,7 @@ class Settings:
     batch_us: float = 300.0
     batches: tuple[int, int] = (9, 60)
     cold: bool = False
+    calls: str = "blocking"
     modes: tuple[str, ...] = ("throughput", "latency")
     oversubscribed: bool = False
     stall_s: float = 60.0
@@ -143,8 +145,10 @@ class Settings:
 
     def fixed(self) -> dict[str, Any]:
         """Return what must be equal for results to go into one file."""
-        keys = ("nranks", "variants", "ppn", "hosts", "seed", "cold", "oversubscribed", "files")
-        return {k: v for k, v in self.record().items() if k in keys}
+        keys = ("calls", "nranks", "variants", "ppn", "hosts", "seed", "cold",
+                "oversubscribed", "files")  # fmt: skip
+        record = self.record()
+        return {k: record[k] for k in keys}
 
     def record(self) -> dict[str, Any]:
         """Return all settings as a results file has them."""

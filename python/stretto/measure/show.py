@@ -12,6 +12,7 @@ import numpy as np
 
 from stretto.counted import counted, sized
 from stretto.files.bench import Bench
+from stretto.files.calls import with_calls
 from stretto.measure.compare import BARE, NATIVE, Cell, Comparison, Timing, best_words
 
 #: longest line of a table, in characters
@@ -55,6 +56,8 @@ def table_lines(
     # imported results, and those of the MPI's algorithms alone, have no native
     native = NATIVE if any(NATIVE in found for found in times.values()) else "default"
     labels = {**(labels or {}), **({} if native == NATIVE else {BARE: native})}
+    if native == NATIVE and comparisons and all(c.baseline == BARE for c in comparisons):
+        native = BARE
     by_cell: dict[Cell, dict[str, Comparison]] = defaultdict(dict)
     for c in comparisons:
         by_cell[c.cell][c.candidate] = c
@@ -102,7 +105,8 @@ def table_lines(
         ]
         out += [f"= no such difference, ? inconclusive; x = time / time of {native};"]
         out += [f"best is {native} where no algorithm is marked +"]
-        out += [] if native == NATIVE else ["default: the default of the MPI, without Stretto"]
+        if native == "default":
+            out += ["default: the default of the MPI, without Stretto"]
         out += _missing(comparisons)
     return out
 
@@ -152,7 +156,7 @@ def osu_lines(bench: Bench) -> list[str]:
     for (collective, candidate), sizes in values.items():
         out += [
             f"# Stretto {bench.header.stretto}, MPI_{collective.capitalize()} Latency Test in the "
-            f"form of OSU's: {candidate}, {counted(ranks, 'rank')}",
+            f"form of OSU's: {with_calls(candidate, bench.header)}, {counted(ranks, 'rank')}",
             f"# {'Size':<10}{'Avg Latency(us)':>20}{'Min Latency(us)':>20}{'Max Latency(us)':>20}"
             f"{'Batches':>12}",
         ]

@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 from stretto.errors import StrettoError
 from stretto.files.bench import read_bench
+from stretto.files.calls import need_blocking
 from stretto.files.io import read_text
 from stretto.files.net import Messages, read_net
 
@@ -205,6 +206,7 @@ def _from_bench(path: Path, kind: str | None, column: str | None) -> Series:
         )
     wanted, candidate = kind.removeprefix("node_"), column or "shm"
     bench = read_bench(path)
+    need_blocking(bench, path)
     ranks = {launch.nranks for launch in bench.launches if launch.nodes == 1}
     if len(ranks) != 1:
         raise StrettoError(

@@ -161,7 +161,7 @@ def origin(system: System) -> str:
         return f"platform {system.machine}"
     if not system.identities:
         return system.mpi
-    mpi = titled(system.identities[0].mpi)
+    mpi = system.named(titled(system.identities[0].mpi))
     return mpi if system.machine == "unknown" else f"{mpi} on {system.machine}"
 
 

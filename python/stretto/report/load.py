@@ -11,6 +11,7 @@ from typing import Any
 from stretto.errors import StrettoError, UsageError, from_oserror
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import COLD, all_cold
+from stretto.files.calls import one_kind, with_calls
 from stretto.files.forecast import ForecastFile, read_forecast
 from stretto.files.identity import Host, Identity, product
 from stretto.files.kind import KINDS as ALL_KINDS
@@ -101,8 +102,12 @@ class System:
         """Return the MPI with its version; empty where no file names it."""
         if self.identities:
             one = self.identities[0].mpi
-            return f"{product(one)} {one.version}"
+            return self.named(f"{product(one)} {one.version}")
         return next((f"{t.family} {t.mpi_version}" for t in self.tables), "")
+
+    def named(self, mpi: str) -> str:
+        """Return the name of its MPI with the kind of calls of its results."""
+        return with_calls(mpi, self.benches[0].header) if self.benches else mpi
 
     @property
     def command(self) -> list[str]:
@@ -353,6 +358,9 @@ def _same_caches(systems: Sequence[System]) -> None:
     """Refuse times of buffers in no cache beside others; where all are such, say so."""
     read = [(f.path, f.content) for s in systems for f in s.files if f.kind == "bench"]
     remedy = "put the files of each kind into a separate directory, with one report for each"
+    for s in systems:
+        own = [(f.path, f.content) for f in s.files if f.kind == "bench"]
+        one_kind(own, "put the files of each kind into a directory: stretto report DIR DIR")
     if all_cold(read, remedy) and len(systems) == 1:
         systems[0].notes.append(sentence(COLD))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
-from stretto.files.bench import Bench, Excluded, standing_exclusions
+from stretto.files.bench import BLOCKING, Bench, Excluded, standing_exclusions
 from stretto.files.layout import RankLayout
 from stretto.files.table import Table
 from stretto.files.verdict import Run
@@ -137,6 +137,8 @@ class Panel:
     points: list[CandidatePoint]
     chosen: dict[int, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    #: ``persistent calls``; empty: blocking ones
+    calls: str = ""
 
     @property
     def name(self) -> str:
@@ -150,8 +152,9 @@ class Panel:
 
     @property
     def setting(self) -> str:
-        """Return layout, datatype, operation and mode, as under a chart's title."""
-        return ", ".join(w for w in (fmt.layout(self.layout), self.variant, self.mode) if w)
+        """Return layout, datatype, operation, mode and calls, as under a chart's title."""
+        words = fmt.layout(self.layout), self.variant, self.mode, self.calls
+        return ", ".join(w for w in words if w)
 
     @property
     def function(self) -> str:
@@ -238,14 +241,18 @@ def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Pa
     dropped: dict[tuple[str, RankLayout], dict[str, str]] = defaultdict(dict)
     wrong: dict[_PanelKey, set[_PointKey]] = defaultdict(set)
     for number, bench in enumerate(benches):
+        # native of such calls has a thread level that it does not need by itself
+        skipped = {NATIVE} if bench.header.calls != BLOCKING and _has_bare(bench) else set()
         where = {q.launch: RankLayout(q.nodes, q.ppn, q.nranks) for q in bench.launches}
         for launch in bench.launches:
             for collective, names in launch.candidates.items():
-                wanted[collective, where[launch.launch]] |= set(names)
+                wanted[collective, where[launch.launch]] |= set(names) - skipped
         for e in standing_exclusions(bench.records).values():
             # its times are shown, and no decision rests on them
             dropped[e.collective, where[e.launch]][e.candidate] = _why(e)
         for s in bench.samples:
+            if s.candidate in skipped:
+                continue
             operation = s.operation if s.collective in REDUCTIONS else None
             words = (s.datatype, operation, f"root {s.root}" if s.root else "", s.pattern)
             key = s.collective, where[s.launch], s.mode, ", ".join(filter(None, words))
@@ -255,12 +262,18 @@ def panels_of(benches: Sequence[Bench], tables: Sequence[Table] = ()) -> list[Pa
                 wrong[key].add(point)
                 dropped[s.collective, where[s.launch]][s.candidate] = "gave wrong results"
     out = [Panel(*key, _points(key[1], times[key], wrong[key])) for key in sorted(times)]
+    calls = {bench.header.calls for bench in benches}  # of one kind
     for panel in out:
         place = panel.collective, panel.layout
         got = {name for key in times if key[:2] == place for name, *_ in times[key]}
         panel.failed = dict.fromkeys(wanted[place] - got, "gave no time") | dropped[place]
+        panel.calls = next((f"{c} calls" for c in calls if c != BLOCKING), "")
         _choose(panel, tables)
     return out
+
+
+def _has_bare(bench: Bench) -> bool:
+    return any(s.candidate == BARE for s in bench.samples)
 
 
 def _points(

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from stretto.files.bench import BLOCKING
 from stretto.launch.typed import without
 from stretto.measure.stats import FEWEST
 from stretto.report import page
@@ -94,4 +95,5 @@ def _following(rankings: Sequence[Ranking], files: Sequence[Source]) -> str:
         rivals = [e for e in mine if e.kind != "default"] or mine
         if command[:2] == ["stretto", "bench"] and rivals and all(e.few for e in rivals):
             return shlex.join([*without(command, "--launches"), "--launches", str(FEWEST)])
-    return f"stretto table decide {shlex.quote(str(held[0].path))}"
+    decides = "table decide" if held[0].bench.header.calls == BLOCKING else "report"
+    return f"stretto {decides} {shlex.quote(str(held[0].path))}"

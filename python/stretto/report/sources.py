@@ -13,6 +13,7 @@ from pathlib import Path
 
 from stretto.counted import sized
 from stretto.files.bench import Bench, Header, standing_exclusions
+from stretto.files.calls import with_calls
 from stretto.files.identity import Host, titled
 
 #: nodes, ranks per node and ranks
@@ -82,7 +83,7 @@ def sources(files: Sequence[tuple[Path, Bench]]) -> list[Source]:
     groups: dict[str, list[tuple[Path, Bench]]] = defaultdict(list)
     for path, bench in kept:
         head = bench.header
-        name = titled(head.mpi)
+        name = with_calls(titled(head.mpi), head)
         where = f" on {head.host.name}" if several and _is_unnamed(bench) else ""
         groups[name + where].append((path, bench))
     called: dict[Path, str] = {}

@@ -12,6 +12,7 @@ from stretto.counted import counted, sized
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, read_bench
 from stretto.files.caches import all_cold
+from stretto.files.calls import need_blocking
 from stretto.files.identity import other_cpu
 from stretto.files.table import Row, Table, table_of, write_table
 from stretto.measure.baseline import fair, need_baseline
@@ -71,6 +72,7 @@ def table_from(paths: Sequence[Path]) -> tuple[list[DecidedFile], Table]:
                 f"these results are of {here.cpu}, the first ones of {there.cpu}: a table is for "
                 "one kind of node", path, "make a table of each",
             )  # fmt: skip
+        need_blocking(bench, path)
         need_baseline(bench, path)
         nodes, ppn = _layout(bench, path)
         for collective in {s.collective for s in bench.samples}:

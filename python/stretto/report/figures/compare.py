@@ -39,12 +39,13 @@ def latency(a: Panel, b: Panel, names: tuple[str, str]) -> Figure | None:
     if len(shared) < 2 or not lines:
         return None
     layouts = " and ".join(dict.fromkeys((fmt.layout(a.layout), fmt.layout(b.layout))))
+    calls = [f"; {n}: {p.calls}" for p, n in zip((a, b), names, strict=True) if p.calls]
     y = time_y([p for line in lines for p in line.points])
     return Figure(
         f"compare-{a.name}",
         f"{a.function} on both systems",
         line_chart(lines, axes.size_x("x", shared), y),
-        f"{layouts}, {a.mode}; squares: native, circles: tuned",
+        f"{layouts}, {a.mode}{''.join(calls)}; squares: native, circles: tuned",
         a.simulated or b.simulated,
     )
 

@@ -230,10 +230,11 @@ def scaling(groups: Sequence[Ranked], number: int, head: bool = False) -> Figure
     ranks = sorted({p.layout.nranks for p in points})
     x = axes.log_cores_x("x", ranks, "Ranks", axes.size_ticks(ranks, 7))
     first = next(p for g in groups for p in g.panels)
+    mode = first.mode if several or not first.calls else f"{first.mode}, {first.calls}"
     return Figure(
         f"scaling-{first.kind}-{number}B",
         first.title(number),
         chart(lines, x, time_y(points), room=SMALL, head=first.title(number) if head else ""),
-        f"time per call against ranks, {first.mode}; on the fewest nodes",
+        f"time per call against ranks, {mode}; on the fewest nodes",
         any(p.simulated for p in points),
     )
