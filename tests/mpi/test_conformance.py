@@ -112,5 +112,7 @@ def test_layouts_have_the_mpis_own_results(
         tmp_path, "openmpi4", ranks, sets, "conformance 7 300 20000", fake_ppn=ppn, after=0
     )
     if ppn > 1:  # on the world, whose ranks lie on all nodes
-        layout = rf"on {ranks} ranks \({-(-ranks // ppn)} x {ppn}\)"
+        nodes = -(-ranks // ppn)
+        on = f"{nodes} nodes with at most {ppn} each" if ranks % ppn else f"{nodes} x {ppn}"
+        layout = rf"on {ranks} ranks \({on}\)"
         assert re.search(rf"{layout}: (shm|lanes)\S*\+.* \(forced\)", said), said

@@ -112,7 +112,7 @@ def test_open_mpi_rows_are_proven(
     # its algorithms send the same messages, and no reduction shows their order
     assert [words.partition(" ")[0] for words in found["unproven"]] == ["alltoallv"], found
     assert len(found["proven"]) == 8  # seven rows, and the calls without one
-    assert sum(" beside it " in words for words in found["proven"]) == 7
+    assert sum(" outside it " in words for words in found["proven"]) == 7
 
 
 @pytest.mark.long

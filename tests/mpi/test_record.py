@@ -314,7 +314,7 @@ def test_events_are_thinned_out_alike_and_damaged_files_are_named(tmp_path: Path
     whole = path.read_bytes()
     for damaged, words in (
         (whole[:4], "not a file of"), (whole[:100], "truncated"), (whole[:30000], "truncated"),
-        (b"ELF" + whole[3:], "not a file of"), (whole[:8] + b"\x09" + whole[9:], "version 9"),
+        (b"ELF" + whole[3:], "not a file of"), (whole[:8] + b"\x0a" + whole[9:], "version 10"),
     ):  # fmt: skip
         path.write_bytes(damaged)
         with pytest.raises(StrettoError, match=words) as caught:
