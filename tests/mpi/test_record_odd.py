@@ -142,3 +142,5 @@ def test_a_job_killed_in_a_pause(tmp_path: Path) -> None:
     header["last_ticks"] = header["paused_since"]  # killed before another call
     raw.header = header
     assert raw.wall_s == pytest.approx(whole - paused)
+    header["faults"], header["grown_pages"] = 30000, 10000
+    assert raw.repeated_faults == round(20000 * raw.wall_s / raw.whole_s) < 10000

@@ -149,7 +149,7 @@ def test_diagnose_of_a_failed_command_names_the_failure_and_no_causes(
 ) -> None:
     kept = replace(large(10 * FITS), incomplete_ranks=[1])
     job = SimpleNamespace(notes=[])
-    result = Result(3, 1.0, "", "done\nno such case\n")
+    result = Result(3, 1.0, "done\nno such case\n", "MPI_ABORT was invoked on rank 1\n")
     recorded = Recorded(job, result, [Joined(kept, [])], [tmp_path / "p"])  # type: ignore[arg-type]
     monkeypatch.setattr(cli_diagnose, "record", lambda *_, **__: recorded)
     assert main(["diagnose", "--", "mpirun", "-n", "2", "./app"]) == 3
@@ -162,7 +162,10 @@ def test_diagnose_of_a_failed_command_names_the_failure_and_no_causes(
     )
     assert main(["diagnose", "--json", "--", "mpirun", "-n", "2", "./app"]) == 3
     found = json.loads(capsys.readouterr().out)
-    assert found["failure"] == f"{failure}; last output: done / no such case"
+    assert (
+        found["failure"]
+        == f"{failure}; last output: done / no such case / MPI_ABORT was invoked on rank 1"
+    )
     assert f"no verdict: {failure}" in found["verdict"] and found["can_help"] is None
     assert not found["causes"] and not found["parts"] and found["compute_share"] is None
     assert found["next_command"] == "mpirun -n 2 ./app"
@@ -859,9 +862,10 @@ def test_threads_that_share_cores_are_no_busy_machine(
         cpu_s=[0.6] * N, involuntary=[100] * N,
     )  # fmt: skip
     line = ["mpirun", "-n", "4", "./app", "-n", "4"]
-    found = diagnose(replace(made, nodes=[Node("h", [*range(N)], 9.0, cores)], command=line))
+    run = replace(made, nodes=[Node("h", [*range(N)], 9.0, cores)], command=line)
+    found = diagnose(run, command=f"{shlex.join(line)} < in")
     ranks = 2 if cause == "more_ranks_than_cores" else 4
-    assert found.next_command == f"stretto diagnose -- mpirun -n {ranks} ./app -n 4"
+    assert found.next_command == f"stretto diagnose -- mpirun -n {ranks} ./app -n 4 < in"
     assert list(named(found.causes)) == [cause]
     assert seen in found.causes[0].evidence[0] and do in " ".join(found.causes[0].steps)
     assert bool(found.causes[0].steps) == bool(do)

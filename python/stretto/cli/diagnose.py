@@ -21,7 +21,7 @@ with lazily():
     from stretto.diagnose import MINOR, Diagnosis, Network, diagnose
     from stretto.diagnose.programs import other_program, others_words, ranks_apart
     from stretto.files.profile import read_profile
-    from stretto.launch.said import telling
+    from stretto.launch.said import ending
     from stretto.launch.typed import typed
     from stretto.profile.record import check_result, failure_of, record
 
@@ -82,7 +82,7 @@ def command(
     again = typed(cmd or [])
     if failure := failure_of(recorded):
         if as_json:
-            last = telling(recorded.result.stderr or recorded.result.stdout, end=True)
+            last = ending(recorded.result.stdout, recorded.result.stderr)
             failure += f"; last output: {last or 'none'}"
             _print(Diagnosis.failed(recorded.profile, failure, again), True, sys.stdout)
         check_result(recorded)

@@ -33,7 +33,6 @@ minor part of the run, nothing is said against tuning.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,9 +107,8 @@ def diagnose(
     `command`: what was typed, for the commands that are suggested; by default the profile's words.
     """
     part = profile.recorded_part()
-    crowded = (
-        busy.own_wait_s(part) > 0
-    )  # with more ranks than cores, those that wait take cores too
+    # with more ranks than cores, those that wait take cores too
+    crowded = busy.own_wait_s(part) > 0
     serving = [] if crowded else [part.number(r) for r in io_ranks(part)]
     study = _Study(without(profile, serving), where, network or Network())
     study.command = command or study.command
@@ -242,7 +240,7 @@ class _Study(FileCauses):
         elif withheld is not None:
             out.can_help, out.verdict = None, withheld
             again = "check" if self.p.tools else "diagnose"
-            out.next_command = f"stretto {again} -- {shlex.join(busy.with_fewer_ranks(self.p))}"
+            out.next_command = f"stretto {again} -- {busy.with_fewer_ranks(self.p, self.command)}"
         elif out.can_help:
             out.verdict = (
                 f"tuning can help: collectives take longer than expected, by an estimated {gain}"

@@ -7,6 +7,8 @@ late sender or a slow algorithm. What ranks waited for a core explains waiting f
 
 from __future__ import annotations
 
+import re
+
 from stretto.counted import counted
 from stretto.files.profile import Profile
 from stretto.files.usage import BUSY, busy_threads, busy_words, crowd_of, crowds, usage_of
@@ -85,21 +87,19 @@ def withheld(profile: Profile, resting_on_s: float) -> str | None:
     )
 
 
-def with_fewer_ranks(profile: Profile) -> list[str]:
+def with_fewer_ranks(profile: Profile, command: str) -> str:
     """Return the command with one rank per core, if its ranks share the cores of one node.
 
     Else, or where no ``-n`` is the number of its ranks, the command as it was typed. One rank alone
     shows nothing.
     """
-    crowd, words = crowd_of(profile), list(profile.command)
+    crowd = crowd_of(profile)
     if crowd is None or crowd.of_threads or crowd.bound or crowd.ranks != profile.nranks:
-        return words
+        return command
     if crowd.cores == 1 or core_wait_s(profile) >= own_wait_s(profile):
-        return words
-    for at, word in enumerate(words[:-1]):
-        if word in ("-n", "-np", "--np", "--ntasks") and words[at + 1] == str(crowd.ranks):
-            return [*words[: at + 1], str(crowd.cores), *words[at + 2 :]]
-    return words
+        return command
+    option = rf"(?<=\s)(-n|-np|--np|--ntasks)([ =]){crowd.ranks}(?=\s)"
+    return re.sub(option, rf"\1\g<2>{crowd.cores}", command, count=1)
 
 
 def lacks_calls(profile: Profile) -> str | None:

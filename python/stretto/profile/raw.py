@@ -210,8 +210,9 @@ class RawFile:
 
     @property
     def repeated_faults(self) -> int:
-        """Page faults beyond those of the pages by which the memory of the rank grew."""
-        return max(int(self.header["faults"]) - int(self.header["grown_pages"]), 0)
+        """Page faults beyond those of the pages by which its memory grew; as `cpu_s` of the run."""
+        beyond = max(int(self.header["faults"]) - int(self.header["grown_pages"]), 0)
+        return round(beyond * self._recorded)
 
     @property
     def load(self) -> float | None:
