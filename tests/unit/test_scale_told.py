@@ -71,9 +71,13 @@ def test_energy_that_the_command_prints_is_read_beside_the_time(
     assert "change --energy-metric so that" in error
     words = ["--restart", "--energy-metric", r"energy: (\d+) J"]
     assert scale(*words, "--svg", "../svg", *script) == 0
-    assert "least energy: 1 x 1, native, 100 J a run (medians, not tested)" in (
-        capsys.readouterr().out
-    )
+    source = r"as the command prints it (--energy-metric 'energy: (\d+) J')"
+    least = f"least energy: 1 x 1, native, 100 J a run (medians, not tested; {source})"
+    assert least in capsys.readouterr().out
+    assert scale("--energy-metric", r"(\d+) J", *script) == 1, "energies of two sources"
+    assert f"another energy: {source}, not as the command" in capsys.readouterr().err
+    assert scale(*script) == 0, "nothing is left to measure"
+    assert source in capsys.readouterr().out
     assert "1 x 2 | 200 J" in Path("../svg/scaling-energy.svg").read_text()
     for wrong, said in (
         (["--energy-metric", "energy"], "--energy-metric has 0 groups"),

@@ -31,10 +31,13 @@ def runs_of(points: Points, rounds: int = 6, joules: bool = False) -> list[Scale
     ]  # fmt: skip
 
 
-def write(path: Path, runs: list[ScaleRun], version: str = "4.1.4", **more: Metric) -> Path:
+def write(
+    path: Path, runs: list[ScaleRun], version: str = "4.1.4", energy: str = "RAPL", **more: Metric
+) -> Path:
     host, mpi = Host("h", "c", 2, "k", 1), MPIIdentity("openmpi", "openmpi", version)
     metric = more.get("metric", Metric())
     header = ScaleHeader("0", "2026-11-28T00:00:00Z", host, mpi, ["mpirun", "./app"], metric)
+    header.energy = energy
     path.parent.mkdir(exist_ok=True)
     with ScaleWriter(path, header) as writer:
         for run in runs:
@@ -105,6 +108,11 @@ def test_energy_against_cores_has_a_line_for_each_system(
     capsys.readouterr()
     assert main(["compare", str(old), str(new), "-o", "x.html", "--svg", "two"]) == 0
     assert "Open MPI 5.0.5: least energy: 1 x 2, native, 200 J a run" in capsys.readouterr().out
+    assert "Energy: RAPL." in Path("o.html").read_text()
+    assert "cannot be compared" not in Path("x.html").read_text()
+    other = write(Path("other.scale.jsonl"), runs_of(curve, joules=True), energy="as printed")
+    assert main(["compare", str(old), str(other)]) == 0
+    assert "the energies cannot be compared" in capsys.readouterr().out
     svg = Path("two/scaling-energy.svg").read_text()
     assert "Energy of a run against cores" in svg
     assert all(f"{name}, 1 x 8 | 800 J" in svg for name in ("Open MPI 4.1.4", "Open MPI 5.0.5"))

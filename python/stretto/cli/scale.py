@@ -32,7 +32,7 @@ with lazily():
     from stretto.measure.idle import cores
     from stretto.measure.settings import parse_duration
     from stretto.scaling.analyse import analyse
-    from stretto.scaling.energy import PRINTED, Package, counters, printed
+    from stretto.scaling.energy import PRINTED, Package, counters, printed, source_words
     from stretto.scaling.measure import Measuring, Tuned, Wanted, steps
     from stretto.scaling.points import PointCommand, lines_of, missing_program, points_of
     from stretto.scaling.show import as_json as findings_json
@@ -208,13 +208,13 @@ def _run(
     header = ScaleHeader(
         identity.stretto, identity.created, identity.host, identity.mpi, words, wanted.metric,
         wanted.seed, None if wanted.place.reset else [take(p) for p in program_files(first)],
-        environment_of(first),
+        environment_of(first), source_words(wanted.packages, wanted.energy),
     )  # fmt: skip
     with alone_in(path.parent):
         if restart and path.exists():
             path.replace(path.with_name(path.name + ".old"))
         scale = Measuring(wanted, say).run(header)
-    found = analyse(scale.runs, header.metric, price)
+    found = analyse(scale.runs, header.metric, price, scale.header.energy)
     if found is None:
         raise _nothing(scale.runs[-1].detail if scale.runs else None, words, wanted.metric)
     from stretto.report.page import PageFiles

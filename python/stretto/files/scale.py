@@ -21,7 +21,10 @@ _ANEW = "start again with --restart (the old file is kept), or give another --ou
 
 @dataclass
 class ScaleHeader:
-    """The first line: what was measured, where, and with which command (as it was typed)."""
+    """The first line: what was measured, where, and with which command (as it was typed).
+
+    `energy`: where the energy of the runs comes from, in words; None: it was not measured.
+    """
 
     stretto: str
     created: str
@@ -32,6 +35,7 @@ class ScaleHeader:
     seed: int = 1
     programs: list[ProgramFile] | None = None
     environment: dict[str, str] | None = None
+    energy: str | None = None
 
 
 @dataclass
@@ -42,8 +46,8 @@ class ScaleRun:
     its end. `ranks`: on how many it ran, by its command line or by what a rank told; None: not
     known. `calls`: of a tuned run: calls that Stretto carried out. `threads_seen`: whether a rank
     was seen to have the threads of its point; one run of a point is looked at. `others`: share of
-    the processors' time that others used just before; None: not known. `energy_j`: what the
-    processors of this machine took meanwhile, all that runs there; None: not measured.
+    the processors' time that others used just before; None: not known. `energy_j`: None: not
+    measured.
     """
 
     nodes: int

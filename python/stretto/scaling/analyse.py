@@ -83,6 +83,7 @@ class Findings:
     `unverified`: points of native runs of which none told on how many ranks it ran.
     `unseen_threads`: points with threads at which no rank was seen to have that number.
     `busy`: that the machine was busy, in words; None: it was not, or it is not known.
+    `energy`: where the energy comes from, in words; None: it was not measured.
     """
 
     metric: Metric
@@ -96,6 +97,7 @@ class Findings:
     unverified: tuple[RunPoint, ...] = ()
     unseen_threads: tuple[RunPoint, ...] = ()
     busy: str | None = None
+    energy: str | None = None
 
     def of(self, kind: Kind) -> list[MeasuredPoint]:
         """Return the points of a kind, fewest cores first."""
@@ -121,10 +123,12 @@ def point_of(run: ScaleRun) -> RunPoint:
     return RunPoint(run.nodes, run.ppn, run.threads)
 
 
-def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Findings | None:
+def analyse(
+    runs: Sequence[ScaleRun], metric: Metric, price: float | None, energy: str | None = None
+) -> Findings | None:
     """Return what the runs say; None where no run succeeded.
 
-    `price`: of a node for an hour; None: nothing is said of cost.
+    `price`: of a node for an hour; None: nothing is said of cost. `energy`: as in the header.
     """
     values: dict[tuple[RunPoint, Kind], dict[int, ScaleRun]] = defaultdict(dict)
     last: dict[tuple[RunPoint, Kind], str] = {}
@@ -188,7 +192,7 @@ def analyse(runs: Sequence[ScaleRun], metric: Metric, price: float | None) -> Fi
     )
     return Findings(
         metric, reference, base_kind, tuple(points), tuple(gains), tuple(turns), cheapest, failed,
-        unverified, tuple(unseen), busy,
+        unverified, tuple(unseen), busy, energy,
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def systems(paths: Sequence[Path]) -> list[ScaleSystem]:
     read = [(path, read_scale(path)) for path in files]
     out = []
     for name, (path, file) in zip(_names(read), read, strict=True):
-        found = analyse(file.runs, file.header.metric, None)
+        found = analyse(file.runs, file.header.metric, None, file.header.energy)
         if found is None:
             raise StrettoError(
                 "no run in this result succeeded", path, "measure again: stretto scale -- CMD"
@@ -249,6 +249,9 @@ def _notes(found: Sequence[ScaleSystem], rows: Sequence[ScaleRow]) -> Iterator[s
     machines = {(s.file.header.host.name, s.file.header.host.cpu) for s in found}
     if len(machines) > 1:
         yield "the results are from several machines, which may cause the differences"
+    energies = {s.found.energy for s in found if s.found.energy}
+    if len(energies) > 1:
+        yield "the energies cannot be compared: they have different sources"
     commands = {shlex.join(s.file.header.command) for s in found}
     if len(commands) > 1:
         yield "the commands differ: " + "; ".join(sorted(commands))

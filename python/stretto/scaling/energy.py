@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,6 +66,13 @@ def printed(pattern: str | None) -> Metric | None:
     except UsageError as error:
         words = error.message.replace("--metric", PRINTED)
         raise UsageError(words, PRINTED, r"mark the number: 'energy: ([\d.]+) J'") from error
+
+
+def source_words(packages: Sequence[Package], metric: Metric | None) -> str | None:
+    """Return where the energy of runs comes from; None: it is not measured."""
+    if metric is not None:
+        return f"as the command prints it ({PRINTED} {shlex.quote(metric.pattern or '')})"
+    return "processors of this machine (RAPL), all its processes included" if packages else None
 
 
 class Meter:

@@ -165,7 +165,7 @@ class Measuring:
                 progress.update(progress.done + 1)
                 self._cost(plan)
                 self._rest(plan, writer, progress)
-        return ScaleFile(header, self.runs)
+        return ScaleFile(writer.previous.header, self.runs)
 
     def _say_tables(self) -> None:
         others: dict[str, dict[str, None]] = {}

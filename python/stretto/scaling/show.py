@@ -197,12 +197,12 @@ def energy_words(found: Findings) -> list[str]:
     least = min(metered, key=lambda m: m.energy_j or 0.0)
     out = [
         f"least energy: {least.point.words}, {least.kind}, {three(least.energy_j or 0.0)} J a run "
-        "(medians, not tested)"
+        f"(medians, not tested{'; ' + found.energy if found.energy else ''})"
     ]
     if missing:
         out.append(
-            f"the energy of {counted(missing, 'point')} is unknown: --energy --restart measures "
-            "everything again"
+            f"the energy of {counted(missing, 'point')} is unknown: --restart measures everything "
+            "again"
         )
     for t in found.turns:
         if t.best.point != least.point and t.best.energy_j:

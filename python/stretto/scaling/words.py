@@ -59,7 +59,7 @@ def arguments_words(words: Sequence[str], failed: Sequence[tuple[RunPoint, Kind,
 
 
 def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()) -> None:
-    """Refuse results of another command, metric, MPI or environment."""
+    """Refuse results of another command, metric, MPI, energy or environment."""
     text = read_text(path, WHAT) if path.exists() else ""
     if "\n" not in text:
         return  # its first line was never finished: it is begun anew
@@ -69,6 +69,7 @@ def refuse_other(path: Path, header: ScaleHeader, set_here: Collection[str] = ()
             ("command", shlex.join(old.command), shlex.join(header.command)),
             ("metric", as_typed(old.metric), as_typed(header.metric)),
             ("MPI", titled(old.mpi), titled(header.mpi)),
+            ("energy", old.energy or "not measured", header.energy or old.energy or "not measured"),
         ),
         f"{path}:1",
         _ANEW,
