@@ -132,7 +132,7 @@ def test_merge_and_report_of_learned_tables_by_commands(
     job = tmp_path / "stretto-app"
     job.mkdir()
     a, b = job / "app.learned.table", tmp_path / "b.table"
-    write_table(table(dataclasses.replace(row("shm", 8, 15, **words), ppn=3)), a)
+    write_table(table(row("shm", 8, 15, **words)), a)
     write_table(table(row("native", 16, 31, source="learned", calls=300, native_us=2.0)), b)
     assert main(["table", "merge", str(a), str(b), "--out", str(a)]) == 0
     assert len(read_table(a).rows) == 2
@@ -144,7 +144,6 @@ def test_merge_and_report_of_learned_tables_by_commands(
     text = page.read_text("utf-8")
     assert said in text and "shm, ring" in text and "nothing faster" in text
     assert "The order of the sums changed during the run in 1 shape (allreduce)" in text
-    assert "did not change" in learned.order_sentence([row("shm", 8, 15, **words)]), "of 2 ranks"
 
 
 def test_report_of_learning_without_a_gain_says_so() -> None:

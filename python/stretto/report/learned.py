@@ -43,14 +43,8 @@ def saved_sentence(rows: Sequence[Row]) -> str:
     )
 
 
-def order_changed(row: Row) -> bool:
-    """Return whether sums were added in another order; of two ranks the order changes none."""
-    two = row.nodes is not None and row.ppn is not None and row.nodes * row.ppn <= 2
-    return "order" in row.evidence and not two
-
-
 def order_sentence(rows: Sequence[Row]) -> str:
-    changed = list(filter(order_changed, rows))
+    changed = [r for r in rows if "order" in r.evidence]
     if not changed:
         return "The order of the sums in reductions did not change during the run."
     names = ", ".join(dict.fromkeys(r.collective for r in changed))
