@@ -305,7 +305,14 @@ def test_points_with_more_ranks_than_cores_are_named_before_any_run(
     assert main([*options, "--ranks", "1,2,64", *line]) == 0
     said = capsys.readouterr().err
     assert "needs more than the 2 cores" in said and "oversubscribe" not in said
-    monkeypatch.delenv(allows)
+    for name, value in (
+        (allows, "0"),
+        ("PRTE_MCA_rmaps_default_mapping_policy", ":nooversubscribe"),
+    ):
+        monkeypatch.setenv(name, value)
+        assert main([*options, "--ranks", "1,2,64", *line]) == 0
+        assert "may refuse them without --oversubscribe" in capsys.readouterr().err
+        monkeypatch.delenv(name)
     assert main([*options, "--ppn", "1,2", "--threads", "2,3", *line]) == 0
     said = capsys.readouterr().err
     assert "warning: 1 x 2 x 3 threads needs more than" in said and "oversubscribe" not in said

@@ -200,7 +200,7 @@ def test_submit_job_has_its_nodes_alone_and_a_core_for_each_rank(tmp_path: Path)
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        *((x, "itself") for x in (
+        *((x, "Stretto sets '.*' itself") for x in (
             "--nodes=2", "-N2", "-N 2-4", "--array=0-3", "-a0-3", "--time=2:00", "-t 30",
             "--time-min=9", "--tim=1", "--partition=p --time=1")),
         *((x, "is not an option") for x in ("partition=all", "--a=b\n--c")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -61,6 +62,9 @@ _Repeats = Annotated[
     int | None, o.option(o.RUNS, "Runs per point (3; 6 if there are tuned runs).", min=1)
 ]
 _NativeOnly = Annotated[bool, o.option(o.RUNS, "Run without Stretto only.", "--native-only")]
+#: in a variable of Open MPI that allows more ranks than cores
+_ALLOWS = re.compile(r"(?<!no)(?<!no_)oversubscribe(?!=(0|false|no)\b)", re.IGNORECASE)
+
 _Price = Annotated[
     float | None,
     o.option(o.OUTPUT, "Price per node-hour, in any currency.", min=0.0, callback=o.finite),
@@ -265,7 +269,7 @@ def crowded_words(lines: Mapping[RunPoint, PointCommand], here: int) -> str | No
         "share cores, so these times do not show scaling"
     )
     allowed = any(
-        name.startswith(("OMPI_MCA_", "PRTE_MCA_")) and "oversubscribe" in f"{name}={value}".lower()
+        name.startswith(("OMPI_MCA_", "PRTE_MCA_")) and _ALLOWS.search(f"{name}={value}")
         for name, value in os.environ.items()
     )
     refused = not allowed and any(
