@@ -715,6 +715,14 @@ def named(found: list[Cause]) -> dict[str, Cause]:
     return {c.name: c for c in found if c.share >= MINOR}
 
 
+def test_waiting_for_page_faults_does_not_grow_with_the_ranks() -> None:
+    found = diagnose(
+        many([late_by(1, 1, 1, 1)], (1, 1, 1, 1), repeated_faults=[20000] * N, fault_s=[2e-6] * N)
+    )
+    lost = {c.name: c.lost_s for c in found.causes}
+    assert lost["page_faults"] == pytest.approx(0.08)
+
+
 def test_late_ranks_that_stay_are_named_and_weighted_and_others_are_not() -> None:
     last = [0.0, 0.0, 0.02, 0.98]
     same = named(diagnose(many([late_by(1, 1, 1, 0)], (1, 1, 1, 2), last_share=last)).causes)

@@ -147,7 +147,8 @@ class _Study(FileCauses):
         uneven = min(max(self.compute) - mean(self.compute), waited - disturbed - at_files)
         unexplained = max(waited - disturbed - at_files - uneven, 0.0)
         faulted = self.faulted_s()
-        at_faults = min((self.n - 1) * faulted, unexplained)  # of one rank, others may wait
+        # ranks with the same faults at the same time do not wait for each other: no more than one's
+        at_faults = min(faulted, unexplained)
         rest = (unexplained - at_faults) / waited if waited else 0.0
         # Waiting no longer than the operation itself is jitter, not computing; ranks cannot make
         # each other wait for longer than they compute, or are at files, all of them together.

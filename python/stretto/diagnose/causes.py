@@ -276,7 +276,8 @@ class Causes(Numbers):
 
     def page_fault_cause(self, lost: float) -> Cause | None:
         """Make the cause; `lost` includes the waiting for ranks with page faults."""
-        faults, each = self.p.repeated_faults or [0], max(self.p.fault_s or [0.0])
+        faults = self.p.repeated_faults or [0]
+        each = min((s for s in self.p.fault_s or [] if s > 0), default=0.0)
         keep = [f"{name}={value}" for name, value in KEEP]
         return self._cause(
             "page_faults",
@@ -285,7 +286,8 @@ class Causes(Numbers):
             [
                 f"{mean([float(n) for n in faults]):.0f} page faults per rank beyond those for "
                 f"the growth of its memory; one takes at least {seconds(each)} here",
-                "other ranks wait for a rank that handles a page fault; this is included",
+                "other ranks wait for a rank that handles a page fault: at most as much again is "
+                "included",
             ],
             "let malloc keep freed memory (glibc), or allocate work arrays once and reuse them",
             f"stretto settings --candidates {shlex.quote(','.join(keep))} -- {self.command}",
