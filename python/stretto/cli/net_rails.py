@@ -35,7 +35,7 @@ _Bytes = Annotated[
     o.option(
         o.WHAT,
         f"Message sizes in bytes: {o.SIZES}. Settings are compared at the largest; several sizes "
-        "also give a chart.",
+        "add a table, and a chart in stretto report.",
         "--bytes",
     ),
 ]
