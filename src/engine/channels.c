@@ -125,7 +125,7 @@ stretto_comm *stretto_channel_take(stretto_comm *c, const stretto_decision *d, b
     }
     stretto_outstanding_lend();
     MPI_Errhandler before = stretto_be_quiet(c->comm);
-    if (agree_on_left(c, well, left)) /* never, if it is not well here: d is none then */
+    if (agree_on_left(c, well, left))
         channel = take(c, kind_for(d), left);
     stretto_be_as_before(c->comm, before);
     stretto_outstanding_return();

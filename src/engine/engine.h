@@ -258,7 +258,9 @@ typedef struct stretto_comm {
     struct stretto_comm *under_way;         /* the next communicator with such collectives */
     stretto_cached_plan *pinned;            /* in execution */
     struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
-    stretto_learning *learning, *at_hand;   /* shapes; the shape of the current call */
+    int owed; /* persistent collectives that the MPI has refused on this rank, after it was agreed
+               * that it gets them: made again, they go there at once */
+    stretto_learning *learning, *at_hand; /* shapes; the shape of the current call */
 } stretto_comm;
 
 enum {

@@ -194,7 +194,7 @@ static bool well_formed(const stretto_operation *o, bool sends) {
     return true;
 }
 
-bool stretto_operation_fits(const stretto_operation *o) {
+static bool arguments_fit(const stretto_operation *o) {
     const int n = o->c->nranks;
     if (o->root < 0 || o->root >= n || o->count < 0)
         return false;
@@ -243,7 +243,7 @@ static void keep_each(stretto_operation *o, stretto_ragged *send, stretto_ragged
 }
 
 bool stretto_operation_can_be_done(const stretto_operation *o) {
-    return stretto_operation_fits(o) && has_plan(o);
+    return arguments_fit(o) && has_plan(o);
 }
 
 /* Whether a side of blocks has a datatype that counts. */

@@ -66,7 +66,6 @@ bool stretto_operation_at_once(stretto_comm *c, stretto_collective collective,
                                const stretto_decision *d, const void *in, void *out,
                                MPI_Request *request);
 
-bool stretto_operation_fits(const stretto_operation *o); /* its arguments, on this rank */
 /* What start does first. False: as there, but the record stays, for the caller to give back. */
 bool stretto_operation_can_be_done(const stretto_operation *o);
 /* ... and then: the datatypes stay alive until the record is given back. */
@@ -78,14 +77,9 @@ void stretto_operation_give_back(stretto_operation *o);
 
 /* ---- persistent.c ---------------------------------------------------------------------------- */
 
-/* In the place of start: makes an inactive request of it, whose arguments fit. Collective, may
- * wait. False: it is the MPI's, on all ranks; the record is gone. */
+/* In the place of start: makes an inactive request of it. Collective, may wait. False: it is the
+ * MPI's, on all ranks; the record is gone. */
 bool stretto_operation_init(stretto_operation *o, MPI_Request *request);
-/* Its arguments do not fit: the record is gone. Whether they do is this rank's alone; the MPI gets
- * the call, and the other ranks wait in init until this one makes it again. */
-stretto_comm *stretto_operation_misfit(stretto_operation *o);
-/* The MPI took it: this rank tells the others, who wait in init for this communicator. */
-void stretto_operation_taken(stretto_comm *c);
 /* MPI_Start. False: it is active, or not persistent. */
 bool stretto_operation_restart(stretto_operation *o);
 /* MPI_Request_free: false as above. */

@@ -6,20 +6,8 @@
 
 bool stretto_native_persistent;
 
-stretto_comm *stretto_operation_misfit(stretto_operation *o) {
-    stretto_comm *c = o->c;
-    stretto_comm_calls *calls = &c->coll[o->collective];
-    calls->ours--, calls->native++;
-    stretto_operation_give_back(o);
-    return c;
-}
-
-void stretto_operation_taken(stretto_comm *c) {
-    stretto_channel_take(c, NULL, false);
-}
-
-/* Decided as the blocking call would be. What is one rank's own affair (its memory) is agreed here,
- * where all ranks may wait for each other. */
+/* Decided as the blocking call would be. What is one rank's own affair (its arguments, its memory)
+ * is agreed here, where all ranks may wait for each other. */
 bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     stretto_comm *c = o->c;
     stretto_comm_calls *calls = &c->coll[o->collective];
@@ -27,7 +15,11 @@ bool stretto_operation_init(stretto_operation *o, MPI_Request *request) {
     stretto_outstanding_lock(); /* plans of the communicator's may be in use */
     const bool well = stretto_operation_can_be_done(o);
     stretto_outstanding_unlock();
-    stretto_comm *channel = stretto_channel_take(c, &o->decision, well);
+    stretto_comm *channel = NULL;
+    if (c->owed > 0)
+        c->owed--; /* the MPI of the other ranks has it: they do not wait for this rank here */
+    else
+        channel = stretto_channel_take(c, &o->decision, well);
     if (!channel) {
         calls->native++;
         if (stretto_config.verbose && c->rank == 0)

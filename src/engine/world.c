@@ -201,7 +201,7 @@ static bool try_cma(const stretto_world *w) {
 /* Whether the ranks of this node can attach each other's memory with XPMEM. Each rank offers its
  * address space and reads one word of every other rank. Collective over node_comm. */
 static bool try_xpmem(const stretto_world *w) {
-    enum { BLOCK = 48 * 1024 }; /* whole pages lie in it, whatever malloc does */
+    enum { BLOCK = 48 * 1024 }; /* freeing it leaves malloc's thresholds as they are */
     int n = w->node_nranks, mine = 1, all = 0;
     uint64_t *block = malloc(BLOCK), seed = (uint64_t)w->node_pids[0] << 32 ^ (uintptr_t)block;
     int64_t offer[2] = {stretto_xpmem_offer(), (int64_t)(uintptr_t)block};

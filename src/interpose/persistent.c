@@ -12,15 +12,14 @@
 #define START(assignments, native)                                                                 \
     if (o) {                                                                                       \
         assignments;                                                                               \
-        if (!stretto_operation_fits(o)) {                                                          \
-            stretto_comm *misfit = stretto_operation_misfit(o);                                    \
-            const int rc = STRETTO_NATIVE(native);                                                 \
-            if (rc == MPI_SUCCESS)                                                                 \
-                stretto_operation_taken(misfit);                                                   \
-            return rc;                                                                             \
-        }                                                                                          \
+        stretto_comm *of = o->c;                                                                   \
         if (stretto_operation_init(o, request))                                                    \
             return MPI_SUCCESS;                                                                    \
+        stretto_native_persistent = true;                                                          \
+        of->owed++; /* an error handler may never return */                                        \
+        const int rc = STRETTO_NATIVE(native);                                                     \
+        of->owed -= rc == MPI_SUCCESS;                                                             \
+        return rc;                                                                                 \
     }                                                                                              \
     stretto_native_persistent = true;                                                              \
     return STRETTO_NATIVE(native)

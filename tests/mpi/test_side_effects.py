@@ -69,6 +69,8 @@ def test_state_of_the_process_is_changed_as_by_the_mpi_alone(name: str, tmp_path
     [
         *[(name, "free", {}) for name in MPIS],
         ("openmpi5", "leave", {"nonblocking": "calls"}),
+        ("openmpi5", "agree", {"nonblocking": "thread"}),
+        ("mpich", "agree", {"nonblocking": "calls"}),
         ("openmpi5", "taken", {"nonblocking": "calls", "env": {"OMPI_MCA_mpi_param_check": "0"}}),
         ("mpich", "init", {"nonblocking": "calls"}),
         ("mpich-abi", "init", {"nonblocking": "thread"}),

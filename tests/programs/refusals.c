@@ -1,9 +1,9 @@
 /* Calls that fail on one rank alone: what comes later goes on as if they had not been.
  *
- * Usage: refusals free | init | leave | taken. "free": an attribute's delete callback fails, and
- * the error handler never returns. "init": a persistent collective with wrong arguments, which is
- * then made rightly; "leave": with such a handler, too. "taken": the MPI does not mind them. Prints
- * "refusals done" on rank 0.
+ * Usage: refusals free | init | leave | taken | agree. "free": an attribute's delete callback
+ * fails, and the error handler never returns. "init": a persistent collective with wrong arguments,
+ * which is then made rightly; "leave": with such a handler, too. "taken": the MPI does not mind
+ * them. "agree": an allreduce tells all ranks, which give it up. Prints "refusals done" on rank 0.
  */
 #include <mpi.h>
 
@@ -72,6 +72,20 @@ static void init_that_fails(MPI_Errhandler handler, int leaves) {
     wrong += raised != (leaves && rank == 0 ? 2 : 0);
 }
 
+/* Ranks agree after the call that it failed somewhere, and give it up where it did not fail. */
+static void init_that_is_agreed_on(void) {
+    int value = 0, failed, any = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    failed = MPI_Bcast_init(&value, 1, MPI_INT, rank == 0 ? size : 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+                            &request) != MPI_SUCCESS;
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    wrong += !any || failed != (rank == 0);
+    if (!failed)
+        MPI_Request_free(&request);
+    sums_on(MPI_COMM_WORLD);
+}
+
 static void init_that_is_taken(void) {
     int value = 0;
     MPI_Request request;
@@ -94,6 +108,8 @@ int main(int argc, char **argv) {
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
     else if (strcmp(what, "taken") == 0)
         init_that_is_taken();
+    else if (strcmp(what, "agree") == 0)
+        init_that_is_agreed_on();
     else
         init_that_fails(handler, strcmp(what, "leave") == 0);
 #endif

@@ -281,7 +281,7 @@ class Causes(Numbers):
         keep = [f"{name}={value}" for name, value in KEEP]
         return self._cause(
             "page_faults",
-            "page faults: the program returns memory to the kernel and takes it again",
+            "page faults: most likely malloc returns memory to the kernel and takes it again",
             lost,
             [
                 f"{mean([float(n) for n in faults]):.0f} page faults per rank beyond those for "
