@@ -34,6 +34,7 @@ from typing import Any
 
 from flag import CLASSES
 
+from stretto.counted import sized
 from stretto.errors import StrettoError
 from stretto.files.bench import Bench, Header, read_bench
 from stretto.files.bench_writer import BenchWriter
@@ -44,7 +45,7 @@ from stretto.measure.idle import busy_share, cores, idle_warning
 from stretto.measure.ledger import check_same
 from stretto.measure.runner import Campaign
 from stretto.measure.settings import Case, Settings, make_case, parse_duration, variants_of
-from stretto.measure.show import size_words, us
+from stretto.measure.show import us
 from stretto.mpi.base import MPIInstallation
 from stretto.mpi.detect import find_installation
 from stretto.progress import Progress
@@ -454,7 +455,7 @@ def print_class(kind: str, found: dict[str, Any], sides: list[Side]) -> None:
         theirs = {**row["mpi_us"], **row.get("variants_us", {})}
         lines.append(
             [
-                f"{row['collective']} {size_words(row['bytes'])}".replace("barrier 0", "barrier"),
+                f"{row['collective']} {sized(row['bytes'])}".replace("barrier 0 B", "barrier"),
                 *(us(theirs[n]["median"]) if n in theirs else "-" for n in names),
                 us(row["stretto_us"]["median"]),
                 f"{row['ratio_to_best']['median']:.2f}",

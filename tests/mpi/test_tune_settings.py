@@ -25,8 +25,11 @@ from stretto.files.settings import (
 )
 from stretto.files.verdict import Metric
 from stretto.mpi.detect import find_installation
+from stretto.mpi.known import check_settings
 from stretto.mpi.settings import settings
+from stretto.mpi.settings.memory import KEEP
 from stretto.mpi.variables import control_variables
+from stretto.tune.named import environment_of
 
 SOURCE = REPOSITORY / "tests" / "programs" / "settings.c"
 LAUNCHERS = {"openmpi4": "mpirun.openmpi"}
@@ -53,6 +56,9 @@ def test_the_mpi_is_asked_what_it_has(name: str) -> None:
         variable = s.name.partition("=")[0]
         owned = re.search(rf"\b{variable}\b", known)
         assert owned or re.search("bind|mapping|malloc", variable.lower()), s
+    keep = ",".join("=".join(pair) for pair in KEEP)  # as diagnose prints it
+    assert environment_of(installation.family, keep) == dict(KEEP)
+    assert check_settings(installation, dict(KEEP), "") == []
     if name.startswith("openmpi"):
         names = {s.name for s in several}
         assert {"btl_tcp_links=4", "coll_han_priority=0"} <= names

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from stretto.errors import StrettoError, UsageError
 from stretto.mpi.base import MPIInstallation
+from stretto.mpi.settings.memory import OF_MALLOC
 from stretto.mpi.variables import Variable, control_variables
 
 #: of mpirun, which lists none: names that begin so may exist
@@ -38,7 +39,7 @@ def check_settings(
         plain = name.removeprefix("OMPI_MCA_") if installation.family == "openmpi" else name
         if plain in known:
             _check_value(installation, known[plain], value, place)
-        elif plain in _written(installation):
+        elif plain in _written(installation) or name in OF_MALLOC:
             continue
         elif _must_be_listed(installation, name, plain, known):
             near = difflib.get_close_matches(plain, known, 1, 0.6)

@@ -25,6 +25,8 @@ _PLACING = (
     (re.compile(r"mapping|HYDRA_(MAPPING|BINDING)|I_MPI_PIN|DISTRIBUTION"),
      ("map-by", "m", "distribution")),
 )  # fmt: skip
+#: how variables begin that are not Open MPI's parameters without their prefix
+_VARIABLES = ("OMPI_", "PRTE_", "PMIX_", "UCX_", "FI_", "MALLOC_")
 _BEGINS = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -134,7 +136,7 @@ def environment_of(family: str, text: str) -> dict[str, str]:
         raise UsageError(f"{first!r} is not NAME=VALUE", "--candidates", "write NAME=VALUE;...")
     out: dict[str, str] = {}
     for name, value in pairs_of(text):
-        plain = family == "openmpi" and not name.startswith(("OMPI_", "PRTE_", "PMIX_", "UCX_"))
+        plain = family == "openmpi" and not name.startswith(_VARIABLES)
         variable = f"OMPI_MCA_{name}" if plain else name
         if variable in out:
             raise UsageError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from stretto.mpi.settings.base import Entry
 
 KEEP = (("MALLOC_TRIM_THRESHOLD_", "67108864"), ("MALLOC_MMAP_THRESHOLD_", "33554432"))
+OF_MALLOC = frozenset(name for name, _ in KEEP)
 
 
 def entries() -> list[Entry]:
