@@ -126,7 +126,7 @@ def _print(found: Diagnosis, as_json: bool, stream: TextIO) -> None:
         console.print(f"   what helps: {cause.advice}")
         for line in cause.steps:
             console.print(f"   do: {line}")
-        if cause.next_command.startswith("stretto io "):
+        if cause.next_command.startswith(("stretto io ", "stretto settings ")):
             console.print(f"   measure: {cause.next_command}")
     minor = len(found.causes) - len(shown)
     if minor > 0:

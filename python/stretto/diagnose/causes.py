@@ -292,7 +292,7 @@ class Causes(Numbers):
             "let malloc keep freed memory (glibc), or allocate work arrays once and reuse them",
             f"stretto settings --candidates {shlex.quote(','.join(keep))} -- {self.command}",
             because="page faults are outside of MPI",
-            steps=[f"export {' '.join(keep)} (test it first: the next command)"],
+            steps=[f"export {' '.join(keep)}, if the measurement below shows a gain"],
         )
 
     def bandwidth_cause(self, collectives: float, messages: float) -> Cause | None:
