@@ -258,8 +258,7 @@ typedef struct stretto_comm {
     struct stretto_comm *under_way;         /* the next communicator with such collectives */
     stretto_cached_plan *pinned;            /* in execution */
     struct stretto_channels *channels;      /* of persistent collectives (channels.h); NULL: none */
-    int owed; /* persistent collectives that the MPI has refused on this rank, after it was agreed
-               * that it gets them: made again, they go there at once */
+    int owed; /* persistent calls that the MPI refused here: made again, they go there at once */
     stretto_learning *learning, *at_hand; /* shapes; the shape of the current call */
 } stretto_comm;
 
@@ -287,9 +286,9 @@ void stretto_comm_made(MPI_Comm comm);
 void stretto_comm_release(MPI_Comm comm);
 void stretto_comms_init(void);
 int stretto_comms_count(void); /* number that hold memory or a shadow here */
-/* In between no state of comm is created on this thread: it is being freed, and calls on it from
- * callbacks of the application go to the MPI. An error handler may leave without the end; otherwise
- * the end gets what the beginning returned, since callbacks free communicators too. */
+/* In between comm, which is being freed, gets no state on this thread: calls on it go to the MPI.
+ * The end, which an error handler may skip, gets what the beginning returned (callbacks free, too).
+ */
 uint64_t stretto_comm_closing(MPI_Comm comm);
 void stretto_comm_closed(uint64_t before);
 /* Calls f for every communicator with a state; none is created or freed meanwhile. */

@@ -182,7 +182,8 @@ class Tuning:
     def logs_words(self) -> str:
         """Return where the logs of the failed run are; empty: it wrote none, or in CMD's place."""
         logs = self.o.out / "outputs" / FAILED
-        return f"; the texts that it wrote are in {logs}" if logs.is_dir() else ""
+        kept = self.o.place.copied and logs.is_dir()
+        return f"; the texts that it wrote are in {logs}" if kept else ""
 
     def going_on(self, programs: list[ProgramFile] | None, since: str) -> None:
         """Refuse to add to runs of another program; name files of the case that may be others."""

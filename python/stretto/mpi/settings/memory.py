@@ -1,9 +1,9 @@
 """How malloc of glibc gets memory from the kernel and returns it (``mallopt``).
 
-By default it returns free memory at the end of the heap from 128 KiB on, and maps blocks from
-128 KiB on one by one, until a mapped block was freed: then both limits rise, up to the values here
-(the largest that glibc accepts for blocks, and twice that). A program that frees and allocates a
-few MiB in every step pays a page fault for each page, every time.
+By default it returns more than 128 KiB of free memory at the end of the heap to the kernel, and
+maps each block of 128 KiB or more by itself. Both limits rise when such a block is freed, up to the
+values here (the largest that glibc accepts for blocks, and twice that). A program that frees and
+allocates a few MiB in every step can have a page fault for each page, every time.
 """
 
 from __future__ import annotations
